@@ -1,4 +1,4 @@
-"""Figures of how true scores are: calibration errors and proper scores of pairs, what chance alone would show, and intervals."""
+"""How true scores are: calibration errors, proper scores, their intervals, and what chance alone would show."""
 
 from .bootstrap import calibration_error_interval, document_bootstrap
 from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce

@@ -38,9 +38,10 @@ def document_bootstrap(
 ) -> Interval | None:
     """Interval of any figure over pairs, by document.
 
-    statistic: `log_loss`, `brier` or `smce` itself (drawn from sums over documents, see `resampling`), or a function of (pairs, scores, weights) with a
-        weight of 0, 1, 2 ... for each pair, computed anew for every resample; its interval is one of percentiles (moved outwards where
-        documents are few: Hesterberg 2015), which suits smooth figures and no calibration errors. Resamples where it gives None are left out.
+    statistic: `log_loss`, `brier` or `smce` itself, which are resampled by their sums over documents; or a function of
+        (pairs, scores, weights), called for each resample with a weight of 0, 1, 2 ... for each pair. Its interval is
+        of percentiles (moved outwards where documents are few: Hesterberg 2015), which suits smooth figures but no
+        calibration errors. Resamples where it gives None are left out.
     documents: The document of each pair. scores: Replace the pairs' raw scores.
     RETURNS (Interval): None where the figure of all pairs is None.
     RAISES C001: scores out of range, n_samples too few for the coverage. C002: lengths differ.
@@ -79,8 +80,9 @@ def calibration_error_interval(
 ) -> tuple[float, float] | None:
     """95 % interval of the l2 calibration error (Nguyen & O'Connor 2015, Algorithm 2).
 
-    Each bin's share of hits is drawn from its normal approximation, clipped to [0, 1]; the interval is the mean of the errors of the draws,
-    plus and minus 1.96 of their standard deviations, cut at 0. weights (ArrayLike | None): One for each pair, above 0.
+    Each bin's share of hits is drawn from its normal approximation, clipped to [0, 1]; the interval is the mean of the
+    errors of the draws, plus and minus 1.96 of their standard deviations, cut at 0.
+    weights (ArrayLike | None): One for each pair, above 0.
 
     RETURNS (tuple): (low, high); None without pairs.
     RAISES C001: values out of range, n_samples below 1. C002: lengths differ.

@@ -1,7 +1,7 @@
 """Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
 
-Each takes the scores that are judged and their hits, and perhaps weights, one each and above 0: a weight of 2 is the same pair twice. No
-pairs give None: there is nothing to say.
+Each takes scores and their hits, and perhaps weights above 0: a weight of 2 is the same pair twice. Without pairs the
+answer is None.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .metric import Metric
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner, weights: ArrayLike | None = None) -> BinTable:
-    """The bins of these pairs, by the bins' own scores.
+    """Bin the pairs; the edges follow from the pairs' own scores.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
@@ -56,9 +56,10 @@ def calibration_error(
 ) -> float | None:
     """Calibration error over adaptive bins, or CalibErr over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
-    scores: n probabilities. hits: n booleans. n_bins (int): Adaptive bins. bin_size (int | None): beta; replaces n_bins.
+    scores: n probabilities. hits: n booleans. n_bins (int): Adaptive bins.
+    bin_size (int | None): beta; replaces n_bins.
     norm (str): "l2" (root mean square) or "l1" (mean absolute).
-    RAISES C001, C002: see `table_of`.
+    RAISES C001: values out of range. C002: lengths differ.
     """
     if not np.size(scores):
         return None
@@ -74,7 +75,7 @@ def smce(
 ) -> float | None:
     """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
 
-    pairs (Pairs): What is judged. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
+    pairs (Pairs): With gold. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
     """
     return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size, weights=weights)
 
@@ -93,7 +94,7 @@ def gmce(
     bin_size: int | None = None,
     weights: Floats | None = None,
 ) -> list[float | None]:
-    """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3) of each group; None for a group without pairs."""
+    """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3): one per group, None for one without pairs."""
     judged = pairs.scores if scores is None else np.asarray(scores)
     return [
         calibration_error(judged[own], pairs.hits[own], n_bins, bin_size, weights=part_of(weights, own))
@@ -119,7 +120,7 @@ def mce(
     min_pairs: int = 200,
     debiased: bool = False,
 ) -> tuple[float | None, dict[int, float]]:
-    """Marginal calibration error: root mean over tags of the squared error of each (Kumar et al. 2019; the TFG paper's eq. 1).
+    """Marginal calibration error (Kumar et al. 2019; Kranzlein et al. 2021, eq. 1): root mean square over tags.
 
     min_pairs (int): Tags with fewer pairs are left out. debiased (bool): Use the debiased estimate per tag.
     RETURNS (tuple): The error (None where no tag has enough pairs) and the error of each tag, by column.
@@ -150,9 +151,9 @@ def ece(
     weights: Floats | None = None,
     top: Ints | None = None,
 ) -> float | None:
-    """Top-label expected calibration error: each token's highest-scored pair by the raw score (Guo et al. 2017), adaptive bins.
+    """Top-label expected calibration error (Guo et al. 2017), of each token's pair with the highest raw score.
 
-    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell.
+    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
     """
     judged = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
@@ -164,10 +165,10 @@ def debiased_calibration_error(
 ) -> float | None:
     """The l2 error without the bias that sampling adds in every bin (Kumar et al. 2019, section 5).
 
-    sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of hits. A bin of one
-    pair cannot estimate its bias and counts 0. Weights are counts here: how much sampling adds depends on how many pairs there are.
-
-    RAISES C001: weights that are no whole numbers. C001, C002: see `table_of`.
+    sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of
+    hits. A bin of one pair cannot estimate its bias and counts 0. Weights must be counts: the bias depends on how many
+    pairs there are.
+    RAISES C001: values out of range, weights that are no whole numbers. C002: lengths differ.
     """
     if not np.size(scores):
         return None
@@ -180,7 +181,7 @@ def debiased_calibration_error(
 
 @dataclass(frozen=True)
 class CalibrationError(Metric):
-    """`calibration_error` as a metric. n_bins (int), bin_size (int | None), norm (str): See there.
+    """`calibration_error` as a metric, with its settings.
 
     RAISES C001: a setting out of range.
     """
@@ -199,13 +200,12 @@ class CalibrationError(Metric):
         check_norm(self.norm)
 
     def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-        """See `calibration_error`."""
         return calibration_error(scores, hits, self.n_bins, self.bin_size, self.norm, weights)
 
 
 @dataclass(frozen=True)
 class DebiasedCalibrationError(Metric):
-    """`debiased_calibration_error` as a metric. n_bins (int), bin_size (int | None): See there.
+    """`debiased_calibration_error` as a metric, with its settings.
 
     RAISES C001: a setting out of range.
     """
@@ -222,5 +222,4 @@ class DebiasedCalibrationError(Metric):
         make_binner(self.n_bins, self.bin_size)
 
     def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-        """See `debiased_calibration_error`."""
         return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size, weights)

@@ -1,8 +1,8 @@
 """Where the true calibration error lies, by resampling whole documents.
 
-Noise in the bins makes a resample look worse than the data, and the data worse than the truth. Where scores are true, plain percentiles
-never hold the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that noise, estimated from the spread among documents,
-is taken off the squared error twice: once for the data and once for the resample.
+Noise in the bins makes a resample look worse than the data, and the data worse than the truth. Where scores are true,
+plain percentiles never hold the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that noise,
+estimated from the spread among documents, is taken off the squared error twice: for the data and for the resample.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ def error_interval(
 ) -> Interval | None:
     """Interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
 
-    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may lie above `high`.
-    Simulated 95 % intervals held it in 95 to 100 % of cases with 10 to 300 documents, and in 87 to 93 % with 5.
-    The bins stay those of all the data: made anew from each resample they give the same coverage and cost a pass over all pairs each.
+    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may be
+    above `high`. Simulated 95 % intervals held it in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 % with 5.
+    The bins stay those of all the data: bins made anew for each resample give the same coverage, more slowly.
 
-    scores, hits, documents: One of each per pair. weights: Likewise, above 0, or None. n_bins (int): Adaptive bins. bin_size (int | None): beta; replaces n_bins.
+    scores, hits, documents: One of each per pair. weights: Likewise, above 0, or None. n_bins (int): Adaptive bins.
+    bin_size (int | None): beta; replaces n_bins.
     RETURNS (Interval): None without pairs.
     RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
     """
@@ -51,9 +52,9 @@ def error_interval(
 class ResampledError:
     """A calibration error, and that of each resample.
 
-    estimate (float): As measured. corrected (float): Less the bins' noise; below 0 where the noise alone would show more.
-    drawn (Floats): Of each resample, less the noise; as `corrected`, shape (n_samples,), none where all pairs are of one document.
-    documents (int): That have pairs.
+    estimate (float): As measured. corrected (float): Less the bins' noise; below 0 where noise alone would show more.
+    drawn (Floats): As `corrected`, of each resample, shape (n_samples,); empty where all pairs are of one document.
+    documents (int): How many have pairs.
     """
 
     estimate: float
@@ -62,14 +63,14 @@ class ResampledError:
     documents: int
 
     def interval(self, coverage: float = 0.95) -> Interval:
-        """Of the true error. RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples."""
+        """The interval of the true error. RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples."""
         return self._interval(np.maximum(0.0, self.drawn), self.estimate, max(0.0, self.corrected), coverage)
 
     def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
-        """Of the true error less another one's: below 0, this one is smaller.
+        """The interval of the true error less another one's: below 0, this one is smaller.
 
-        other (ResampledError): Of the same documents, with the same n_samples and seed, so that both are judged on the same resamples.
-        RAISES C001: see `interval`. C002: other resamples.
+        other (ResampledError): Of the same documents, n_samples and seed, so that both see the same resamples.
+        RAISES C001: as `interval`. C002: other resamples.
         """
         if self.drawn.shape != other.drawn.shape or self.documents != other.documents:
             raise calib_error(
@@ -98,9 +99,10 @@ def resample_error(
     seed: int = 0,
     weights: ArrayLike | None = None,
 ) -> ResampledError | None:
-    """Resample a calibration error by document: what `error_interval` is of, and paired differences of errors are.
+    """Resample a calibration error by document, for its interval or for paired differences of errors.
 
-    Arguments: See `error_interval`. RETURNS (ResampledError): None without pairs. RAISES C001: values out of range. C002: lengths differ.
+    Arguments as in `error_interval`. RETURNS (ResampledError): None without pairs.
+    RAISES C001: values out of range. C002: lengths differ.
     """
     given = as_probabilities("scores", scores)
     one = np.zeros(len(given), dtype=np.intp)
@@ -120,9 +122,10 @@ def mean_gmce_interval(
     coverage: float = 0.95,
     weights: ArrayLike | None = None,
 ) -> Interval | None:
-    """Interval of the true mean GMCE (unweighted, over the groups that have pairs), by document. See `error_interval`.
+    """Interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
 
-    scores: Replace the pairs' raw scores. weights: Of the pairs. RETURNS (Interval): None where no group has pairs.
+    scores: Replace the pairs' raw scores. weights: Of the pairs. Other arguments and errors as in `error_interval`.
+    RETURNS (Interval): None where no group has pairs.
     """
     _check_samples(n_samples, coverage)
     judged = checked_scores(pairs, scores)
@@ -153,7 +156,7 @@ def _resampled(
     n_samples: int,
     seed: int,
 ) -> ResampledError | None:
-    """The mean over groups of their calibration errors. mass (Floats | None): Weight of each pair. of_pair (Ints): Group of each pair, in [0, n_groups)."""
+    """The mean error of the groups. mass: Weight of each pair. of_pair (Ints): Group of each pair, in [0, n_groups)."""
     binner = make_binner(n_bins, bin_size)
     codes, n_documents = document_codes(documents, len(scores))
     check_count("n_samples", n_samples)
@@ -172,7 +175,7 @@ def _resampled(
 def _cells(
     scores: Floats, mass: Floats | None, of_pair: Ints, n_groups: int, binner: Callable[..., Floats]
 ) -> tuple[Ints, Ints]:
-    """(cell of each pair, group of each cell): the bins of all groups, those that hold pairs, numbered one after another."""
+    """(cell of each pair, group of each cell): a cell is a bin of a group that holds pairs; all are numbered from 0."""
     cells = np.empty(len(scores), dtype=np.intp)
     of_cell: list[Ints] = []
     begin = 0
@@ -191,7 +194,7 @@ def _signed_root(values: Floats) -> Floats:
 
 
 class _DocumentSums:
-    """Sums over each document's pairs in each cell (bin of a group), sparse, and the squared errors that follow from them.
+    """Sums over each document's pairs in each cell (bin of a group), and the squared errors that follow from them.
 
     squared (Floats): Squared calibration error of each group.
     """
@@ -216,14 +219,14 @@ class _DocumentSums:
         self.squared = self.by_group @ (self.gap**2 / self.count) / self.total
 
     def noise(self) -> Floats:
-        """What the randomness of documents adds to the squared error of each group on average (Kumar et al. 2019, section 5, for clusters)."""
+        """How much of each group's squared error is chance, on average (Kumar et al. 2019, section 5, for clusters)."""
         mean = self.gap / self.count
         rest = self.gaps - mean[self.of_cell] * self.counts
         spread = np.bincount(self.of_cell, weights=rest**2) * self.n_documents / (self.n_documents - 1)
         return self.by_group @ (spread / self.count) / self.total
 
     def resampled(self, weights: Floats, less: Floats) -> Floats:
-        """Mean over the groups of the signed root of (squared error - less) in each resample; groups without pairs there are left out."""
+        """Mean over the groups with pairs of the signed root of (squared error - less), for each resample."""
         gap, count = self.gap_matrix @ weights, self.count_matrix @ weights
         total = self.by_group @ count
         squared = self.by_group @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0)

@@ -1,4 +1,4 @@
-"""What is registered as a metric: scores and hits -> one number, with the names by which tables, JSON and the scorer show it."""
+"""What a metric is: scores and hits -> one number, with the names by which tables, JSON and the scorer show it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike
 from ..errors import calib_error
 from ..types import Floats, as_hits, as_weights
 
-# A metric without weights is asked about repeated pairs: up to so many of them, and any number of which hardly any are equal.
+# To a metric without weights a weighted pair is given several times: so many pairs at most, or twice those given.
 MOST_REPEATED = 2_000_000
 _HARDLY_ANY = 2
-# What tables and the scorer make from more than the scores and hits of all pairs.
+# Figures that tables and the scorer make from more than scores and hits.
 OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
 
 
 class Metric(ABC):
-    """A metric of this package; those registered elsewhere need to be callable alone, and may carry the same attributes.
+    """A metric of this package. One of another package need only be callable, and may carry the same attributes.
 
-    registered (str): Name in the registry. short (str): Key of the JSON and of the scorer. title (str): How tables call it.
-    listed (bool): False for one that the table of errors shows in a column of its own, group by group. weighted (bool): Whether it takes
+    registered (str): Name in the registry. short (str): Key in JSON and in the scorer. title (str): Name in tables.
+    listed (bool): False where the table of errors has a column of its own for it. weighted (bool): Whether it takes
         weights, one for each pair, as a third argument.
     """
 
@@ -51,7 +51,7 @@ class MeanLoss(Metric):
         """The loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
 
     def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-        """The mean loss; None without pairs. RAISES C001, C002: see `losses`."""
+        """The mean loss; None without pairs. RAISES C001: values out of range. C002: lengths differ."""
         return mean_loss(self.losses(scores, hits), weights) if np.size(scores) else None
 
 
@@ -62,7 +62,7 @@ def mean_loss(losses: Floats, weights: ArrayLike | None = None) -> float:
 
 
 def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that have a row, or a score, of their own, in their order. metrics (Mapping): Short name -> metric.
+    """The metrics that have a row, or a score, of their own. metrics (Mapping): Short name -> metric.
 
     RAISES C190: one has the name of a figure that is not a metric.
     """
@@ -74,7 +74,7 @@ def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """What a metric gives, as a plain number. weights (ArrayLike | None): Whole numbers; see `why_not_weighted` for where it is None with them."""
+    """What a metric gives, as a number; None where `why_not_weighted` says why. weights: Whole numbers or None."""
     if weights is None:
         value = metric(scores, hits)
     elif hasattr(metric, "losses"):
@@ -105,6 +105,6 @@ def title_of(metric: Any, short: str) -> str:
 
 
 def losses(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Short name -> function that gives the loss of each pair, of those listed that are means; log loss, which ranks methods, first."""
+    """Short name -> function that gives the loss of each pair, of the listed mean losses; log loss comes first."""
     found = {short: metric.losses for short, metric in listed(metrics).items() if hasattr(metric, "losses")}
     return dict(sorted(found.items(), key=lambda named: named[0] != "nll"))

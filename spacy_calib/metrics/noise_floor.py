@@ -30,10 +30,11 @@ def noise_floor(
     seed: int = 0,
     weights: ArrayLike | None = None,
 ) -> NoiseFloor | None:
-    """The l2 error that exactly true scores would show: that of hits drawn as independent Bernoulli(score).
+    """The l2 error that exactly true scores would show: hits are drawn as independent Bernoulli(score).
 
-    scores: The n scores being judged: all of them for the floor of SMCE, those of one group for that of its GMCE.
-    n_samples (int): Simulated data sets. seed (int): Of the random numbers. weights (ArrayLike | None): How often each score is there, whole numbers.
+    scores: n scores: all of them for the floor of SMCE, those of one group for that of its GMCE.
+    n_samples (int): Simulated data sets. seed (int): Of the random numbers.
+    weights (ArrayLike | None): How often each score is there, whole numbers.
     RETURNS (NoiseFloor): A measured error near it cannot be improved. None without scores.
     RAISES C001: values out of range, n_samples below 1.
     """
@@ -54,11 +55,11 @@ def mean_gmce_floor(
     seed: int = 0,
     weights: ArrayLike | None = None,
 ) -> NoiseFloor | None:
-    """The same for the mean GMCE, which is unweighted and over the groups that have pairs.
+    """The noise floor of the mean GMCE, which is unweighted and over the groups that have pairs.
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
 
-    scores: Replace the pairs' raw scores. n_bins, bin_size, n_samples, seed, weights: See `noise_floor`.
+    scores: Replace the pairs' raw scores. n_bins, bin_size, n_samples, seed, weights: As in `noise_floor`.
     RETURNS (NoiseFloor): None where no group has pairs.
     RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
     """
@@ -93,7 +94,7 @@ def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Gener
 def _draw_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator, weights: Floats | None = None) -> Floats:
     """Hits per bin of n_samples simulated data sets, shape (n_samples, n_bins).
 
-    Equal scores share a bin, so their hits are drawn at once as a binomial: a map with few output values costs next to nothing.
+    Equal scores share a bin, so their hits are drawn at once as a binomial: few distinct scores cost next to nothing.
     """
     distinct, first, counts = np.unique(scores, return_index=True, return_counts=True)
     if weights is not None:

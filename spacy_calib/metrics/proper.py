@@ -1,4 +1,4 @@
-"""Proper scores per pair (Brier, log loss), what the Brier score is made of, and accuracy: of all, and by confidence."""
+"""Brier score and log loss of pairs, the parts of the Brier score, and accuracy: of all, and by confidence."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ CLIP = 1e-6
 
 
 def log_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
-    """Log loss of each pair, shape (n,); `log_loss` is their mean. RAISES C001, C002: see `log_loss`."""
+    """Log loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
     given = as_probabilities("scores", scores)
     clipped = np.clip(given, CLIP, 1 - CLIP)
     return -np.log(np.where(as_hits(hits, len(given)), clipped, 1 - clipped))
 
 
 def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
-    """Squared difference of score and hit of each pair, shape (n,); `brier` is their mean. RAISES C001, C002: see `brier`."""
+    """Squared difference of score and hit, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
     given = as_probabilities("scores", scores)
     return (given - as_hits(hits, len(given))) ** 2
 
 
 def brier(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """Mean squared difference of score and hit (Brier 1950), binary, per pair. None without pairs. weights: One for each pair.
+    """Mean squared difference of score and hit (Brier 1950); None without pairs. weights: One for each pair.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
@@ -38,15 +38,16 @@ def brier(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) 
 
 
 def log_loss(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """Mean of -log(score) for hits and -log(1 - score) for misses, scores clipped to [1e-6, 1 - 1e-6]. None without pairs. weights: As for `brier`.
+    """Mean of -log(score) for hits and -log(1 - score) for misses, scores clipped to [1e-6, 1 - 1e-6].
 
+    None without pairs. weights: One for each pair.
     RAISES C001: values out of range. C002: lengths differ.
     """
     return mean_loss(log_losses(scores, hits), weights) if np.size(scores) else None
 
 
 def accuracy(pairs: Pairs, weights: Floats | None = None, top: Ints | None = None) -> float | None:
-    """Share of tokens whose highest-scored tag is the gold one; a token without any pair counts as wrong. None without tokens.
+    """Share of tokens whose highest-scored tag is the gold one; None without tokens. No pair at all counts as wrong.
 
     weights (Floats | None): Of the pairs. top (Ints | None): Index of the highest-scored ones, where rows do not tell.
     """
@@ -58,26 +59,24 @@ def accuracy(pairs: Pairs, weights: Floats | None = None, top: Ints | None = Non
 
 
 class Brier(MeanLoss):
-    """`brier` as a metric. Registered as spacy-calib.Brier.v1."""
+    """`brier` as a metric."""
 
     registered = "spacy-calib.Brier.v1"
     short = "brier"
     title = "Brier"
 
     def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
-        """See `squared_losses`."""
         return squared_losses(scores, hits)
 
 
 class LogLoss(MeanLoss):
-    """`log_loss` as a metric. Registered as spacy-calib.LogLoss.v1."""
+    """`log_loss` as a metric."""
 
     registered = "spacy-calib.LogLoss.v1"
     short = "nll"
     title = "Log loss"
 
     def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
-        """See `log_losses`."""
         return log_losses(scores, hits)
 
 
@@ -86,7 +85,7 @@ PROPER: dict[str, MeanLoss] = {metric.short: metric for metric in (Brier(), LogL
 
 
 def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
-    """(mean of n values, its standard error over documents). documents (Ints): Of each value."""
+    """(mean of n values, its standard error over documents). documents (Ints): The document of each value."""
     mean = float(values.mean())
     _, codes = np.unique(documents, return_inverse=True)
     residuals = np.bincount(codes, weights=values) - mean * np.bincount(codes)
@@ -94,9 +93,9 @@ def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
 
 
 def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) -> Floats:
-    """The share of hits among the highest-scored share of all.
+    """The share of hits among each highest-scored share of the pairs.
 
-    Of equal scores at the cut as many are kept as fit, with the accuracy that equal scores have on average: their order says nothing.
+    Of equal scores at the cut as many are kept as fit, with their average accuracy: their order says nothing.
 
     scores, hits: n of each, at least one. shares: In (0, 1], shape (m,). RETURNS (Floats): Shape (m,).
     RAISES C001: values out of range. C002: lengths differ.
@@ -110,17 +109,16 @@ def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Parts of the Brier score of n pairs over bins; means over the pairs, in squared units of probability.
+    """Parts of the Brier score of n pairs over bins: means over the pairs.
 
-    With q and y the score and hit of a pair, q_b and p_b the mean score and share of hits of its bin, and p the share of all hits:
-
-    reliability (float): mean (q_b - p_b)^2: the calibration MSE of Nguyen & O'Connor 2015, eq. 1; its root is the calibration error.
-    refinement (float): mean p_b (1 - p_b), which is uncertainty - resolution (eq. 1); low where the scores part hits from misses.
-    resolution (float): mean (p_b - p)^2. uncertainty (float): p (1 - p): what saying p of everything would cost.
+    q and y: score and hit of a pair; q_b and p_b: mean score and share of hits of its bin; p: the share of all hits.
+    reliability (float): mean (q_b - p_b)^2, the squared calibration error (Nguyen & O'Connor 2015, eq. 1).
+    refinement (float): mean p_b (1 - p_b) = uncertainty - resolution (eq. 1); low where scores part hits from misses.
+    resolution (float): mean (p_b - p)^2. uncertainty (float): p (1 - p), what saying p of everything would cost.
     within_variance (float): mean (q - q_b)^2. within_covariance (float): 2 mean (q - q_b)(y - p_b). The bins hide both
         (Stephenson, Coelho & Jolliffe 2008); they are 0 where all scores of a bin are equal.
-    sharpness (float): Variance of the scores, whatever the hits (Murphy & Winkler 1987). claimed (float): mean q (1 - q), the
-        refinement that the scores promise; far below `refinement` they are too sure.
+    sharpness (float): Variance of the scores, whatever the hits (Murphy & Winkler 1987). claimed (float): mean
+        q (1 - q), the refinement that the scores promise; where it is far below `refinement`, they are too sure.
     n (int): Pairs. bins (int): Bins that hold any.
     """
 
@@ -137,7 +135,7 @@ class Decomposition:
 
     @property
     def brier(self) -> float:
-        """reliability + refinement + within_variance - within_covariance: the Brier score to rounding, whatever the bins."""
+        """The Brier score: reliability + refinement + within_variance - within_covariance, whatever the bins."""
         return self.reliability + self.refinement + self.within_variance - self.within_covariance
 
 
@@ -146,10 +144,10 @@ def decompose(
 ) -> Decomposition | None:
     """Split the Brier score (Murphy 1973; Nguyen & O'Connor 2015, eq. 1; the thesis, section 3.1.3).
 
-    Murphy's three parts add up only where the scores of a bin are equal. Writing q - y = (q_b - p_b) + (q - q_b) - (y - p_b), whose
-    first term is constant in a bin and whose others have mean 0 there, gives the two parts that are missing.
+    Murphy's three parts add up only where the scores of a bin are equal. Writing q - y = (q_b - p_b) + (q - q_b) -
+    (y - p_b), whose first term is constant in a bin and whose others have mean 0 there, gives the two missing parts.
 
-    scores: n probabilities. hits: n booleans. binner (Binner | None): See `make_binner`; None takes 10 adaptive bins.
+    scores: n probabilities. hits: n booleans. binner (Binner | None): Of `make_binner`; None takes 10 adaptive bins.
     weights: n whole numbers above 0, or None: a weight of 2 is the same pair twice.
     RETURNS (Decomposition): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.

@@ -1,11 +1,12 @@
-"""How sure a mean is, by resampling whole documents: pairs of one document are alike, and as many single pairs would know more.
+"""How sure a mean is, by resampling whole documents: pairs of one document are alike and tell less than as many others.
 
-A resample takes as many documents as there are, each time any of them, so that a document stands in it 0, 1, 2 ... times: its *weight*.
-Figures that depend on sums over documents alone are drawn from those sums, whatever the number of pairs.
+A resample takes as many documents as there are, each time any of them, so that a document stands in it 0, 1, 2 ...
+times: its *weight*. Figures that follow from sums over documents are drawn from those sums.
 
-Each figure has the kind of interval that held the truth most often where the truth is known (tests/metrics simulates a part of that).
-For means (log loss, Brier score, their differences) that is the studentised one: each resample's distance from the mean is divided by its
-own standard error over documents (the bootstrap-t; Efron & Tibshirani 1993, chapter 12). Of five kinds its upper bound failed least often.
+Each figure has the kind of interval that held the truth most often in simulations (tests/metrics has some). For means
+(log loss, Brier score, their differences) that is the studentised one, whose upper bound failed least of five: each
+resample's distance from the mean is divided by its own standard error over documents (the bootstrap-t; Efron &
+Tibshirani 1993, chapter 12).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Interval:
 
     estimate (float): The figure as measured. low, high (float): Two-sided interval. upper (float): One-sided bound.
     coverage (float): How often low .. high holds the true value, and how often the true value is at most `upper`.
-    documents (int): That have pairs. corrected (float): Of calibration errors, the estimate less the bins' noise; low .. high is around it.
+    documents (int): How many have pairs. corrected (float): A calibration error less the bins' noise; low .. high is
+        around it.
     """
 
     estimate: float
@@ -57,7 +59,7 @@ class Resampled:
 
     estimate (float): The mean. error (float): Its standard error over documents; 0 where all losses are equal.
     distances (Floats): (mean of a resample - estimate) / standard error of the resample, ascending, shape (n_samples,).
-    documents (int): That have pairs; with one, bounds are None and p values 1.
+    documents (int): How many have pairs; with one, bounds are None and p values 1.
     """
 
     estimate: float
@@ -74,12 +76,12 @@ class Resampled:
         return None if self.documents < 2 else float(self.estimate - self.distances[rank - 1] * self.error)
 
     def lower(self, coverage: float = 0.95) -> float | None:
-        """One-sided bound: the true mean is at least this. RAISES C001: see `upper`."""
+        """One-sided bound: the true mean is at least this. RAISES C001: as `upper`."""
         rank = rank_of(1 - check_coverage(coverage), len(self.distances))
         return None if self.documents < 2 else float(self.estimate - self.distances[-rank] * self.error)
 
     def p_value(self, margin: float = 0.0) -> float:
-        """Of the hypothesis that the true mean is `margin` or more: p <= a exactly where upper(1 - a) < margin."""
+        """p value of "the true mean is `margin` or more": at most a exactly where upper(1 - a) < margin."""
         if self.documents < 2:
             return 1.0
         if self.error == 0:
@@ -93,7 +95,7 @@ class Resampled:
         )
 
     def interval(self, coverage: float = 0.95) -> Interval:
-        """Two-sided interval and one-sided bound. RAISES C001: see `upper`."""
+        """Two-sided interval and one-sided bound. RAISES C001: as `upper`."""
         outer = (1 + check_coverage(coverage)) / 2
         return Interval(
             self.estimate, self.lower(outer), self.upper(outer), self.upper(coverage), coverage, self.documents,
@@ -123,10 +125,10 @@ def resample_means(
     seed: int = 0,
     weights: ArrayLike | None = None,
 ) -> list[Resampled] | None:
-    """Resample the means of several values of the same pairs, all with the same resamples: as `resample_mean` for each, in much less time.
+    """Resample the means of several values of the same pairs with the same resamples: faster than one by one.
 
     columns (Sequence[ArrayLike]): n finite numbers each. RETURNS (list[Resampled]): One per column; None without pairs.
-    RAISES C001, C002: see `resample_mean`.
+    RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
     """
     given = [as_finite(values) for values in columns]
     n = len(given[0]) if given else 0
@@ -168,10 +170,10 @@ def resample_means(
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """Values of pairs by document.
+    """The residuals of values by document.
 
-    estimate (float): Their mean. rest (Floats): The sum of each document less what it would be if all its values were the mean. flat (bool):
-        Whether `rest` is floating-point noise alone: the means of all documents are equal.
+    estimate (float): Mean of all values. rest (Floats): The sum of each document, less what it would be if all its
+        values were the mean. flat (bool): Whether `rest` is rounding noise alone.
     """
 
     estimate: float
@@ -194,7 +196,7 @@ class _Residuals:
 def mean_interval(
     values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
 ) -> Interval | None:
-    """Interval of the mean of n values (losses), by document; None without pairs. Arguments and errors: see `resample_mean`."""
+    """Interval of the mean of n losses, by document; None without pairs. Arguments and errors as in `resample_mean`."""
     check_coverage(coverage)
     resampled = resample_mean(values, documents, n_samples, seed)
     return resampled.interval(coverage) if resampled else None
@@ -208,9 +210,9 @@ def resample_difference(
     seed: int = 0,
     weights: ArrayLike | None = None,
 ) -> Resampled | None:
-    """Resample the mean of loss_a - loss_b of the same n pairs by document: what `holm_upper_bounds` takes.
+    """Resample the mean of loss_a - loss_b of the same n pairs by document.
 
-    RAISES C001, C002: see `resample_mean`.
+    RAISES C001: losses not finite, n_samples below 1. C002: lengths differ.
     """
     first, second = as_finite(loss_a), as_finite(loss_b)
     if len(first) != len(second):
@@ -234,11 +236,12 @@ def paired_difference(
     coverage: float = 0.95,
     weights: ArrayLike | None = None,
 ) -> Interval | None:
-    """Mean of loss_a - loss_b with its two-sided interval and its one-sided upper bound, by document; below 0, a is better.
+    """Mean of loss_a - loss_b with its two-sided interval and one-sided upper bound, by document; below 0, a is better.
 
-    loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`). documents, weights: See `resample_mean`.
+    loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`).
+    documents: The document of each pair. weights: Of the pairs, above 0: a weight of 2 is the same pair twice.
     RETURNS (Interval): None without pairs; of zero width where all differences are equal.
-    RAISES C001, C002: see `resample_mean`.
+    RAISES C001: losses not finite, n_samples too few for the coverage. C002: lengths differ.
     """
     check_coverage(coverage)
     resampled = resample_difference(loss_a, loss_b, documents, n_samples, seed, weights)
@@ -246,7 +249,7 @@ def paired_difference(
 
 
 def as_finite(values: ArrayLike) -> Floats:
-    """RAISES C001: not one-dimensional, or a value that is no finite number."""
+    """The values as an array. RAISES C001: not one-dimensional, or a value that is no finite number."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise calib_error("C001", name="losses", wanted="a one-dimensional array of finite numbers", given="something else")
@@ -254,7 +257,7 @@ def as_finite(values: ArrayLike) -> Floats:
 
 
 def check_coverage(coverage: float) -> float:
-    """RAISES C001: not a number between 0 and 1."""
+    """The coverage as a float. RAISES C001: not a number between 0 and 1."""
     if isinstance(coverage, bool) or not isinstance(coverage, (int, float, np.number)) or not 0 < coverage < 1:
         raise calib_error("C001", name="coverage", wanted="a number between 0 and 1", given=repr(coverage))
     return float(coverage)
@@ -273,7 +276,7 @@ def rank_of(share: float, n_samples: int) -> int:
 
 
 def checked_scores(pairs: Pairs, scores: ArrayLike | None) -> Floats:
-    """RAISES C001: scores out of range. C002: another length than the pairs."""
+    """The scores, or the pairs' raw ones. RAISES C001: scores out of range. C002: another length than the pairs."""
     if scores is None:
         return pairs.scores
     judged = as_probabilities("scores", scores)
@@ -293,7 +296,7 @@ def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
 
 
 def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
-    """How often each document stands in each resample: blocks of shape (n_documents, some), n_samples columns in all."""
+    """How often each document stands in each resample: blocks (n_documents, some), n_samples columns in all."""
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS_AT_ONCE // n_documents)
     for begin in range(0, n_samples, step):
@@ -305,7 +308,7 @@ def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
 
 
 def _finite_distances(distances: Floats, n_documents: int) -> Floats:
-    """Ascending; those without end, of resamples whose documents are all alike, become Student's quantiles of their ranks."""
+    """Ascending; infinite distances (of resamples of equal documents) become Student's quantiles of their ranks."""
     ordered = np.sort(distances)
     endless = np.flatnonzero(~np.isfinite(ordered))
     if len(endless):
@@ -317,7 +320,7 @@ def _finite_distances(distances: Floats, n_documents: int) -> Floats:
 
 
 def percentiles(drawn: Floats, estimate: float, coverage: float, n_documents: int, corrected: float | None = None) -> Interval:
-    """Percentiles of the resamples' figures, at shares that few documents move outwards (Hesterberg 2015)."""
+    """Interval of the resamples' percentiles, at shares that few documents move outwards (Hesterberg 2015)."""
     from scipy.special import ndtr, stdtrit
 
     ordered = np.sort(drawn)

@@ -8,16 +8,16 @@ from numpy.typing import ArrayLike
 from ..types import Floats, as_hits, as_probabilities, as_weights
 from .metric import Metric
 
-# Steps of the grid on [0, 1]. On a million pairs that are as good as true, twice as many change smECE by less than 1e-7.
+# Steps of the grid on [0, 1]. On a million pairs with nearly true scores twice as many move smECE by less than 1e-7.
 STEPS = 2**14
 
 
 class SmoothedResiduals:
     """r(t) = 1/n sum_i K(score_i, t) (hit_i - score_i): the residuals of n pairs, spread over t in [0, 1].
 
-    K is the Gaussian of deviation sigma, reflected at 0 and at 1 as often as it reaches them. That is how heat spreads in a rod with closed
-    ends: it lowers the amplitude of cos(pi k t) to exp(-(pi k sigma)^2 / 2) of what it was, and so two cosine transforms smooth
-    the residuals of a grid, however many pairs there are. Each residual is shared by the two points of the grid around its score.
+    K is the Gaussian of deviation sigma, reflected at 0 and 1. That is how heat spreads in a rod with closed ends: it
+    lowers the amplitude of cos(pi k t) to exp(-(pi k sigma)^2 / 2) of what it was, so that two cosine transforms smooth
+    the residuals on a grid, however many pairs there are. The two grid points around a score share its residual.
 
     scores, hits: n of each, at least one. weights: Likewise, or None.
     RAISES C001: values out of range. C002: lengths differ.
@@ -52,11 +52,11 @@ class SmoothedResiduals:
 
 
 def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """smECE (Blasiok and Nakkiran 2023): smECE_sigma for the one sigma that it equals, so that there is nothing to choose. None without pairs.
+    """smECE (Blasiok and Nakkiran 2023): smECE_sigma for the one sigma that it equals, so that nothing is to be chosen.
 
-    It lies between the |mean score - share of hits| of all pairs and the l1 error of bins that hold one distinct score each.
+    It lies between |mean score - share of hits| of all pairs and the l1 error of bins of one distinct score each.
 
-    scores: n probabilities. hits: n booleans. weights: n numbers above 0, or None.
+    scores: n probabilities. hits: n booleans. weights: n numbers above 0, or None. RETURNS (float): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
     from scipy.optimize import brentq
@@ -69,7 +69,7 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, weights: ArrayL
 
 
 class SmoothCalibrationError(Metric):
-    """`smooth_calibration_error` as a metric. Registered as spacy-calib.SmoothCalibrationError.v1."""
+    """`smooth_calibration_error` as a metric."""
 
     registered = "spacy-calib.SmoothCalibrationError.v1"
     short = "smece"
@@ -77,5 +77,4 @@ class SmoothCalibrationError(Metric):
     weighted = True
 
     def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-        """See `smooth_calibration_error`."""
         return smooth_calibration_error(scores, hits, weights)

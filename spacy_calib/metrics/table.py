@@ -21,15 +21,15 @@ from .resampling import paired_difference
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """Calibration error of one set of pairs; None where it holds none.
+    """Calibration error of one set of pairs; None where it holds no pairs.
 
     group (str): "all" (SMCE), the name of a group (GMCE), or "mean" (unweighted mean GMCE).
     tags (int): Tags in it. pairs (int): Pairs in it.
-    raw, calibrated (float): The error. low, high (float): 95 % interval of the calibrated one by sampling its bins (Nguyen & O'Connor 2015,
-        Algorithm 2): where a measurement with the same bins would fall.
-    debiased (float): The calibrated error less the noise in the bins, which is what the next two are around: the measured error may lie
-        above both. true_low, true_high (float): 95 % interval of the error that endless data would show, by bootstrap over documents.
-        All three are None where the documents are not known, or a single one.
+    raw, calibrated (float): The error. low, high (float): 95 % interval of the calibrated one by sampling its bins
+        (Nguyen & O'Connor 2015, Algorithm 2): where a measurement with the same bins would fall.
+    debiased (float): The calibrated error less the noise in the bins; the measured error may lie above the next two.
+    true_low, true_high (float): 95 % interval of the error that endless data would show, by bootstrap over documents.
+        These three are None where documents are not known, or there is one.
     floor, floor95 (float): Error that exactly true scores would show: mean and 95 % quantile.
     """
 
@@ -49,7 +49,7 @@ class ErrorRow:
 
 @dataclass(frozen=True)
 class Judging:
-    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents (Ints | None): Of each pair.
+    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents: Of each pair.
     weights (Floats | None): Of each pair, whole numbers: a weight of 2 is the same pair twice.
     """
 
@@ -117,13 +117,13 @@ def calibration_table(
 ) -> dict[str, Any]:
     """Everything that `spacy calib evaluate` shows, as plain data.
 
-    documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What they are, see `documents`.
-    metrics (Mapping): Short name -> metric; see `Metric`. weights (Floats | None): Of each pair, whole numbers; a metric that cannot be had of
-        weighted pairs is None, and "reason" beside it says why. top (Ints | None): Index of each token's likeliest pair, where rows do not tell.
-    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known; "errors": rows as in
-        ErrorRow for all, each group and the mean;
-        "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": see `changes`.
-    RAISES C190: see `listed`.
+    documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What a document is.
+    metrics (Mapping): Short name -> metric. weights (Floats | None): Of each pair, whole numbers; for a metric that
+        cannot take them "reason" says why. top (Ints | None): Index of each token's likeliest pair.
+    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known;
+        "errors": an ErrorRow for all, each group and the mean, as dicts;
+        "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": of `changes`.
+    RAISES C190: a metric has the name of a figure that is not a metric.
     """
     judging = Judging(n_bins, seed, documents, weights)
     rows = [judging.row("all", len(groups.of_tag), pairs, calibrated, slice(None))]
@@ -167,8 +167,9 @@ def changes(
     metrics: Mapping[str, Any] = PROPER,
     weights: Floats | None = None,
 ) -> dict[str, dict[str, float | None]]:
-    """What calibration changed: of each metric that is a mean loss (log loss, Brier score) that of calibrated scores less that of raw ones,
-    "value", with "low" and "high" of its 95 % interval by paired bootstrap over documents; below 0 is better. None where nothing can be said.
+    """What calibration changed of each mean loss (log loss, Brier score): calibrated less raw; below 0 is better.
+
+    RETURNS (dict): Name -> "value" with "low" and "high" of its 95 % interval by document, None where not known.
     """
     found = {}
     for name, loss in losses(metrics).items():

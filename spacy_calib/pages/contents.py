@@ -30,20 +30,18 @@ MAX_OF_KIND = 3
 # Annotations whose labels are called tags.
 TAGS = ("tag", "pos", "morph")
 _KINDS = ("raw", "calibrated")
-# Of `metrics.table.calibration_table`.
+# Keys of `metrics.table.calibration_table`.
 TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")
 
 
 def view_contents(
     corpus: ScoredCorpus, judged: JudgedView, found: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything about the tokens, or the entities, of one calib pipe.
+    """Everything that a page says about the tokens, or the entities, of one calib pipe.
 
-    judged (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `expect.seen.SeenShare`; None where
-        not known), and what else is to be kept about the pipe.
-    RETURNS (dict): facts, and "unit", "called", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see
-        `metrics.table.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",
-        "decomposition", "errors".
+    judged (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
+        "weights_changed", "seen" (`expect.seen.SeenShare`; None where not known), and more about the pipe.
+    RETURNS (dict): facts and what the functions of this module say: "verdict", "accuracy", "table", "figures", ...
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]
     n_documents = len(np.unique(judged.documents))
@@ -76,8 +74,8 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float | None) -> dict[str, Any]:
-    """ "value", and "low" and "high": its 95 % interval by document. Of tokens the share whose highest-scored tag is right, of entities
-    the share that is right.
+    """Share of tokens whose highest-scored tag is right, or of entities that are right: "value", and "low" and "high"
+    of its 95 % interval by document.
     """
     right, documents = _unit_hits(corpus, judged)
     found = resample_means([right], documents, seed=judged.seed)
@@ -86,7 +84,7 @@ def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float 
 
 
 def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
-    """(whether its highest-scored tag is right, its document) of each unit."""
+    """(whether its highest-scored label is right, its document) of each token or entity."""
     pairs = judged.pairs
     if judged.kind == "entities":
         return pairs.hits.astype(np.float64), judged.documents
@@ -98,9 +96,9 @@ def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
 
 
 def figures(judged: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", both with "_low" and "_high" of the 95 % interval by
-    document (of the errors: of the true error, around "debiased"), and "floor", "floor95", which exactly true scores would show; None where
-    not known.
+    """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", with "_low" and "_high" of their
+    95 % interval by document (for errors of the true one, around "debiased"), and "floor" and "floor95", which exactly
+    true scores would show; None where not known.
     """
     pairs, n_bins, seed = judged.pairs, judged.n_bins, judged.seed
     raw = {
@@ -115,7 +113,7 @@ def figures(judged: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """row (Mapping): Of the table of errors or of the scores. raw, calibrated: Intervals; that of an error stands in its row."""
+    """row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals; that of an error is in its row."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     held = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -124,7 +122,7 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 
 def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that are mean losses in front, with intervals."""
+    """The figures of the metrics; mean losses come first and have intervals."""
     both = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     of_pair = losses(judged.metrics)
     columns = [loss(both[kind], judged.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
@@ -139,8 +137,8 @@ def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str
 
 
 def curves(judged: JudgedView) -> dict[str, Any]:
-    """ "all": {"raw", "calibrated"}, "top": the same of the likeliest label of each token (None of entities, which have one each), "groups"
-    of each by name, "tags" of each by tag; see `plot_data.Curve`.
+    """The `plot_data.Curve`s "raw" and "calibrated" of "all", of the "top" label of each token (None for entities,
+    which have one each), and of "groups" and "tags" by name.
     """
     whole = np.arange(len(judged.pairs))
     by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
@@ -162,9 +160,9 @@ def _curve_pair(judged: JudgedView, own: Ints, n_bins: int | None = None) -> dic
 
 
 def group_rows(judged: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Table 1 of Kranzlein et al. (2021) with intervals: each row of the groups with the "names" of its tags, the frequency of the rarest and
-    the most frequent, "least" and "most", and their "share" of all instances counted; its "units" (tokens with a pair); the interval
-    of its raw error, "raw_low" and "raw_high"; and the "change" of the error relative to the raw one.
+    """Table 1 of Kranzlein et al. (2021) with intervals: each group's row with the "names" of its tags, "least" and
+    "most", the frequencies of the rarest and the most frequent, their "share" of all gold labels, "units" (tokens with
+    a pair), the interval of the raw error, "raw_low" and "raw_high", and the "change" relative to the raw error.
     """
     found = []
     for index, (row, own) in enumerate(zip(rows, judged.group_slices(), strict=True)):
@@ -190,14 +188,14 @@ def _frequencies(judged: JudgedView, group: int) -> dict[str, Any]:
 
 
 def decompositions(judged: JudgedView) -> dict[str, Any]:
-    """ "raw" and "calibrated": the parts of the Brier score, see `metrics.decomposition.Decomposition`, and their sum, "brier"."""
+    """The parts of the Brier score, raw and calibrated: `metrics.proper.Decomposition`, with their sum as "brier"."""
     scores = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     parts = {kind: decompose(scores[kind], judged.pairs.hits, make_binner(judged.n_bins)) for kind in _KINDS}
     return {kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()}
 
 
 def confident_errors(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
-    """The wrong labels (or entities) with the highest calibrated score, see `judged.in_context`; few of each kind (label, gold)."""
+    """The wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
     if judged.kind == "entities":
         wrong = np.flatnonzero(~judged.pairs.hits)
     else:

@@ -1,4 +1,4 @@
-"""What a page is about: the scores of tokens, or of whole entities, that were compared with gold, and where each stands in the text."""
+"""What a page is about: scores of tokens, or of whole entities, with gold, and where each stands in the text."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ _DOCUMENT = 400
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
-    """Judged pairs of one kind, how they are judged, and where they stand in the text.
+    """Pairs with gold of one kind, how they are judged, and where they stand in the text.
 
-    kind (str): "tokens", "documents" or "entities". called (tuple[str, str]): What the spans are called, one and several. labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags.
-    n_bins (int): Adaptive bins. seed (int): Of all random numbers. metrics (Mapping): Short name -> metric, see `Metric`.
+    kind (str): "tokens", "documents" or "entities". called (tuple[str, str]): Words for a span and for several.
+    labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags. n_bins (int): Adaptive
+        bins. seed (int): Of all random numbers. metrics (Mapping): Short name -> `Metric`.
     starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
     named (bool): Whether a tag's column says which label it is; edit trees do not name the lemma that they give.
     """
@@ -77,7 +78,7 @@ def judged_tokens(
 ) -> JudgedView:
     """The scores of tokens with gold, or of documents where these have the labels.
 
-    labels (Sequence[str]): Of the source; the names of the corpus begin with them. metrics (Mapping): See JudgedView.
+    labels (Sequence[str]): Of the source; the names of the corpus begin with them.
     """
     found = corpus.pairs()
     tags, columns = corpus.tags[corpus.hits >= 0], found.pairs.tags
@@ -115,7 +116,7 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """The tokens from `start` to before `end`, with at most WINDOW on either side and an ellipsis where there are more."""
+    """The tokens from `start` to before `end`, with at most WINDOW on either side; an ellipsis stands for more."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     before, text, after = (_text(corpus, *part) for part in ((low, start), (start, end), (end, high)))
@@ -140,7 +141,7 @@ def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
 
 
 def in_context(corpus: ScoredCorpus, judged: JudgedView, pair: int) -> dict[str, Any]:
-    """One pair as plain data: "before", "text", "after", "carried" (the label that stands there), "gold", "raw", "calibrated"."""
+    """A pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
     start, end = int(judged.starts[pair]), int(judged.ends[pair])
     if judged.kind == "entities":
         carried = judged.labels[int(judged.pairs.tags[pair])]

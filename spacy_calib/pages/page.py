@@ -1,4 +1,4 @@
-"""The contents of a report -> one HTML file that needs nothing else: no request leaves it, and what the data says stays text."""
+"""The contents of a report -> one HTML file that requests nothing, in which texts of the data stay text."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ _CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
 
 
 def render_report(contents: Mapping[str, Any]) -> str:
-    """The page.
+    """The page as HTML.
 
-    contents (Mapping): "title", "model", "data", "made" (name -> text: how it was made), "skipped" (list[str]: pipes that
-        could not be judged) and "views": see `pages.contents.view_contents`; each with "component" and "name".
-        "watch" (dict | None): Windows over time, see `pages.over_time.section_of`; may be left out.
-    RETURNS (str): HTML.
+    contents (Mapping): "title", "model", "data", "made" (name -> text: how it was made), "skipped" (list[str]: pipes
+        that could not be judged), "views" (of `view_contents`, each with "component" and "name"); perhaps "watch", of
+        `series_plots.section_of`.
     """
     from jinja2 import Environment
 
@@ -54,7 +53,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
 
 
 def _alarm(view: Mapping[str, Any]) -> str | None:
-    """The warning above a view whose figures say nothing about the pipeline: other weights, or data that the fit has seen. None elsewhere."""
+    """The warning above a view whose figures are no test: weights have changed, or the fit saw the data. Else None."""
     return OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"])
 
 
@@ -73,7 +72,7 @@ FIGURE_NAMES = {
 
 
 def shown(data: Any) -> Any:
-    """The data with the control characters of its texts made visible: HTML cannot hold them all, and browsers replace a NUL."""
+    """The data with control characters made visible: HTML cannot hold them all, and browsers replace a NUL."""
     if isinstance(data, str):
         return visible(data, keep="\n\t")
     if isinstance(data, Mapping):

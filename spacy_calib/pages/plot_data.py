@@ -1,4 +1,4 @@
-"""Pairs and calibrated scores -> the numbers behind the pictures: reliability curves and score histograms, overall, by group and by tag."""
+"""Pairs and calibrated scores -> the numbers behind reliability curves and histograms, overall, by group and by tag."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Curve:
     """A reliability curve over adaptive bins; no bins and no error where there are no scores.
 
     error (float | None): Root mean square gap of score and share of hits. pairs (list[int]): In each bin.
-    scores, right (list[float]): Mean score and share of hits of each bin. low, high (list[float]): 95 % interval of that share, see
-        `share_interval`.
+    scores, right (list[float]): Mean score and share of hits of each bin. low, high (list[float]): 95 % interval of
+        that share (`share_interval`).
     histogram (list[int]): Scores in each of HISTOGRAM_BINS bins of equal width.
     """
 
@@ -65,7 +65,7 @@ def bins_for(n_pairs: int, n_bins: int) -> int:
 
 
 def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
-    """Bin n scores with their hits. norm (str): Of the error, see `metrics.calibration_error.error_of_table`.
+    """Bin n scores with their hits. norm (str): Of the error: "l2" (root mean square) or "l1" (mean absolute).
 
     RAISES C001: values out of range. C002: lengths differ.
     """
@@ -87,10 +87,10 @@ def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm
 
 
 def without_remnants(table: BinTable, n_bins: int) -> BinTable:
-    """Bins with less than a REMNANT of an even share go to their neighbour below, the lowest to that above; the error is of all bins.
+    """Join bins with less than REMNANT of an even share to the bin below, the lowest to the bin above.
 
-    Where many scores are equal (the steps of isotonic regression) adaptive bins leave a few pairs over: their interval, wide as the
-    picture, would tell nothing.
+    Where many scores are equal (the steps of isotonic regression) adaptive bins leave a few pairs over: their interval,
+    wide as the picture, would tell nothing.
     """
     small = table.counts < REMNANT * table.counts.sum() / n_bins
     home = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))
@@ -107,8 +107,8 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
 def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """95 % interval of shares of hits (Wilson 1927, score interval).
 
-    The normal approximation of Nguyen & O'Connor (2015, section 3.3) tends to it as bins grow. In a small bin without a miss that one has
-    no width at all, as if nothing were in doubt.
+    The normal approximation of Nguyen & O'Connor (2015, section 3.3) tends to it as bins grow, but has no width in a
+    small bin without a miss, as if nothing were in doubt.
 
     shares, counts (Floats): Share of hits and number of pairs of each bin, at least one.
     """
@@ -129,24 +129,25 @@ def reliability_panel(
     n_bins: int = 10,
     norm: str = "l2",
 ) -> Panel:
-    """The numbers of one diagram; n of raw, calibrated and hits each. norm (str): See `reliability_curve`.
+    """The numbers of one diagram; n of raw, calibrated and hits each. norm (str): As in `reliability_curve`.
 
-    RAISES C001, C002: see `reliability_curve`.
+    RAISES C001: values out of range. C002: lengths differ.
     """
     curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)
 
 
 def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
-    """The diagram of the likeliest label of each unit (token, entity), whose error is the ECE: how true `calib_score` is."""
+    """The diagram of each token's or entity's likeliest label, whose error is the ECE: how true `calib_score` is."""
     top = top_pairs(pairs)
     note = f"{len(top):,} likeliest labels"
     return reliability_panel(pairs.scores[top], calibrated[top], pairs.hits[top], "calib_score", note, n_bins, "l1")
 
 
 def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
-    """Accuracy of the most confident labels, the likeliest of each unit: "shares" of all that are kept, "raw" and "calibrated"; empty lists
-    without pairs.
+    """Accuracy of the most confident labels, of the likeliest one of each token or entity.
+
+    RETURNS (dict): "shares" of all that are kept, and the accuracy "raw" and "calibrated"; empty lists without pairs.
     """
     top = top_pairs(pairs)
     shares = COVERAGE if len(top) else ()
@@ -159,7 +160,7 @@ def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
 def group_panels(
     pairs: Pairs, calibrated: Floats, groups: Groups, labels: Sequence[str], n_bins: int = 10, what: str = "tag"
 ) -> list[Panel]:
-    """A panel for each group of tags, with what Table 1 of Kranzlein et al. (2021) says of it: its tags and their frequencies.
+    """A panel for each group of tags, with its tags and their frequencies (Kranzlein et al. 2021, Table 1).
 
     labels (Sequence[str]): The tags, as columns of the pairs. what (str): How one of them is called.
     """
@@ -212,6 +213,6 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
 
 
 def error_marks(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of a calibration table (`metrics.table.ErrorRow`) that have an error, with the name that a picture gives them."""
+    """The rows (`metrics.table.ErrorRow`) that have an error, with the name that a picture gives them."""
     names = {"all": "all (SMCE)", "mean": "mean (GMCE)"}
     return [{"name": names.get(row["group"], f"group {row['group']}"), **row} for row in rows if row["raw"] is not None]

@@ -1,4 +1,4 @@
-"""Numbers -> figures, through matplotlib (the extra `plots`). Colours of Okabe and Ito; line and marker tell them apart in grey too."""
+"""Numbers -> figures, by matplotlib (the extra `plots`), in Okabe and Ito's colours; in grey line and marker differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUIET = "0.35"
 _LETTERS_AN_INCH = 10
 # Limits of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
 MAX_SIDE, MAX_PIXELS = 2**16, 2**28
-# What a file would tell of when and by what it was made.
+# What in a file would tell when and by what it was made.
 _NO_TRACES: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
@@ -59,7 +59,7 @@ def reliability_diagram(
 ) -> Any:
     """Draw share of hits against mean score per adaptive bin, with 95 % bars.
 
-    scores, hits: n of each. ax: The matplotlib axes to draw on; None makes a figure. label (str): For the legend, with the error.
+    scores, hits: n of each. ax: The matplotlib axes to draw on; None makes a figure. label (str): For the legend.
     look: More for matplotlib's `errorbar`. No scores draw nothing.
     RETURNS (matplotlib.axes.Axes): Its `figure` is the whole.
     RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
@@ -80,10 +80,9 @@ def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
 
 
 def score_histogram(panel: Panel, ax: Any = None) -> Any:
-    """Draw how many scores lie in each twentieth of [0, 1], raw as a line and calibrated filled, on a scale of powers of ten.
+    """Draw how many scores lie in each twentieth of [0, 1], raw as a line, calibrated filled, on a logarithmic scale.
 
-    ax: As in `reliability_diagram`.
-    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
     ax = axes_for(ax, 4.2, 1.6)
     edges = [i / HISTOGRAM_BINS for i in range(HISTOGRAM_BINS + 1)]
@@ -110,7 +109,7 @@ def compare_reliability(
 ) -> Any:
     """Reliability diagrams side by side, raw against calibrated.
 
-    panels (list): Each a dict with "title", "hits", "raw", "calibrated". histograms (bool): Draw the scores' histogram under each.
+    panels (list): Each a dict with "title", "hits", "raw", "calibrated". histograms (bool): One under each diagram.
     columns (int | None): Diagrams in a row; None puts all into one.
     RETURNS (matplotlib.figure.Figure): The figure, not saved.
     RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
@@ -124,7 +123,7 @@ def compare_reliability(
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Draw panels (`pages.plot_data`) side by side, as `compare_reliability` does. measure (str): What the legend calls the error."""
+    """Draw panels side by side, as `compare_reliability` does. measure (str): What the legend calls the error."""
     across = min(len(panels), columns or len(panels))
     down = -(-len(panels) // across)
     figure = figure_class()(figsize=_size_of(len(panels), across, down, histograms), layout="constrained")
@@ -151,7 +150,7 @@ def draw_panels(
 
 
 def entitle_for(given: Any) -> Callable[[Any, str], None]:
-    """What puts a title on axes: over the whole figure where it is our own, else over the axes. given: Axes, or None."""
+    """A function that puts a title over the whole figure where it is ours, else over the axes given."""
 
     def entitle(ax: Any, title: str) -> None:
         if title:
@@ -203,8 +202,8 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
 def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
     """Draw calibration error before and after, overall and by group (as Kranzlein et al. 2021, Figure 3, do).
 
-    rows (Sequence): "errors" of `metrics.table.calibration_table`. Each gets a circle (raw), an arrow, a square (calibrated) with the 95 %
-        interval of the true error, and the noise floor as a grey bar; rows without pairs are left out.
+    rows (Sequence): "errors" of `metrics.table.calibration_table`. Each gets a circle (raw), an arrow, a square
+        (calibrated) with the 95 % interval of the true error, and the noise floor as a grey bar.
     ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
     marks = error_marks(rows)
@@ -268,12 +267,12 @@ def _error_legend(ax: Any) -> None:
 
 
 def drawable(text: str) -> str:
-    """A text as a picture may hold it: control characters, which SVG cannot hold, made visible, and dollars that begin no formula."""
+    """A text as a picture may hold it: control characters made visible (SVG cannot hold them), and dollars escaped."""
     return visible(text, keep="\n").replace("$", r"\$")
 
 
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
-    """The figure as a file's bytes, the same for the same figure: without the date, and with fixed names in SVG.
+    """The figure as a file's bytes, the same for the same figure: no date, and fixed names in SVG.
 
     suffix (str): ".png", ".svg" or ".pdf". RAISES C104: it would have too many pixels.
     """

@@ -1,4 +1,4 @@
-"""Pictures of what goes on: counts, windows of texts with alarms, and how soon a review finds the errors.
+"""Pictures of counts, of windows of texts with alarms, and of how soon a review finds the errors.
 
 The last is Figure 3 of Mejer & Crammer (2010).
 """
@@ -22,9 +22,10 @@ _SMALL = 13
 def plot_counts(result: Mapping[str, Any]) -> Any:
     """Draw each query below the other, on one axis of time.
 
-    result (Mapping): What `cli.count` gives, of which are drawn: "by", "confidence", "per" (counts for each so many tokens; None for counts),
-        "gold", and of each of "queries" "name", "query", "unit", "drawn" (whether its interval is of draws; may be left out), and "rows" with "group", "tokens", "raw", "expected", "low", "high".
-    Whole numbers such as years stand where they are on the axis, and a line breaks where one is missing; other names stand side by side.
+    result (Mapping): Of `cli.count`: "by", "confidence", "per" (counts for each so many tokens; None for counts),
+        "gold", and of each of "queries" "name", "query", "unit", perhaps "drawn" (whether its interval is of draws),
+        and "rows" with "group", "tokens", "raw", "expected", "low", "high".
+    Whole numbers such as years stand where they are on the axis, and a line breaks where one is missing.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
     counts, per = result["queries"], result["per"]
@@ -74,7 +75,7 @@ def _title(one: Mapping[str, Any]) -> str:
 
 
 def _caption(result: Mapping[str, Any]) -> str:
-    """What the band is."""
+    """A sentence that says what the band is."""
     share = f"{100 * result['confidence']:g}"
     if all(one.get("drawn", False) for one in result["queries"]):
         return f"The band holds {share} of 100 draws of who is who; it knows no error of the parser."
@@ -107,15 +108,15 @@ def _short(text: str) -> str:
     return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
 
 
-# Names of windows that an axis shows at most.
+# What the two kinds of windows are called.
 _ALARM, _NONE = "alarm", "no alarm"
 
 
 def windows_of(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rows of a picture or table. lines (Sequence): Of `Monitor.lines`.
 
-    RETURNS (list[dict]): "place" (from 0), "name", "expected", "low", "high" (None without scores), "alarm" ("alarm" or "no alarm"), "verdict",
-        "why" (what differs; "" where nothing does), "documents", "tokens".
+    RETURNS (list[dict]): "place" (from 0), "name", "expected", "low", "high" (None without scores), "alarm" ("alarm" or
+        "no alarm"), "verdict", "why" (what differs; "" where nothing does), "documents", "tokens".
     """
     parts = {line["part"] for line in lines}
     return [
@@ -131,7 +132,7 @@ def windows_of(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def section_of(found: Mapping[str, Any], name: str, fit: float) -> dict[str, Any]:
-    """What a page shows of windows. found (Mapping): Of `Monitor.snapshot`. name (str): Of what is watched. fit (float): Accuracy of the fit data."""
+    """What a page shows of `Monitor.snapshot`. name (str): Of the pipe. fit (float): Accuracy of the fit data."""
     return {
         "name": name,
         "fit": fit,
@@ -142,10 +143,10 @@ def section_of(found: Mapping[str, Any], name: str, fit: float) -> dict[str, Any
 
 
 def plot_over_time(lines: Sequence[Mapping[str, Any]], fit: float, *, ax: Any = None, title: str = "") -> Any:
-    """Draw the accuracy to be expected in each window, with its interval; windows that give an alarm in another colour and shape.
+    """Draw the expected accuracy of each window, with its interval; alarms have another colour and shape.
 
-    lines (Sequence): Of `Monitor.lines`. fit (float): Accuracy of the fit data, a dotted line. ax: The matplotlib axes to draw on; None makes
-    a figure.
+    lines (Sequence): Of `Monitor.lines`. fit (float): Accuracy of the fit data, a dotted line.
+    ax: The matplotlib axes to draw on; None makes a figure.
     RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
     rows = windows_of(lines)
@@ -200,11 +201,10 @@ _STYLES = {
 
 
 def found_curves(shares: Sequence[float], found: Mapping[str, Sequence[float]], *, unit: str = "token", ax: Any = None) -> Any:
-    """Draw the share of errors found against the share of units reviewed.
+    """Draw the share of errors found against the share of tokens (or what `unit` says) reviewed.
 
-    shares (Sequence[float]): In [0, 1]. found (Mapping): Signal -> share of the errors at each of them. unit (str): What is reviewed.
-    ax: The matplotlib axes to draw on; None makes a figure.
-    RETURNS: The axes.
+    shares (Sequence[float]): In [0, 1]. found (Mapping): Signal -> share of the errors at each of them.
+    ax: The matplotlib axes to draw on; None makes a figure. RETURNS: The axes.
     RAISES C061: matplotlib is not installed.
     """
     if ax is None:

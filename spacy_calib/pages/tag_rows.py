@@ -25,9 +25,9 @@ ONE_SIDED = 0.25
 def tag_rows(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
     """A row for each tag that has pairs, gold or predictions in the data; the one with most pairs first.
 
-    RETURNS (list): "tag", "column", "group", "counted" (frequency that the groups were made from), "gold" (here), "pairs", "mean_raw",
-        "mean_calibrated", "right" (share of hits), "raw", "calibrated" (MCE, where there are enough pairs), "precision" (share of the
-        tokens carrying the tag for which it is right); None for what is not known.
+    RETURNS (list): "tag", "column", "group", "counted" (frequency that the groups were made from), "gold" (here),
+        "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration error, where
+        pairs are enough), "precision" (how often the tag is right where predicted); None for what is not known.
     """
     gold, predicted, precision = _carried(corpus, judged)
     own = judged.tag_slices()
@@ -49,7 +49,7 @@ def tag_rows(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
 
 
 def _carried(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Ints, Ints, Any]:
-    """(gold tokens, tokens that carry it and have gold, share of these that is right) of each tag; zeros where tags have no such tokens."""
+    """(gold tokens, tokens predicted so, share of these that is right) of each tag; zeros for entities."""
     n = len(judged.labels)
     if judged.kind == "entities" or not judged.named:
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
@@ -78,9 +78,9 @@ def _scores_of(judged: JudgedView, own: Ints | None) -> dict[str, Any]:
 def worst_tags(corpus: ScoredCorpus, judged: JudgedView) -> dict[str, Any]:
     """The tags whose calibrated error is farthest beyond chance.
 
-    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "beyond" (those beyond chance),
-        "tags": the worst MAX_WORST of them, each with "tag", "pairs", "error", "floor95" (what exactly true scores would show in 19 of 20 cases), "mean", "right", "leaning" ("sure",
-        "modest" or "both") and "examples" as in `in_context` with the "score" of the tag there.
+    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "beyond" (those
+        beyond chance), "tags": the worst of them, each with "tag", "pairs", "error", "floor95" (what exactly true
+        scores would show in 19 of 20 cases), "mean", "right", "leaning" ("sure", "modest", "both"), "examples".
     """
     own = {tag: part for tag, part in judged.tag_slices().items() if len(part) >= judged.enough}
     excess = {
@@ -130,16 +130,16 @@ def _examples(corpus: ScoredCorpus, judged: JudgedView, own: Ints, leaning: str)
 
 # So many predictions without a single hit are worth a word.
 MANY = 20
-# Where the scores of such labels promise so many hits in all, scores that look true on the whole are not to be called so.
+# Where such labels' scores promise so many hits in all, scores that look true on the whole are not called so.
 PROMISED = 3.0
 _NAMED = 8
 
 
 def never_right(counts: JudgedCounts, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """The labels that were the highest-scored ones MANY times or more, and right not once; the one predicted most often first.
+    """The labels predicted MANY times or more and right not once; the one predicted most often first.
 
     labels (Sequence[str]): The tags, as columns of the pairs.
-    RETURNS (list): "label", "predicted" (how often), "promised" (how many of these should be right by their calibrated scores).
+    RETURNS (list): "label", "predicted" (how often), "promised" (hits that the calibrated scores expected).
     """
     n = len(labels)
     top = (counts.keys[2] > 0) & (counts.tags < n)
@@ -152,7 +152,7 @@ def never_right(counts: JudgedCounts, labels: Sequence[str]) -> list[dict[str, A
 
 
 def warning_of(found: Sequence[dict[str, Any]]) -> str | None:
-    """What to say of them; None where there are none."""
+    """A sentence that warns of the labels never right; None where there are none."""
     if not found:
         return None
     named = ", ".join(f"{one['label']} ({one['predicted']:,} times)" for one in found[:_NAMED])

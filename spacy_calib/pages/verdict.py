@@ -34,11 +34,11 @@ HEADINGS = {
 SMALL = 0.02
 # Where chance alone may show more than this, an error within chance says little.
 VAGUE = 0.05
-# A mean error of the groups this many times what chance would show is not made good by frequent labels that are calibrated.
+# A mean error of the groups this many times what chance would show is not excused by frequent calibrated labels.
 UNEVEN = 2.0
 # "When it says 90 %": the scores looked at, and how many are needed.
 SAID, AROUND, ENOUGH = 0.9, 0.05, 50
-# Scores have a direction (too sure, too modest) where the gaps left over, once opposite ones cancel, are at least this share of all gaps.
+# Scores lean (too sure, too modest) where the gaps, once opposite ones cancel, are at least this share of all gaps.
 ONE_WAY = 0.5
 
 
@@ -56,7 +56,7 @@ def right_at(scores: Floats, hits: Any) -> int | None:
 
 
 def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
-    """ "sure" where the scores stray from one half more than the truth does, "modest" where they stray less, "off" where they do both."""
+    """ "sure" where the scores are farther from one half than the truth is, "modest" where nearer, "off" where both."""
     table = table_of(scores, hits, make_binner(n_bins))
     share = table.counts / table.counts.sum()
     gaps = share * (table.mean_score - table.mean_hit) * np.where(table.mean_score >= 0.5, 1.0, -1.0)
@@ -67,7 +67,7 @@ def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
 
 
 def leaning_in_words(excess: float, off: float) -> str:
-    """Whether scores are too high or too low. excess (float): Their mean less the share that is right. off (float): How far off they are on average."""
+    """Whether scores are too high or too low. excess: Mean score less share right. off: How far off on average."""
     if abs(excess) < ONE_WAY * off:
         return "some too high and some too low"
     return f"mostly too {'high' if excess > 0 else 'low'}"
@@ -77,10 +77,10 @@ def leaning_in_words(excess: float, off: float) -> str:
 class Evidence:
     """What a status is decided by.
 
-    error (float): The calibrated error. floor95 (float): What exactly true scores would show in 19 of 20 cases, were all pairs
-    independent. low, high (float | None): Interval of the true error by document; None where it is not known. few (bool): Fewer pairs than
-    a judgement needs. said (int | None): See `right_at`. leaning (str): See `leaning_of`. uneven (bool): Labels that are seldom or never
-    right are hidden by the frequent ones. seen (bool): The fit saw the data.
+    error (float): The calibrated error. floor95 (float): What exactly true scores would show in 19 of 20 cases, were
+        pairs independent. low, high (float | None): Interval of the true error by document; None where not known.
+    few (bool): Fewer pairs than a verdict needs. said (int | None): Of `right_at`. leaning (str): Of `leaning_of`.
+    uneven (bool): Frequent labels hide some that are seldom or never right. seen (bool): The fit saw the data.
     """
 
     error: float
@@ -95,16 +95,17 @@ class Evidence:
 
 
 def beyond_chance(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Whether an error is more than chance would show: (by the noise floor, by the interval). Pairs of one document are alike, which only
-    the interval knows; where it is not known the floor speaks for both.
+    """Whether an error is more than chance would show: (by the noise floor, by the interval). Only the interval knows
+    that pairs of one document are alike; where there is none, the floor speaks for both.
     """
     by_floor = error > floor95
     return by_floor, by_floor if low is None else low > 0
 
 
 def status_of(found: Evidence) -> str:
-    """One of HEADINGS. Floor and interval agree that the error is chance: calibrated; that it is more: nearly calibrated where it is small
-    for any use, else what the scores lean to; they disagree: nearly calibrated. Where chance reaches far, and for few pairs: unclear.
+    """One of HEADINGS. Floor and interval agree that the error is chance: calibrated; that it is more: nearly
+    calibrated if it is small, else what scores lean to. They disagree: nearly calibrated. Few pairs, or much chance:
+    unclear.
     """
     if found.seen:
         return "seen"
@@ -134,10 +135,9 @@ def verdict(
 ) -> dict[str, Any]:
     """What the figures say.
 
-    table (dict): See `metrics.table.calibration_table`. noun (str): What the component is called. seen (dict | None): See `expect.seen.SeenShare`.
-    never (Sequence): See `pages.never_right`.
-    RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more": further sentences, "warnings": sentences that no good figure
-        takes back.
+    table (dict): Of `metrics.table.calibration_table`. noun (str): What the component is called. seen (dict | None): Of
+        `expect.seen.SeenShare`. never (Sequence): Of `pages.tag_rows.never_right`.
+    RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more" and "warnings" (lists of sentences).
     """
     rows = table["errors"]
     overall = rows[0]
@@ -167,7 +167,7 @@ def verdict(
 
 
 def worse_of(change: dict[str, dict[str, Any]]) -> str | None:
-    """What to say where calibrated scores have a higher log loss than raw ones; None elsewhere. change (dict): See `tables.changes`."""
+    """A sentence where calibrated scores have a higher log loss than raw ones, else None. change: `table.changes`."""
     value, low, high = (change["nll"][key] for key in ("value", "low", "high"))
     if value is None or value <= 0:
         return None

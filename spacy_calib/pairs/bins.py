@@ -1,8 +1,7 @@
 """The only code that turns a probability into a bin: edges, ties, empty bins and exactly 1.0 are decided here.
 
-A *binner* looks at N scores and gives edges; `assign` puts any score into the bin that the edges say. Edges are ascending lower ends of
-bins 1, 2, ...: a score belongs to the last bin whose lower end it reaches. So equal scores always share a bin, and a score that the
-binner never saw has one too.
+A *binner* looks at N scores and gives edges, the ascending lower ends of bins 1, 2, ...; `assign` puts any score into
+the last bin whose lower end it reaches. So equal scores share a bin, and a score that the binner never saw has one.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from ..types import BinTable, Floats, Ints
 Binner = Callable[..., Floats]
 
 
-# The greatest number of groups, bins or tokens that a setting may name: far above any that is of use, and small enough for sums of integers.
+# The most groups, bins or tokens that a setting may name: far above any use, and small enough for sums of integers.
 MOST_COUNTED = 1_000_000_000
 
 
 def check_count(name: str, value: int) -> int:
-    """RAISES C001: value is not an integer of at least 1, or more than can be counted."""
+    """The value as an int. RAISES C001: it is not an integer of at least 1, or more than can be counted."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise calib_error("C001", name=name, wanted="a whole number of at least 1", given=repr(value))
     if value > MOST_COUNTED:
@@ -47,12 +46,12 @@ def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
 
 
 def edges_of(binner: Binner, scores: Floats, weights: Floats | None) -> Floats:
-    """What a binner gives; one that knows no weights is asked without, where there are none."""
+    """What a binner gives; without weights it is asked without, since it may know none."""
     return binner(scores) if weights is None else binner(scores, weights)
 
 
 def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-    """Distinct scores, ascending, with the mass below and the mass at each of them. Integers where there are no weights."""
+    """(distinct scores, ascending; the mass below each; the mass at each). Masses are integers without weights."""
     if weights is None:
         distinct, at = np.unique(scores, return_counts=True)
     else:
@@ -81,8 +80,8 @@ def _edges_of_rule(distinct: Floats, at_value: NDArray[Any], after_value: NDArra
 def adaptive_edges(scores: Floats, n_bins: int, weights: Floats | None = None) -> Floats:
     """Edges of B bins of about equal counts that never split equal scores.
 
-    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores (the adaptive bins of
-    Nguyen & O'Connor 2015 section 3.1 with a rule for ties).
+    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores: the adaptive bins of
+    Nguyen & O'Connor (2015, section 3.1) with a rule for ties.
 
     scores (Floats): N scores, in any order. weights: one each, or None.
     n_bins (int): B.
@@ -98,10 +97,10 @@ def adaptive_edges(scores: Floats, n_bins: int, weights: Floats | None = None) -
 
 
 def sized_edges(scores: Floats, bin_size: int, weights: Floats | None = None) -> Floats:
-    """Edges of bins of beta pairs; a last bin smaller than beta merges into the one before (Nguyen & O'Connor 2015, Algorithm 1).
+    """Edges of bins of beta pairs; a smaller last bin merges into the one before (Nguyen & O'Connor 2015, Algorithm 1).
 
-    Algorithm 1 leaves the order of equal scores open. Here they stay together, in the bin of their middle rank, so that the
-    order of the rows does not matter; without ties the bins are Algorithm 1's.
+    Algorithm 1 leaves the order of equal scores open. Here they stay together, in the bin of their middle rank, so that
+    the order of the rows does not matter; without ties the bins are Algorithm 1's.
 
     scores (Floats): N scores, in any order. weights: one each, or None.
     bin_size (int): beta.

@@ -16,8 +16,8 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
     """Pair each kept marginal with whether its tag is the gold one.
 
     marginals (Marginals): Of n tokens.
-    gold: Column of the gold tag of each token, shape (n,): -1 where the model does not know the gold tag (every pair of that token is
-        a miss), -2 where there is no gold (the token is left out).
+    gold: Column of each token's gold tag, shape (n,); -1: the model does not know it (all pairs of the token are
+        misses), -2: there is none (the token is left out).
     RETURNS (Pairs): Rows keep the numbers of the tokens in `marginals`.
     RAISES C002: gold of another length.
     """
@@ -61,7 +61,7 @@ def interleave(one: Pairs, other: Pairs) -> tuple[Pairs, Ints]:
 
 
 def top_pairs(pairs: Pairs) -> Ints:
-    """Index of the highest-scored pair of each unit that has one; of equals that of the lowest column (what argmax chooses)."""
+    """Index of the highest-scored pair of each token or entity; of equals that of the lowest column, as argmax."""
     if not len(pairs):
         return np.zeros(0, dtype=np.intp)
     order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))
@@ -93,7 +93,7 @@ _SAFE_EXPONENT = 600.0
 
 
 def check_threshold(threshold: float) -> float:
-    """RAISES C001: threshold is not a number in [0, 1)."""
+    """The threshold as a float. RAISES C001: it is not a number in [0, 1)."""
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold < 1:
         raise calib_error("C001", name="threshold", wanted="a number in [0, 1)", given=repr(threshold))
     return float(threshold)
@@ -113,8 +113,8 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
     step = max(1, _BLOCK_CELLS // max(1, scores.shape[1]))
     for start in range(0, max(1, len(scores)), step):
         block = scores[start : start + step]
-        # flatnonzero on the flat view is several times as fast as nonzero in two dimensions; the threshold is an array, so that
-        # float32 scores are compared with it in float64 by every numpy
+        # flatnonzero on the flat view is several times as fast as nonzero in two dimensions; the threshold is an array,
+        # so that every numpy compares float32 scores with it in float64
         flat = np.flatnonzero(block.ravel() >= np.array([threshold]))
         row = flat // max(1, scores.shape[1])  # by one number: several times as fast as divmod
         rows.append(row + start)
@@ -124,7 +124,7 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
 
 
 def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
-    """Keep the stored entries of a scipy sparse matrix (tokens, tags) that reach the threshold; duplicates are summed first.
+    """Keep the stored entries of a scipy sparse matrix (tokens, tags) that reach the threshold, duplicates summed.
 
     RAISES C001: the threshold is out of range.
     """
@@ -141,8 +141,8 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
 class Scores(Protocol):
     """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other.
 
-    spans (Spans | None): The spans that it found in them; None for a source of token labels alone. hints (Mapping): What else it says of each
-    token, for a context to look at: in words -> numbers of shape (n_tokens,).
+    spans (Spans | None): The spans that it found; None for a source of token labels alone. hints (Mapping): What else
+        it says of each token, for a context to look at: description -> numbers of shape (n_tokens,).
     """
 
     n_tokens: int
@@ -153,11 +153,11 @@ class Scores(Protocol):
         """The entries that reach the threshold."""
 
     def at(self, rows: Ints, columns: Ints) -> Floats:
-        """The probability of single (token, column) entries; 0 where the source has none, NaN where it says nothing about the token."""
+        """Probabilities of (token, column) entries: 0 where there is none, NaN for a token that the source skips."""
 
 
 def hints_of(scores: Scores) -> Mapping[str, Floats]:
-    """The hints of scores; none of those that a source from outside of this package made without."""
+    """The hints of scores; none where a source of another package has no such attribute."""
     return getattr(scores, "hints", {})
 
 
@@ -165,7 +165,7 @@ class DenseScores:
     """Probabilities as an array.
 
     probabilities: Shape (n_tokens, n_labels); a row of NaN for a token about which the source says nothing.
-    spans (Spans | None): See Scores.
+    spans (Spans | None): As of `Scores`.
     """
 
     hints: Mapping[str, Floats] = {}
@@ -233,8 +233,8 @@ class LogitScores:
 class SparseScores:
     """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
 
-    spans (Spans | None), hints (Mapping | None): See Scores. absent (float): What `at` gives of an entry that is not there: NaN where only some labels of a token
-        have a score, and nothing is said of the others.
+    spans (Spans | None), hints (Mapping | None): As of `Scores`. absent (float): What `at` gives of entries that are
+        not there; NaN where only some labels of a token have a score.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class SparseScores:
 
 
 def stack(parts: Sequence[Marginals]) -> Marginals:
-    """Marginals of tokens that follow one another, as one. At least one part; names are kept if the first part has them."""
+    """Marginals of tokens that follow one another, as one; names are kept if the first part has them."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

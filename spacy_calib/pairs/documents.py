@@ -1,6 +1,6 @@
-"""Documents of the source, which texts belong to, and folds of whole ones. Knows names and numbers, never Docs.
+"""Which document of the source a text belongs to, and folds of whole documents. Knows names and numbers, never Docs.
 
-Parts of one document are alike. Where they are resampled as if each were a document of its own, intervals come out too narrow.
+Parts of one document are alike: resampled as if each were a document, they would make intervals too narrow.
 """
 
 from __future__ import annotations
@@ -12,25 +12,23 @@ import numpy as np
 
 from ..types import Floats, Ints
 
-# What a source gives a row of probabilities for: a token, or a document (DOCUMENT).
+# What a source gives a row of probabilities for: a token or a document.
 TOKEN = "token"
 # What a text may be a part of, from the best known to the least.
 DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
-# What each has a score for, one and several.
+# The word for a label of each, one and several.
 LABEL_WORDS = {TOKEN: ("tag", "tags"), DOCUMENT: ("category", "categories")}
 
 
 class SourceDocument(NamedTuple):
-    """unit (str): What is known of it: a document of the source, a sentence, a text, or no more than a Doc of the file.
-    key (Hashable): Tells it from the others of its unit.
-    """
+    """unit (str): DOCUMENT, SENTENCE, TEXT or DOC. key (Hashable): Tells it from others of its unit."""
 
     unit: str
     key: Hashable
 
 
 class DocumentNumbers:
-    """Documents as small numbers, in the order in which they are met: parts of one document need not follow one another."""
+    """Documents as numbers, in the order in which they are met; parts of one need not follow one another."""
 
     def __init__(self) -> None:
         self._numbers: dict[SourceDocument, int] = {}
@@ -41,7 +39,7 @@ class DocumentNumbers:
         return len(self._numbers) + self._n_texts
 
     def number(self, document: SourceDocument) -> int:
-        """The number of a document, a new one where it was not met before. A text is met once: its name is not kept."""
+        """The number of a document, new where it was not met. A text is met once, so it is not remembered."""
         self._units.add(document.unit)
         if document.unit != TEXT:
             return self._numbers.setdefault(document, len(self))
@@ -50,28 +48,28 @@ class DocumentNumbers:
 
     @property
     def units(self) -> frozenset[str]:
-        """What the numbers count, see `joint_unit`."""
+        """The units of the documents met."""
         return frozenset(self._units)
 
     @property
     def unit(self) -> str:
-        """All of these in a word."""
+        """The units in a phrase."""
         return joint_unit(self.units)
 
 
 def joint_unit(units: Collection[str]) -> str:
-    """What documents of these units are together. A file of Docs among which some hold one sentence alone is not one of sentences."""
+    """What documents of these units are together. Docs of a file, some of one sentence alone, are no sentences."""
     named = set(units) - ({SENTENCE} if DOC in units else set())
     return " or ".join(sorted(named)) or DOC
 
 
 def counted(unit: str, n: int) -> str:
-    """So many of them: "1 document", "208 Docs of the file"."""
+    """How many, in words: "1 document", "208 Docs of the file"."""
     return f"{n:,} {unit if n == 1 else several(unit)}"
 
 
 def block_of(unit: str) -> str:
-    """What several of them are that nothing tells apart any more."""
+    """The word for several of them that can no longer be told apart."""
     return f"block of {several(unit)}"
 
 
@@ -82,7 +80,7 @@ def several(unit: str) -> str:
 
 
 def extent(unit: str, n: int, row_unit: str, n_rows: int) -> str:
-    """How much was read: "20 documents, 4,180 tokens"; where a row is a document, how many of these. row_unit (str): What a row is."""
+    """How much was read: "20 documents, 4,180 tokens", or "20 documents" where a row is one."""
     return counted(row_unit, n_rows) if row_unit == DOCUMENT else f"{counted(unit, n)}, {n_rows:,} {row_unit}s"
 
 
@@ -92,11 +90,10 @@ def by_unit(unit: str, n: int) -> str:
 
 
 def contiguous_folds(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:
-    """The fold of each pair: documents that follow one another by number share a fold, and folds hold about equally many pairs.
+    """The fold of each pair: documents with neighbouring numbers share a fold, and folds hold about equally many pairs.
 
     So parts of one text that a converter cut into several documents seldom stand on both sides.
-
-    documents (Ints): Of the pairs; parts of one document need not follow one another. weights (Ints | None): How often each pair is there.
+    documents (Ints): Of the pairs. weights (Ints | None): How often each pair is there.
     """
     _, codes = np.unique(documents, return_inverse=True)
     counts = np.bincount(codes, weights)
@@ -115,7 +112,7 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats]) -> Floats:
     """The score of each pair by a model that did not see its fold.
 
     folds (Ints): Of n pairs, n > 0: 0 up to the number of folds, each with a pair.
-    score (Callable): (index of the pairs outside of a fold, to learn from; index of those inside) -> scores of those inside, shape
+    score (Callable): (index of the pairs to learn from; index of those of the fold) -> scores of the latter, shape
         (..., their number).
     RETURNS (Floats): Shape (..., n).
     """

@@ -1,4 +1,4 @@
-"""Pairs with what a map says of each: what every figure, table and picture is made from."""
+"""Pairs before and after calibration: what every figure, table and picture is made from."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .documents import DOCUMENT
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """n pairs with gold, before and after calibration.
+    """n pairs with gold.
 
-    pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair. documents (Ints): The document of each.
-    unit (str): What a document is, see `documents`.
+    pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
+    documents (Ints): The document of each. unit (str): What a document is.
     """
 
     pairs: Pairs
@@ -28,6 +28,6 @@ class JudgedPairs:
 
 
 def no_pairs() -> JudgedPairs:
-    """Nothing judged: every figure of it is None."""
+    """No pairs: every figure of them is None."""
     none = np.zeros(0, dtype=np.intp)
     return JudgedPairs(Pairs(none, none, np.zeros(0), np.zeros(0, dtype=bool), 0), np.zeros(0), none)

@@ -1,7 +1,7 @@
-"""Numbers made random; and digests that nobody can guess from without their key: of words, texts and documents. Knows numbers, never texts.
+"""Numbers made random, and digests of words, texts and documents that cannot be guessed without their key.
 
-A *salt* is a key that lies beside its digests: who has it can still try words one by one, but no table that was made beforehand helps him.
-A `Key` is kept by those who collect statistics, and is in none of their files.
+A *salt* is a key kept beside its digests: its owner can still try words one by one, but no table made beforehand
+helps. A `Key` is kept by those who collect statistics, and is in none of their files. Knows numbers, never texts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of splitmix64 (Steele et al. 2014), which takes each number to another one: nearby numbers are no longer near."""
+    """The finalizer of splitmix64 (Steele et al. 2014): another number for each, far apart even for neighbours."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -36,7 +36,7 @@ def draw_salt() -> str:
 
 
 def keyed(values: Digests, salt: str) -> Digests:
-    """Other digests, of each value and the salt; without a salt ("", of older pipelines) the values themselves."""
+    """Digests of each value with the salt; without one ("", in older pipelines) the values themselves."""
     if not salt:
         return values
     distinct, place = np.unique(values, return_inverse=True)
@@ -46,13 +46,13 @@ def keyed(values: Digests, salt: str) -> Digests:
 
 
 def hasher(key: Key | None) -> blake2b:
-    """For the digest of all that is in a shard."""
+    """What makes the digest of a shard's content."""
     return blake2b(digest_size=16, key=b"" if key is None else key.of_documents.encode())
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a collector keeps to himself. What is made of it does not lead back to it, nor from one to another. secret (bytes): At random."""
+    """A collector's secret. What is derived does not lead back to it, nor to anything else derived. secret: Random."""
 
     secret: bytes = field(repr=False)
 
@@ -63,7 +63,7 @@ class Key:
 
     @classmethod
     def read(cls, path: str | Path) -> Key:
-        """From its file. RAISES C480: there is none, or something else is in it."""
+        """The key in a file. RAISES C480: there is no file, or something else is in it."""
         wanted = f"{2 * _BYTES} hexadecimal digits are wanted"
         try:
             secret = bytes.fromhex(Path(path).read_text("ascii"))
@@ -76,24 +76,24 @@ class Key:
         return cls(secret)
 
     def write(self, path: str | Path) -> None:
-        """Into a new file that nobody else may read. RAISES OSError: it is there already, or cannot be written."""
+        """Write a new file that only its owner may read. RAISES OSError: it is there already, or cannot be written."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(f"{self.secret.hex()}\n")
 
     @property
     def fingerprint(self) -> str:
-        """By which files name it."""
+        """The name of the key in files."""
         return self._derived("fingerprint")[:16]
 
     @property
     def salt(self) -> str:
-        """Of the pipes that are fitted with it, and of the texts in files."""
+        """The salt of pipes fitted with it, and of texts in files."""
         return self._derived("salt")
 
     @property
     def of_documents(self) -> str:
-        """Salt of the digests of documents, which is in no file."""
+        """The salt of documents' digests, which is in no file."""
         return self._derived("documents")
 
     def seal(self, words: Digests) -> np.uint64:
@@ -102,7 +102,7 @@ class Key:
         return np.uint64(int.from_bytes(made, "little"))
 
     def hide(self, words: Digests, seal: np.uint64) -> Digests:
-        """The words as numbers that look random, no two equal ones alike; and of these the words again."""
+        """The words as random-looking numbers, no two equal ones alike; applied again, the words."""
         begin = bytes.fromhex(self._derived("stream")) + int(seal).to_bytes(8, "little")
         return words ^ np.frombuffer(shake_256(begin).digest(8 * words.size), dtype="<u8").reshape(words.shape)
 

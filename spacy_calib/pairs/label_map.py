@@ -22,7 +22,7 @@ LabelMap = Mapping[str, str]
 
 
 def read_map(given: str) -> dict[str, str]:
-    """Label of the component -> gold label: "PERSON=PER,GPE=LOC", or a file: .json (an object) or .tsv (two columns).
+    """Label of the component -> gold label, of "PERSON=PER,GPE=LOC" or a file: .json (an object) or .tsv (two columns).
 
     A label without counterpart has "" there (DATE=). RAISES C162: neither of them.
     """
@@ -40,7 +40,7 @@ def read_map(given: str) -> dict[str, str]:
 
 
 def check_map(pairs: Iterable[Sequence[Any]], given: object) -> dict[str, str]:
-    """RAISES C162: not pairs of labels, or a label twice."""
+    """The pairs as a dict. RAISES C162: not pairs of labels, or a label twice."""
     table: dict[str, str] = {}
     for pair in pairs:
         if len(pair) != 2 or not all(isinstance(label, str) for label in pair) or not pair[0].strip():
@@ -63,7 +63,7 @@ def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
 def map_label(table: LabelMap, label: str, dropped: str = "", prefixed: bool = False) -> str:
     """The counterpart of a label; one that the map does not name is its own.
 
-    dropped (str): What stands for a label without counterpart: "O" for entities. prefixed (bool): Whether a prefix (B-, I-, L-, U-) stays.
+    dropped (str): In place of no counterpart: "O" for entities. prefixed (bool): Whether B-, I-, L-, U- are kept.
     """
     prefix, name = (label[:2], label[2:]) if prefixed and label[1:2] == "-" else ("", label)
     other = table.get(name, name)
@@ -82,8 +82,8 @@ _NAMED = 8
 
 @dataclass(frozen=True)
 class UnknownGold:
-    """n (int): Tokens whose gold label the component does not know. share (float): Of those with gold, tokens outside of entities left out.
-    labels (Sequence[str]): That it knows. pairs (Sequence[tuple]): (its likeliest label, the gold label, tokens), the most frequent first.
+    """n (int): Tokens whose gold label the component does not know. share (float): Of tokens with gold other than "O".
+    labels (Sequence[str]): Those that it knows. pairs (Sequence[tuple]): (its likeliest label, gold label, tokens).
     counterparts (Mapping): Each of its labels that the gold has not -> the gold label that it most often stands for.
     """
 
@@ -95,9 +95,7 @@ class UnknownGold:
 
     @classmethod
     def of(cls, found: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]) -> UnknownGold:
-        """found (Mapping): (likeliest label, gold label) -> tokens. n (int): Those of gold labels that are unknown. gold (Mapping): Frequency of
-        the gold labels.
-        """
+        """found (Mapping): (likeliest label, gold label) -> tokens. gold (Mapping): Gold label -> its frequency."""
         named = sum(count for label, count in gold.items() if label != OUTSIDE)
         every = [(said, wanted, count) for (said, wanted), count in Counter(found).most_common()]
         counterparts: dict[str, str] = {}
@@ -110,19 +108,19 @@ class UnknownGold:
 
     @property
     def unknown(self) -> list[str]:
-        """The gold labels, the most frequent first."""
+        """The unknown gold labels, the most frequent first."""
         counts: Counter[str] = Counter()
         for _, wanted, n in self.pairs:
             counts[wanted] += n
         return [label for label, _ in counts.most_common()]
 
     def suggestion(self) -> str:
-        """A map of each label to the gold label that it most often stands for: "PERSON=PER,GPE=LOC,DATE="."""
+        """A map to the gold label that each label most often stands for: "PERSON=PER,GPE=LOC,DATE="."""
         pairs = ((said, "" if wanted == OUTSIDE else wanted) for said, wanted in self.counterparts.items())
         return ",".join(f"{said}={wanted}" for said, wanted in pairs) or "LABEL=GOLD"
 
     def words(self) -> dict[str, Any]:
-        """What the sentences about it name."""
+        """What sentences about it name."""
         pairs = ", ".join(f"{said or 'nothing'} for {wanted} ({n:,})" for said, wanted, n in self.pairs[:_NAMED])
         return {
             "n": f"{self.n:,}",

@@ -11,10 +11,7 @@ from ..types import Floats, Ints
 
 
 class WeightedPairs(NamedTuple):
-    """Distinct (score, hit) with how often each occurs, ascending by score, misses before hits; arrays of one length.
-
-    scores (Floats), hits (NDArray[bool]), weights (Floats).
-    """
+    """Distinct (score, hit) with how often each occurs, ascending by score, misses before hits; of one length."""
 
     scores: Floats
     hits: NDArray[np.bool_]
@@ -22,7 +19,7 @@ class WeightedPairs(NamedTuple):
 
 
 class TaggedPairs(NamedTuple):
-    """Distinct (tag, score, hit) with how often each occurs; arrays of one length. As WeightedPairs, and tags (Ints): Columns of the labels."""
+    """Distinct (tag, score, hit) with how often each occurs; of one length. tags (Ints): Columns of the labels."""
 
     scores: Floats
     hits: NDArray[np.bool_]
@@ -33,8 +30,8 @@ class TaggedPairs(NamedTuple):
 def _keys(scores: Floats, hits: NDArray[np.bool_]) -> tuple[NDArray[Any], type]:
     """One integer per pair, made of the score's bits and the hit, and the float type of the bits.
 
-    The bits of floats in [0, 1] sort as the floats do; the shift drops the sign of -0.0 and makes room for the hit. Scores that are
-    float32 numbers (what a head gives that normalizes in float32) need keys of half the width: half the memory, half the time.
+    The bits of floats in [0, 1] sort as the floats do; the shift drops the sign of -0.0 and makes room for the hit.
+    Scores that are float32 numbers (of heads that normalize in float32) need half the memory and half the time.
     """
     keys: NDArray[Any] = scores.astype(np.float32)
     kind: type = np.float32
@@ -50,7 +47,7 @@ def _keys(scores: Floats, hits: NDArray[np.bool_]) -> tuple[NDArray[Any], type]:
 def collapse(scores: Floats, hits: NDArray[np.bool_]) -> WeightedPairs:
     """Count equal pairs by sorting integer keys. Exact for float32- and float64-valued scores.
 
-    scores (Floats): n numbers in [0, 1]. hits (NDArray[bool]): likewise.
+    scores (Floats): n numbers in [0, 1]. hits (NDArray[bool]): n booleans.
     """
     return collapse_groups(scores, hits, np.zeros(len(scores), dtype=np.int8), 1)[0]
 
@@ -61,8 +58,8 @@ def collapse_groups(
     """Count equal pairs within each group.
 
     scores, hits: As in `collapse`. groups (NDArray): The group of each pair in [0, n_groups), -1 for none.
-    RETURNS (tuple): The weighted pairs of all groups one after the other, those of no group first (equal ones of different groups
-        are not merged), and the weighted pairs of each group, as views of them.
+    RETURNS (tuple): The weighted pairs of all groups, those of no group first (equal ones of different groups are not
+        merged), and the weighted pairs of each group, as views of them.
     """
     keys, kind = _keys(scores, hits)
     counts = np.bincount(groups + 1, minlength=n_groups + 1)
@@ -87,7 +84,7 @@ def collapse_groups(
 
 
 def with_misses_and_hits(scores: NDArray[Any], pairs: NDArray[Any], hits: NDArray[Any]) -> WeightedPairs:
-    """The weighted pairs of counts at distinct scores, ascending. pairs, hits (NDArray): How many pairs there are at each, and how many hit."""
+    """The weighted pairs of counts at distinct, ascending scores. pairs, hits: How many at each, and how many hit."""
     weights = np.empty((len(scores), 2))
     weights[:, 1] = hits
     np.subtract(pairs, hits, out=weights[:, 0], casting="unsafe")
@@ -96,7 +93,7 @@ def with_misses_and_hits(scores: NDArray[Any], pairs: NDArray[Any], hits: NDArra
 
 
 def spliced(parts: list[WeightedPairs]) -> tuple[WeightedPairs, list[WeightedPairs]]:
-    """(all parts as one, the parts but the first as views of it), as `collapse_groups` gives them. The list is emptied."""
+    """(all parts as one, the parts but the first as views of it), as `collapse_groups` gives them; empties the list."""
     ends = np.cumsum([len(part.scores) for part in parts])
     scores, hits, weights = ([part[i] for part in parts] for i in range(3))
     parts.clear()

@@ -1,8 +1,8 @@
-"""How many documents there are, and blocks of them: the first bits of the documents' digests, as many bits as leave no more than so many blocks.
+"""Blocks of documents: those whose digests begin with the same bits, as many bits as leave at most MOST_BLOCKS.
 
-Folds and intervals are made over documents. A table that kept every document of millions apart would be as large as the corpus, so that
-documents whose digests begin alike share a block. How many bits are kept follows from the set of digests alone, never from the order in
-which tables were merged: with few documents each is a block of its own.
+Folds and intervals are made over documents, but a table that kept millions of documents apart would be as large as the
+corpus. How many bits are kept follows from the set of digests alone, never from the order in which tables were merged;
+with few documents each is a block of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..types import Ints
 
 # The most blocks of a table.
 MOST_BLOCKS = 1 << 14
-# So many digests are kept, the lowest ones, to count documents by: exact for a million, an estimate beyond.
+# How many digests, the lowest, are kept to count documents by: exact for a million, an estimate beyond.
 MOST = 1 << 20
 _BITS = 64
 
@@ -30,8 +30,8 @@ Digests = NDArray[np.uint64]
 class Blocks:
     """The blocks of a table.
 
-    bits (int): How many bits of a digest are kept, 0 to 64. prefixes (Digests): Distinct digests with all other bits 0, ascending; at most
-        MOST_BLOCKS of them, and with one bit more there would be more.
+    bits (int): How many bits of a digest are kept, 0 to 64: one more would make more than MOST_BLOCKS.
+    prefixes (Digests): Distinct digests with all other bits 0, ascending.
     """
 
     bits: int
@@ -39,14 +39,14 @@ class Blocks:
 
     @classmethod
     def of(cls, digests: Digests, most_bits: int = _BITS) -> Blocks:
-        """Those of some documents. most_bits (int): So many bits of the digests are known."""
+        """The blocks of some documents. most_bits (int): How many bits of the digests are known."""
         distinct = _first_bits(np.unique(digests), most_bits)
         bits = bisect_right(range(most_bits + 1), MOST_BLOCKS, key=lambda kept: _count(distinct, kept)) - 1
         return cls(bits, np.unique(_first_bits(distinct, bits)))
 
     @classmethod
     def merged(cls, parts: Sequence[Blocks]) -> Blocks:
-        """Those of the documents of all parts: what `of` gives of all digests at once."""
+        """The blocks of the documents of all parts: what `of` gives of all digests at once."""
         if not parts:
             return cls.of(np.zeros(0, dtype=np.uint64))
         return cls.of(np.concatenate([part.prefixes for part in parts]), min(part.bits for part in parts))
@@ -60,12 +60,12 @@ class Blocks:
         return self.bits == _BITS
 
     def holds(self) -> bool:
-        """Whether prefixes are ascending, of so many bits, and no more than there may be."""
+        """Whether prefixes ascend, have only these bits, and are no more than there may be."""
         ascending = (self.prefixes[1:] > self.prefixes[:-1]).all() and len(self) <= MOST_BLOCKS
         return bool(self.bits <= _BITS and ascending and (_first_bits(self.prefixes, self.bits) == self.prefixes).all())
 
     def numbers(self, digests: Digests) -> Ints:
-        """The number of each digest's block, from 0; each digest must be of one of these documents."""
+        """The number of each digest's block, from 0; each must be of one of these documents."""
         return np.searchsorted(self.prefixes, _first_bits(digests, self.bits))
 
 
@@ -87,7 +87,7 @@ def lowest(parts: Iterable[Digests], most: int = MOST) -> Digests:
 
 
 def count_distinct(kept: Digests, most: int = MOST) -> int:
-    """How many digests there were. Where all of them were kept their number; else as many as leave the last one where it stands
+    """How many digests there were: their number where all were kept, else as many as put the last one where it stands
     (Bar-Yossef et al. 2002, the k-th minimum value; with a million kept the standard error is .1 %).
     """
     return len(kept) if len(kept) < most else round((most - 1) * 2.0**64 / float(kept[-1]))
@@ -132,9 +132,9 @@ def collapse_rows(columns: Sequence[Numbers], pairs: Numbers, hits: Numbers) -> 
 
 
 def joined_rows(pieces: Iterable[Rows], most: int, kinds: Sequence[Any]) -> list[Numbers]:
-    """The columns of pieces that follow one another. Memory holds rows once: what is not filled of an array takes none, and is cut off at the end.
+    """The columns of pieces that follow one another. Unfilled ends of arrays take no memory, and are cut off at last.
 
-    most (int): There are no more rows. kinds (Sequence): The narrowest type of each column.
+    most (int): Bound of the number of rows. kinds (Sequence): The narrowest type of each column.
     """
     columns: list[Numbers] = [np.empty(most, kind) for kind in kinds]
     n = 0
@@ -159,7 +159,7 @@ def _sortable(column: Numbers) -> Numbers:
 
 
 def in_pieces(parts: Sequence[tuple[Numbers, Numbers]]) -> Iterator[list[slice]]:
-    """Where the rows of one range of (tag, block) stand in each part, range after range: about _PIECE rows or one block's each.
+    """Where the rows of one range of (tag, block) stand in each part; a range has about _PIECE rows, or one block.
 
     parts (Sequence[tuple]): (tags, blocks) of each part, ascending.
     """
@@ -190,7 +190,7 @@ def _by_block(blocks: Sequence[Numbers], where: list[slice]) -> Iterator[list[sl
 
 
 def _ends(column: Numbers) -> Numbers:
-    """Where the rows of 0, 1, ... end. column: Ascending whole numbers; numbers of its own type are looked up without a copy of it."""
+    """Where the rows of 0, 1, ... end. column: Ascending whole numbers; looked up in its own type, without a copy."""
     wanted = np.arange(int(column[-1]) + 1 if len(column) else 0)
     return np.searchsorted(column, wanted.astype(column.dtype), side="right")
 

@@ -1,6 +1,6 @@
-"""The pairs of a fit as counts and sums of scores in cells that stay the same, so that memory does not grow with the corpus.
+"""The pairs of a fit as counts and sums of scores in fixed cells, so that memory does not grow with the corpus.
 
-A cell is a stretch of log-odds. All pairs of a tag in a cell are taken for pairs of their mean score. docs/statistics.md bounds what that costs.
+A cell is a stretch of log-odds. Pairs of a tag in it are taken for pairs of their mean score (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_BYTES = 64 << 20
 _BYTES_OF_A_CELL = 24
 # Cells are of equal width in log-odds up to this far from 0; the first and the last hold what lies beyond.
 _FARTHEST = 20.0
-# Ends of cells are whole multiples of this, so that rounding of exp, which processors do differently, moves no score to another cell.
+# Ends of cells are multiples of this, so that exp, which processors round differently, moves no score to another cell.
 _GRID = 2.0**-45
 # Scores are added up as whole multiples of this: no float32 number of 1/256 or more is rounded by it.
 UNIT = 2.0**-32
@@ -39,7 +39,7 @@ Counts = NDArray[np.uint64]
 
 
 def cells_of(n_tags: int) -> int:
-    """How many cells each of so many tags has: a power of two, as many as memory allows, MOST_CELLS at most."""
+    """How many cells each of so many tags has: a power of two, MOST_CELLS or what memory allows."""
     wanted = MOST_CELLS
     while wanted > 2 and wanted * n_tags * _BYTES_OF_A_CELL > MOST_BYTES:
         wanted //= 2
@@ -57,7 +57,7 @@ def edges_of_cells(n_cells: int) -> Floats:
 class PairCells:
     """Pairs of each tag in each cell, shape (n_tags, n_cells) each.
 
-    pairs, hits (Counts): How many pairs, and how many of them hit. sums (Counts): Of their scores, in units of UNIT.
+    pairs, hits (Counts): How many pairs, and how many of them hit. sums (Counts): Of their scores, in steps of UNIT.
     """
 
     pairs: Counts
@@ -88,8 +88,8 @@ class PairCells:
     def of(cls, tags: ArrayLike, scores: ArrayLike, hits: ArrayLike, n_tags: int, n_cells: int | None = None) -> PairCells:
         """The table of n pairs.
 
-        tags, scores, hits: One of each per pair; a tag is a column of the n_tags labels. n_cells (int | None): Of each tag; None: see `cells_of`.
-        RAISES C001: values out of range. C002: lengths differ. C422: see `merged`.
+        tags, scores, hits: One of each per pair; a tag is a column of the labels. n_cells (int | None): Of each tag.
+        RAISES C001: values out of range. C002: lengths differ.
         """
         given = as_probabilities("scores", scores)
         column = whole_numbers("tag", tags, len(given)).astype(np.intp)
@@ -130,7 +130,7 @@ class PairCells:
         return np.flatnonzero(self.pairs.any(axis=1))
 
     def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
-        """What `collapse_groups` gives of pairs with the mean scores of their cells: those of no group first, and each group."""
+        """As `collapse_groups` of pairs with the mean scores of their cells."""
         of_tag = groups.of(np.arange(len(self.pairs)))
         parts = [
             _of_cells(*(counts[of_tag == group].sum(axis=0) for counts in (self.pairs, self.hits, self.sums)))
@@ -146,7 +146,7 @@ class PairCells:
         return TaggedPairs(*spliced([none, *parts])[0], tags)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Name -> array: what a file holds of it, and `from_arrays` reads."""
+        """Name -> array: what a file holds of the table."""
         return {"pairs": self.pairs, "hits": self.hits, "sums": self.sums}
 
     @classmethod
@@ -169,7 +169,7 @@ class PairCells:
 
 
 def _means_lie_within(pairs: Counts, sums: Counts) -> bool:
-    """Whether the mean score of each cell lies in the cell, but for the rounding to UNIT, and cells without pairs have none."""
+    """Whether the mean score of each cell lies in the cell, but for rounding to UNIT, and empty cells have no sum."""
     ends = np.concatenate([[0.0], edges_of_cells(pairs.shape[1]), [1.0]]) / UNIT
     lowest, highest = pairs * (ends[:-1] - 1), pairs * (ends[1:] + 1)
     return bool(((sums >= lowest) & (sums <= highest)).all())

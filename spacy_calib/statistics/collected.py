@@ -1,4 +1,4 @@
-"""All that a fit needs of any number of shards, in a form that adds up: the same bytes in whatever order the shards come together."""
+"""All that a fit needs of any number of shards: the same bytes in whatever order the shards are added up."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _HEADER = record(
     }
 )  # fmt: skip
 
-# A sample takes documents until it holds so many pairs: what a choice of methods and the scalings look at anyway.
+# A sample takes documents until it holds so many pairs: what choosing methods and fitting scalings look at anyway.
 MOST_PAIRS = 500_000
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Documents in the order of their digests, up to the one with which so many pairs are reached. Since the documents that are left out would
-    only come later, the sample of several samples is that of all documents at once, in whatever order they were put together.
+    """The documents with the lowest digests, until so many pairs are reached.
 
-    readings (Readings): What was read of them; Docs of one document, which may have come from anywhere, in the order of their own digests.
-    most (int): Pairs, see `Readings.sizes`.
+    Documents left out come later in any larger set, too, so a sample of several samples is that of all documents.
+    readings (Readings): What was read of the documents; Docs of one document are in the order of their own digests.
+    most (int): Pairs, as `Readings.sizes` counts them.
     """
 
     readings: Readings
@@ -47,7 +47,7 @@ class Sample:
 
     @classmethod
     def of(cls, readings: Readings, most: int = MOST_PAIRS) -> Sample:
-        """That of all documents that were read."""
+        """The sample of all documents that were read."""
         distinct, of_doc = np.unique(readings.digests, return_inverse=True)
         sizes = np.bincount(of_doc, readings.sizes, len(distinct)).astype(np.intp)
         before = np.cumsum(sizes) - sizes
@@ -57,7 +57,7 @@ class Sample:
 
     @classmethod
     def merged(cls, parts: Sequence[Sample]) -> Sample:
-        """The sample of the documents of all parts, of which there is one at least, with one limit."""
+        """The sample of the documents of all parts (at least one), with the limit of the first."""
         return cls.of(Readings.joined([part.readings for part in parts]), parts[0].most)
 
     @property
@@ -68,10 +68,10 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class FitStatistics:
-    """identity (Identity): Whose they are. shards (tuple[Shard, ...]): What was added up. totals (Totals): Counts of gold.
-    pairs (PairCells): The pairs with gold that reach the threshold. documents (Digests): The lowest digests of documents, see `distinct`.
-    texts (Digests): See SeenTexts; none without a key. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the
-        sample has `sample.n_pairs`; where it has all of them, a fit looks at these alone.
+    """identity (Identity): Whose they are. shards (tuple[Shard, ...]): What was added up. totals (Totals): Gold counts.
+    pairs (PairCells): The pairs with gold that reach the threshold. documents (Digests): The lowest of all documents'.
+    texts (Digests): Of `SeenTexts`; none without a key. sample (Sample): Whole documents. size (int): Pairs of all
+        documents; where the sample holds all of them, a fit looks at these alone.
     """
 
     identity: Identity
@@ -85,7 +85,7 @@ class FitStatistics:
 
     @classmethod
     def of(cls, identity: Identity, readings: Readings, texts: Digests) -> FitStatistics:
-        """Those of documents that were read and hidden (see `Readings.hidden`), of no shard yet and without the totals."""
+        """Statistics of documents that were read and hidden (`Readings.hidden`), without shard and totals."""
         pairs = readings.pairs(0)
         kept = np.flatnonzero(pairs.scores >= identity.threshold)
         return cls(
@@ -101,7 +101,7 @@ class FitStatistics:
 
     @classmethod
     def merged(cls, parts: Sequence[FitStatistics]) -> FitStatistics:
-        """All parts as one: the same bytes in whatever order, and by whatever tree, they are merged. parts (Sequence): One at least.
+        """All parts (at least one) as one: the same bytes in whatever order they are merged.
 
         RAISES C425: statistics of different models, labels, thresholds or settings. C426: a shard is there twice.
         """
@@ -120,7 +120,7 @@ class FitStatistics:
         )
 
     def merge(self, other: FitStatistics) -> FitStatistics:
-        """See `merged`."""
+        """`merged` of these and others."""
         return FitStatistics.merged([self, other])
 
     def named(self, shard: Shard, totals: Totals) -> FitStatistics:
@@ -155,7 +155,7 @@ class FitStatistics:
     # Files
 
     def to_bytes(self) -> bytes:
-        """The content of a file, see `file`."""
+        """The content of a file."""
         header = {
             "statistics_for": FOR_FIT,
             "identity": self.identity.state(),
@@ -168,7 +168,7 @@ class FitStatistics:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object = "these bytes") -> FitStatistics:
-        """What `to_bytes` gave. path: Where they come from, for the message.
+        """What `to_bytes` wrote. path: Where the bytes come from, for the message.
 
         RAISES C427: they cannot be read. C429: another version. C430: they are statistics for something else.
         """
@@ -176,7 +176,7 @@ class FitStatistics:
 
     @classmethod
     def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> FitStatistics:
-        """RAISES Misfit: they do not fit one another."""
+        """The statistics in a file's parts. RAISES Misfit: they do not fit one another."""
         held = _HEADER(header, "header")
         identity = Identity.from_state(held["identity"])
         made = cls(

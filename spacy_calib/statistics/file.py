@@ -1,4 +1,4 @@
-"""The file of statistics: a zip of numpy arrays (.npz) with a header of JSON in front, which people can read (`unzip -p FILE header.json`)."""
+"""The file of statistics: a zip of numpy arrays (.npz), with a JSON header that `unzip -p FILE header.json` shows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Made = TypeVar("Made")
 _HEADER = "header.json"
 # Kinds of numbers, as numpy names them.
 _CALLED = {"b": "yes and no", "f": "numbers", "i": "whole numbers", "u": "whole numbers from 0 on"}
-# What zipfile, json and numpy raise of damaged bytes: RuntimeError of a member that is said to be encrypted or packed in an unknown way, ValueError of one
-# that is no array, or would need pickle.
+# What zipfile, json and numpy raise of damaged bytes: RuntimeError where a member seems encrypted or packed in an
+# unknown way, ValueError where it is no array or would need pickle.
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, RuntimeError, MemoryError)
 # Of the zip's members: equal content makes equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -44,8 +44,8 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
 def unpack(data: bytes, path: object, wanted: str, make: Callable[[dict[str, Any], Arrays], Made]) -> Made:
     """What is made of the header and the arrays of such bytes. path: Where they come from, for the message.
 
-    wanted (str): What they are to be for. make (Callable): Raises Misfit where header and arrays do not fit one another.
-    RAISES C427: they are no file of statistics, cut short or damaged. C429: a file of another version. C430: statistics for something else.
+    wanted (str): What they are to be for. make (Callable): Raises Misfit where header and arrays do not fit.
+    RAISES C427: no such file, cut short or damaged. C429: another version. C430: statistics for something else.
     """
     header, arrays = _read(data, path)
     version, given = header.get("version"), header.get("statistics_for")
@@ -71,7 +71,7 @@ def below(prefix: str, arrays: Arrays) -> Arrays:
 
 
 def made_of(prefix: str, arrays: Arrays, make: Callable[[Arrays], Made]) -> Made:
-    """What is made of the arrays called `prefix.name`. make (Callable): Raises Misfit of a `name`. RAISES Misfit: it names the array as the file does."""
+    """What `make` makes of the arrays called `prefix.name`. RAISES Misfit: by `make`, with the name as in the file."""
     try:
         return make(below(prefix, arrays))
     except Misfit as error:
@@ -79,7 +79,7 @@ def made_of(prefix: str, arrays: Arrays, make: Callable[[Arrays], Made]) -> Made
 
 
 def _read(data: bytes, path: object) -> tuple[dict[str, Any], Arrays]:
-    """(header, arrays; of another version, which may hold anything, none). RAISES C427: see `unpack`."""
+    """(header, arrays; none of another version, which may hold anything). RAISES C427: they cannot be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as held:
             header = json.loads(held.read(_HEADER).decode("utf-8"))

@@ -23,21 +23,21 @@ from ..types import Floats
 from .blocks import Blocks, Digests, Numbers, collapse_rows, smallest
 from .tables import BlockCounts
 
-# What is to be known of an event: the name of its pipe, the question, what units are called (one, several), and what the forecasts stand beside, in words.
+# About an event: its pipe, the question, words for one and several, and what its forecasts stand beside.
 EVENT = record({"name": text, "event": text, "called": listed(text, 2, 2), "rivals": listed(text, 2, 2)})
 
 
 @dataclass(frozen=True, eq=False)
 class EventCounts(BlockCounts):
-    """Units with gold: what an event pipe says of each, beside what follows from the scores of its tokens, and how many hit (the answer is yes)."""
+    """What an event pipe forecasts, beside the product of token scores, and how often the answer is yes (a hit)."""
 
     KEYS: ClassVar[tuple[str, ...]] = ("raw", "product", "forecast")
 
     @classmethod
     def of(cls, raw: ArrayLike, product: ArrayLike, forecast: ArrayLike, hits: ArrayLike, blocks: ArrayLike) -> EventCounts:
-        """The table of n units. raw, product: The product of the tokens' scores, before and after calibration, or what stands in its place.
+        """The table of n forecasts. raw, product: The product of the tokens' scores, before and after calibration.
 
-        blocks: The digest of each unit's document, unsigned 64 bits. RAISES C001: values out of range. C002: lengths differ.
+        blocks: Digest of each one's document, uint64. RAISES C001: values out of range. C002: lengths differ.
         """
         return cls._counted(np.zeros(np.size(raw), dtype=np.uint8), [raw, product, forecast], hits, blocks)
 
@@ -46,8 +46,9 @@ def event_table(counts: EventCounts, event: Mapping[str, Any], n_bins: int = 10,
     """Forecasts beside the product of the tokens' scores, raw and calibrated, as plain data.
 
     event (Mapping): Of the form EVENT.
-    RETURNS (dict): event, and "units", "right" (their share), "rows" (of each forecast: name, squared loss, its parts calibration and
-        sharpness, SMCE, floor and floor95), and "change": the loss of the forecasts less that of the calibrated product, with its interval by document.
+    RETURNS (dict): event, and "units", "right" (their share), "rows" (of each forecast: name, squared loss, its parts
+        calibration and sharpness, SMCE, floor and floor95), and "change": the loss of the forecasts less that of the
+        calibrated product, with its interval by document.
     """
     table = {**event, "units": counts.total, "right": None, "rows": [], "change": None}
     if not len(counts):
@@ -74,17 +75,17 @@ def _forecast_row(name: str, scores: Floats, hits: Any, weights: Floats, n_bins:
 
 
 _NAMES = tuple(field.name for field in fields(Finds))
-# So many tables of units and hits belong to one cut-off.
+# How many pairs of arrays, units and hits, belong to one cut-off.
 PARTS = len(Caught._fields) * len(_NAMES)
 
 
 @dataclass(frozen=True, eq=False)
 class FlagCounts(BlockCounts):
-    """Units (tokens, gold entities) and hits by block. Its tags number the parts of `Caught` of the first cut-off, those of the second and so on."""
+    """Tokens or gold entities, and hits, by block. Tag i is part i % PARTS of `Caught`, of cut-off i // PARTS."""
 
     @classmethod
     def of(cls, caught: Mapping[str, Caught], keys: Sequence[str], digests: Digests) -> FlagCounts:
-        """The table of what cut-offs find. keys (Sequence[str]): Of all cut-offs. digests (Digests): Of each document."""
+        """The table of what cut-offs find. keys (Sequence[str]): Of all of them. digests: Of each document."""
         rows = [_flag_row(tag, part, digests) for key, one in caught.items() for tag, part in _numbered(keys.index(key), one)]
         columns = zip([np.zeros(0, dtype=np.uint64)] * 4, *rows, strict=True)
         tags, of_row, units, hits = (np.concatenate(column) for column in columns)
@@ -93,7 +94,7 @@ class FlagCounts(BlockCounts):
         return cls._joined([counted], len(tags), [], documents)
 
     def caught(self, keys: Sequence[str]) -> Iterator[tuple[str, Caught]]:
-        """(key, what its cut-off finds, block by block), of the keys with a token that has a score."""
+        """(key, what its cut-off finds, block by block), for keys with a token that has a score."""
         for number, key in enumerate(keys):
             parts = [self._part(number * PARTS + i) for i in range(PARTS)]
             if len(parts[0].units):
@@ -106,7 +107,7 @@ class FlagCounts(BlockCounts):
 
 
 def flagged_rows(counts: FlagCounts, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-    """What each cut-off finds, see `Caught.row`, and the recall that was "wanted"."""
+    """What each cut-off finds (`Caught.row`), and the recall that was "wanted"."""
     caught = counts.caught(list(cutoffs.values))
     return [{"wanted": cutoffs.recall, **one.row(key, cutoffs)} for key, one in caught]
 
@@ -129,7 +130,7 @@ def _flag_row(tag: int, part: ByDocument, digests: Digests) -> tuple[Numbers, ..
 
 
 _CONFUSION = record({"said": text, "gold": text, "tokens": whole(1)})
-# The saved form of Totals.
+# The form in which files hold Totals.
 TOTALS = record(
     {
         "rows_with_gold": whole(), "gold_labels": whole(), "unknown_labels": whole(), "labels": keyed(whole()),
@@ -141,9 +142,9 @@ TOTALS = record(
 
 @dataclass(frozen=True)
 class Totals:
-    """n_with_gold (int): Rows (tokens) with gold. n_gold (int): Gold labels; n_unknown (int): Those that the component does not know.
+    """n_with_gold (int): Rows (tokens) with gold. n_gold, n_unknown (int): Gold labels, and those not known.
     counts, span_counts (Counter): Gold frequency of each label, and of each label of spans.
-    confusions (Counter): (likeliest label, "" for none; gold label) -> tokens. units (frozenset): What the documents are, see `documents`.
+    confusions (Counter): (likeliest label or "", gold label) -> tokens. units (frozenset): What documents are.
     why_missing (str): Why a document that could not be read could not; "" where all were read.
     """
 
@@ -158,7 +159,7 @@ class Totals:
 
     @classmethod
     def merged(cls, parts: Sequence[Totals]) -> Totals:
-        """The sums, in an order that is that of the names."""
+        """The sums, their keys in the order of names."""
         sums: dict[str, Any] = {
             key: sum(getattr(part, key) for part in parts) for key in ("n_with_gold", "n_gold", "n_unknown")
         }
@@ -171,7 +172,7 @@ class Totals:
         return UnknownGold.of(self.confusions, self.n_unknown, self.counts, labels)
 
     def state(self) -> dict[str, Any]:
-        """Plain data, of the form TOTALS."""
+        """Plain data of the form TOTALS."""
         confusions = [{"said": said, "gold": gold, "tokens": n} for (said, gold), n in self.confusions.items()]
         return {
             "rows_with_gold": self.n_with_gold,
@@ -186,7 +187,7 @@ class Totals:
 
     @classmethod
     def from_state(cls, held: dict[str, Any]) -> Totals:
-        """Rebuild from a state that TOTALS has read."""
+        """The totals of plain data that TOTALS has checked."""
         return cls(
             held["rows_with_gold"],
             held["gold_labels"],

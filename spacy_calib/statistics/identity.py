@@ -11,16 +11,16 @@ from typing import Any
 from ..errors import calib_error
 from ..schema import choice, listed, number, record, text, whole
 
-# A shard that is called so is the first of these of the second.
+# A shard that is called so is one of so many.
 _ONE_OF_MANY = re.compile(r"(\d+)/(\d+)")
 _NAMED = 8
 _FEW = 3
 _SHOWN = 60
 
-# What is read of DATA.
+# What an example is: of DATA as it is, or of the gold's own tokens.
 WHOLE, SENTENCES = "whole documents", "sentences of gold tokens"
 
-# The saved forms of Identity and Shard.
+# The forms in which files hold Identity and Shard.
 IDENTITY = record(
     {
         "weights": text, "component": text, "kind": text, "layer": text, "labels": listed(text), "span_labels": listed(text),
@@ -54,12 +54,13 @@ _CALLED = {
 
 @dataclass(frozen=True)
 class Identity:
-    """weights (str): Fingerprint of the component's weights, see `sources.fingerprint`. component, kind (str): Its name and type.
+    """weights (str): `sources.fingerprint` of the component's weights. component, kind (str): Its name and type.
     layer (str): The annotation that its labels are of. labels, span_labels (tuple[str, ...]): Columns of the tables.
-    threshold (float): Scores below it are in no table. lowest (float): Scores below it are not in the sample either. event (str): When a span is right.
-    source, label_map (str): Settings, as JSON. features (tuple[str, ...]): Users' features of the context that were asked. sample (int): Pairs, see `Sample`.
-    reading (str): What examples are, WHOLE or SENTENCES. fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
-    key (str): Fingerprint of the key of all digests, see `Key`; "" without one.
+    threshold (float): Lower scores are in no table. lowest (float): Lower scores are not in the sample either.
+    event (str): When a span is right. source, label_map (str): Settings, as JSON. features (tuple[str, ...]): Users'
+        features of the context that were asked. sample (int): Pairs, of `Sample`. reading (str): WHOLE or SENTENCES.
+    fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
+    key (str): Fingerprint of the `Key` of all digests; "" without one.
     """
 
     weights: str
@@ -90,23 +91,23 @@ class Identity:
                 )
 
     def state(self) -> dict[str, Any]:
-        """Plain data, of the form IDENTITY."""
+        """Plain data of the form IDENTITY."""
         return {key: list(held) if isinstance(held, tuple) else held for key, held in asdict(self).items()}
 
     @classmethod
     def from_state(cls, held: dict[str, Any]) -> Identity:
-        """Rebuild from a state that IDENTITY has read."""
+        """The identity of plain data that IDENTITY has checked."""
         made: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in held.items()}
         return cls(**made)
 
 
 def reading_of(gold_preproc: bool) -> str:
-    """What examples are. gold_preproc (bool): See `doc.reading.GoldReader`."""
+    """What an example is. gold_preproc (bool): Whether the gold's tokens are taken (`doc.reading.GoldReader`)."""
     return SENTENCES if gold_preproc else WHOLE
 
 
 def _apart(mine: Any, theirs: Any) -> tuple[str, str]:
-    """What two values differ in, as words. Of long lists the first label that is not where it is in the other."""
+    """What two values differ in, as words; for long lists the first label that differs."""
     if isinstance(mine, tuple):
         first = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs)))
         both = (
@@ -119,7 +120,7 @@ def _apart(mine: Any, theirs: Any) -> tuple[str, str]:
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """A part of the data. name (str): As it was called. digest (str): Of its content. documents (int): That were read of it."""
+    """A part of the data. name (str): As it was called. digest (str): Of its content. documents (int): Read of it."""
 
     name: str
     digest: str
@@ -133,7 +134,7 @@ def called(shards: Sequence[Shard]) -> str:
 
 
 def is_shard_name(name: str) -> bool:
-    """Whether a shard can be called so: by anything but nothing, and of seven shards by no other numbers than 1/7 to 7/7."""
+    """Whether a shard can be called so: any name but an empty one; "i/7" needs i from 1 to 7."""
     match = _ONE_OF_MANY.fullmatch(name)
     return bool(name.strip()) if match is None else 1 <= int(match[1]) <= int(match[2])
 

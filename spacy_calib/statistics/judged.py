@@ -1,4 +1,4 @@
-"""All that a calibration table needs of any number of shards, in a form that adds up; and its figures."""
+"""What a calibration table needs of any number of shards, in a form that adds up; and its figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .tables import BlockCounts, JudgedCounts
 Digests = NDArray[np.uint64]
 Table = TypeVar("Table", bound=BlockCounts)
 
-# What is to be known of the pipe that was judged; the same of all shards.
+# What is to be known of the pipe; the same of all shards.
 ABOUT = record(
     {
         "name": text, "attr": text, "layer": text, "accuracy_is": text, "event": text, "called": listed(text, 2, 2), "groups": plain(Groups),
@@ -54,15 +54,15 @@ _HEADER = record(
         "documents": whole(), "seen": optional(maybe(_SEEN)), "accepted": _ACCEPTED, "misaligned": optional(maybe(_MISALIGNED)),
     }
 )  # fmt: skip
-# The arrays of a record of groups.
+# The arrays of plain groups.
 _OF_GROUPS = ("of_tag", "counts")
 NOTHING_ACCEPTED = {"judged": 0, "kept": 0, "right": 0}
 
 
 def count_judged(judged: JudgedPairs, n_labels: int, digests: Digests | None = None) -> JudgedCounts:
-    """The table of judged pairs. n_labels (int): Labels that have columns; others share the one behind.
+    """The table of pairs with gold. n_labels (int): Labels that have columns; others share the one behind.
 
-    digests (Digests | None): Of each document; None tells documents apart by their numbers, in a table that is not added to others.
+    digests (Digests | None): Of each document; None numbers documents, for a table that is not added to others.
     """
     pairs = judged.pairs
     likeliest = np.zeros(len(pairs), dtype=bool)
@@ -80,13 +80,14 @@ def _falls(held: dict[str, int], *keys: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class JudgedStatistics:
-    """identity (Identity): Whose they are. about (dict): Of the pipe, of the form ABOUT. shards (tuple[Shard, ...]): What was added up.
-    tokens (JudgedCounts): Pairs of tokens (or documents) with gold. spans (JudgedCounts | None): Entities; None for a pipe of token labels alone.
-    units (frozenset): What documents are. documents (Digests): Their lowest digests, see `distinct`. seen (SeenSums | None): How much of it the fit saw; None where that is not known.
+    """identity (Identity): Whose they are. about (dict): The pipe, in the form ABOUT. shards (tuple): Of the data.
+    tokens (JudgedCounts): Pairs of tokens (or documents) with gold. spans (JudgedCounts | None): Entities; None for a
+        pipe of token labels alone. units (frozenset): What documents are. documents (Digests): Their lowest digests.
+    seen (SeenSums | None): How much of it the fit saw; None where not known.
     accepted (dict): Entities with gold that are "judged", those "kept" by the cut-offs, and the "right" ones of these.
-    events (tuple[EventCounts, ...]): What event pipes say of whole units, one for each of about["events"].
-    flags (FlagCounts | None): What cut-offs that bound misses find; None where about["recall"] is. misaligned (dict | None): See
-    `doc.annotations.count_misaligned`; None where that is not known, or documents have the labels.
+    events (tuple[EventCounts, ...]): What event pipes say, one for each of about["events"].
+    flags (FlagCounts | None): What cut-offs that bound misses find; None where about["recall"] is.
+    misaligned (dict | None): Of `count_misaligned`; None where not known, or documents have the labels.
     """
 
     identity: Identity
@@ -119,7 +120,7 @@ class JudgedStatistics:
 
     @classmethod
     def merged(cls, parts: Sequence[JudgedStatistics]) -> JudgedStatistics:
-        """All parts as one: the same bytes in whatever order they are merged. parts (Sequence): One at least.
+        """All parts (at least one) as one: the same bytes in whatever order they are merged.
 
         RAISES C425: statistics of different models, labels or fits. C426: a shard is there twice.
         """
@@ -149,14 +150,14 @@ class JudgedStatistics:
         check_complete(self.shards)
 
     def arrays(self) -> Arrays:
-        """Those of all tables, by name."""
+        """The arrays of all tables, by name."""
         tables: dict[str, BlockCounts | None] = {"tokens": self.tokens, "spans": self.spans, "flags": self.flags}
         tables |= {f"events.{i}": counts for i, counts in enumerate(self.events)}
         held = (with_prefix(name, counts.arrays()) for name, counts in tables.items() if counts is not None)
         return {name: array for arrays in held for name, array in arrays.items()}
 
     def to_bytes(self) -> bytes:
-        """The content of a file, see `file`."""
+        """The content of a file."""
         header = {
             "statistics_for": FOR_EVALUATE,
             "identity": self.identity.state(),
@@ -176,12 +177,12 @@ class JudgedStatistics:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object = "these bytes") -> JudgedStatistics:
-        """What `to_bytes` gave. RAISES C427: they cannot be read. C429: another version. C430: they are statistics for something else."""
+        """What `to_bytes` wrote. RAISES C427: it cannot be read. C429: another version. C430: statistics for a fit."""
         return unpack(data, path, FOR_EVALUATE, cls._from_parts)
 
     @classmethod
     def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> JudgedStatistics:
-        """RAISES Misfit: they do not fit one another."""
+        """The statistics in a file's parts. RAISES Misfit: they do not fit one another."""
         held = _HEADER(_with_groups(header, arrays), "header")
         identity = Identity.from_state(held["identity"])
         about, labels, span_labels = held["about"], identity.labels, identity.span_labels
@@ -205,12 +206,12 @@ class JudgedStatistics:
 
 
 def _of_labels(name: str, arrays: Arrays, labels: Sequence[str]) -> JudgedCounts:
-    """A table of pairs; the tag behind those of the labels stands for all others, see `count_judged`. RAISES Misfit: see `_table`."""
+    """A table of pairs; the tag behind those of the labels stands for all others. RAISES Misfit: it is none."""
     return _table(name, arrays, JudgedCounts, len(labels) + 1, f"{len(labels)} labels")
 
 
 def _table(name: str, arrays: Arrays, kind: type[Table], n_tags: int, of: str) -> Table:
-    """One of the tables. of (str): What its n_tags tags are. RAISES Misfit: it is none of this kind, or of more tags."""
+    """One of the tables. of (str): What its n_tags tags are. RAISES Misfit: it is not of this kind, or of more tags."""
     table = made_of(name, arrays, kind.from_arrays)
     if table.n_tags > n_tags:
         raise Misfit(f"{name}.tags", f"an array of {of}")
@@ -244,7 +245,8 @@ def table_of_counts(
 ) -> dict[str, Any]:
     """What `calibration_table` gives of the pairs that were counted; blocks of documents stand for documents.
 
-    n_bins, seed, metrics: See there. unit (str | None): What a document is; None where documents are not known. RAISES C190: see there.
+    n_bins, seed, metrics: As there. unit (str | None): What a document is; None where documents are not known.
+    RAISES C190: a metric has the name of a figure that is not a metric.
     """
     rows, hits, weights = counts.by_hit()
     raw, calibrated, likeliest = (key[rows].astype(np.float64) for key in counts.keys)
@@ -265,16 +267,16 @@ def table_of_counts(
 
 
 def frequency_groups(statistics: FitStatistics) -> Groups:
-    """The groups that a pipe makes by default: the labels of the statistics by gold frequency; of entities and spans "O" is one of its own."""
+    """The default groups: labels by gold frequency; for entities and spans "O" is a group of its own."""
     alone = (OUTSIDE,) if statistics.identity.span_labels else ()
     return group_beside(tag_frequency_groups, statistics.identity.labels, statistics.totals.counts, alone)
 
 
 def raw_figures(counts: Countable, groups: Groups, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-    """How true the scores of a fit are before calibration, from the cells of its pairs, which stand for them by their mean scores.
+    """How true the scores of a fit are before calibration, from the mean scores of the cells of its pairs.
 
-    n_bins, seed: Adaptive bins, and of the simulation of the floor. RETURNS (dict): "pairs", "groups" (their number), "smce", "mean_gmce",
-        "floor" (of SMCE, mean), "brier", "nll"; None without pairs.
+    n_bins, seed: Adaptive bins, and of the simulated floor. RETURNS (dict): "pairs", "groups" (their number), "smce",
+        "mean_gmce", "floor" (mean, of SMCE), "brier", "nll"; None without pairs.
     """
     scores, hits, weights, tags = counts.tagged()
     pairs = Pairs(np.zeros(len(scores), dtype=np.intp), tags, scores, hits, 0)

@@ -1,4 +1,4 @@
-"""What a source and the gold say of Docs, as arrays of which the Docs can be taken one by one. Knows arrays, never Docs."""
+"""What a source and the gold say of Docs, as arrays from which single Docs can be taken. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Digests = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class FoundSpans:
-    """The spans of some Docs. hits (Ints): Of each: 1 right, 0 wrong, -1 where its gold is not known. gold (Ints): Gold spans of each Doc."""
+    """The spans of some Docs. hits (Ints): 1 right, 0 wrong, -1 gold not known. gold (Ints): Gold spans of each Doc."""
 
     spans: Spans
     hits: Ints
@@ -33,11 +33,11 @@ class FoundSpans:
 class Readings:
     """n Docs that follow one another. A row is a token, or a document where each has one row.
 
-    documents (Ints), digests (Digests): The document of each Doc as a number, and its digest. n_rows (Ints): Rows of each Doc.
-    gold (Ints): Of each row, the column of its gold label: -1 where the component does not know it, -2 where there is none or no score.
+    documents (Ints), digests (Digests): Number and digest of each Doc's document. n_rows (Ints): Rows of each Doc.
+    gold (Ints): Column of each row's gold label; -1: the component does not know it, -2: no gold, or no score.
     unjudged (Flags): Of each row, whether it could have gold and has none.
-    rows, tags (Ints), scores (Floats): The entries that reach the lowest score, row by row. hits (Flags): Whether each is a gold label.
-    known (Flags): Whether the gold says so. spans (FoundSpans | None): None for a source of labels of rows alone.
+    rows, tags (Ints), scores (Floats): The entries, row by row. hits (Flags): Whether each is a gold label.
+    known (Flags): Whether the gold of each is known. spans (FoundSpans | None): None for a source of row labels alone.
     words (Words | None): What stands in the tokens; None where it was not asked for.
     """
 
@@ -69,7 +69,7 @@ class Readings:
 
     @cached_property
     def sizes(self) -> Ints:
-        """Of each Doc the entries of rows with gold or without, at least 1: what a sample of Docs is measured by."""
+        """Of each Doc the entries with gold or that could have it, at least 1: what a sample of Docs is measured by."""
         taken = self.known | self.unjudged[self.rows]
         sums = np.concatenate([[0], np.cumsum(taken)])
         return np.maximum(1, np.diff(sums[self.entry_starts]))
@@ -91,7 +91,7 @@ class Readings:
         return Pairs(self.rows[index], self.tags[index], self.scores[index], self.hits[index], n_units)
 
     def pairs_without_gold(self) -> Pairs:
-        """Those of the rows that have no gold and could have some; their hits mean nothing."""
+        """The entries of rows that could have gold and have none; their hits mean nothing."""
         index = np.flatnonzero(self.unjudged[self.rows])
         none = np.zeros(len(index), dtype=bool)
         return Pairs(self.rows[index], self.tags[index], self.scores[index], none, len(self.gold))
@@ -100,7 +100,7 @@ class Readings:
 
     @classmethod
     def joined(cls, parts: Sequence[Readings]) -> Readings:
-        """Those of batches that follow one another, with spans and words all or none."""
+        """The Docs of all parts, one after the other; spans and words are in all parts or in none."""
         offsets = np.cumsum([0, *(len(part.gold) for part in parts)])
         plain = {key: _join((getattr(part, key) for part in parts), kind) for key, kind in _PLAIN.items() if key != "rows"}
         found = [part.spans for part in parts if part.spans is not None]
@@ -145,12 +145,12 @@ class Readings:
         return FoundSpans(shifted, found.hits[index], found.gold[docs])
 
     def hidden(self, key: Key | None, shard: str) -> Readings:
-        """The same for a file: documents are told apart by digests with the key, without one by the name of the shard and their number in it."""
+        """The same for a file: documents get digests by the key, or by the shard's name and their number in it."""
         digests = keyed(self.documents.astype(np.uint64), shard) if key is None else keyed(self.digests, key.of_documents)
         return replace(self, digests=digests, words=None if self.words is None else self.words.hidden(key))
 
     def with_spans_in_order(self) -> Readings:
-        """The same with the spans of each Doc in an order of their own, those on the Doc first: batches may hold candidates in any order."""
+        """The same with the spans of each Doc in a fixed order, those on the Doc first."""
         if self.spans is None:
             return self
         held = self.spans.spans
@@ -159,7 +159,7 @@ class Readings:
         return replace(self, spans=FoundSpans(held.take(order), self.spans.hits[order], self.spans.gold))
 
     def digests_of_docs(self) -> Digests:
-        """A digest of all that is held of each Doc but its document, wherever the Doc stands; spans have to be in order, see `with_spans_in_order`."""
+        """A digest of all that is held of each Doc but its document; spans must be in order (`with_spans_in_order`)."""
         firsts, n_entries = self.starts[:-1], np.diff(self.entry_starts)
         entries = [self.rows - np.repeat(firsts, n_entries), *(getattr(self, key) for key in _OF_ENTRIES)]
         parts = [(self.n_rows, [self.gold, self.unjudged]), (n_entries, entries)]
@@ -183,7 +183,7 @@ class Readings:
     # Saving
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it by name, but for the numbers of the documents."""
+        """All arrays by name, but for the numbers of documents."""
         made = {key: getattr(self, key) for key in ("digests", *_OF_DOCS, *_OF_ROWS, "rows", *_OF_ENTRIES)}
         if self.spans is not None:
             made |= {f"spans.{key}": getattr(self.spans.spans, key) for key in _OF_SPANS}
@@ -197,7 +197,7 @@ class Readings:
 
     @classmethod
     def of_arrays(cls, held: Mapping[str, NDArray[Any]]) -> Readings:
-        """Rebuild from `arrays`. RAISES Misfit: an array is missing, or of another type or length than the others say."""
+        """The readings in `arrays`. RAISES Misfit: an array is missing, or of the wrong type or length."""
         plain = {key: _held(held, key, kind) for key, kind in _PLAIN.items()}
         spans = words = None
         if "spans.hits" in held:
@@ -216,7 +216,7 @@ class Readings:
         return made
 
     def check_labels(self, n_labels: int, n_span_labels: int) -> None:
-        """RAISES Misfit: a label is none of so many. Gold may be of one label more, of what has none of them."""
+        """RAISES Misfit: a label is out of range. Gold may be one label more: it stands for all others."""
         check_within("tags", self.tags, 0, n_labels - 1)
         check_within("gold", self.gold, -2, n_labels)
         if self.spans is not None:
@@ -248,7 +248,7 @@ def _held(held: Mapping[str, NDArray[Any]], key: str, kind: Any) -> NDArray[Any]
 
 
 def _check(made: Readings) -> None:
-    """RAISES Misfit: arrays that speak of the same things differ in length, rows or spans point nowhere, or a number is out of range."""
+    """RAISES Misfit: lengths differ, rows or spans point nowhere, or a number is out of range."""
     n_docs, n_rows = len(made.n_rows), len(made.gold)
     check_length({"digests": made.digests}, n_docs)
     check_length({"unjudged": made.unjudged}, n_rows)
@@ -267,7 +267,7 @@ def _check(made: Readings) -> None:
 
 
 def _spans_of(held: Mapping[str, NDArray[Any]], n_rows: int) -> FoundSpans:
-    """RAISES Misfit: see `_check`."""
+    """The spans of such arrays. RAISES Misfit: as `_check`."""
     read = {key: _held(held, f"spans.{key}", kind) for key, kind in {**_OF_SPANS, "hits": np.intp, "gold": np.intp}.items()}
     starts, ends = read["starts"], read["ends"]
     check_length({f"spans.{key}": read[key] for key in ("ends", "labels", "own", "chosen", "hits")}, len(starts))
@@ -284,7 +284,7 @@ def _spans_of(held: Mapping[str, NDArray[Any]], n_rows: int) -> FoundSpans:
 
 
 def _check_words(words: Words, n_docs: int) -> None:
-    """RAISES Misfit: see `_check`."""
+    """RAISES Misfit: as `_check`."""
     named = {name: array for part in _OF_WORDS_BY_NAME for name, array in getattr(words, part).items()}
     check_length({"words.starts": words.starts}, n_docs + 1)
     if words.seals is not None:
@@ -329,7 +329,7 @@ def _words_at(words: Words, docs: Ints, tokens: Ints) -> Words:
 
 
 def _digests_of_parts(lengths: Ints, columns: Sequence[NDArray[Any]]) -> Digests:
-    """The digest of each part of these columns: sums of digests of its rows and their places. lengths (Ints): Of the parts, which follow one another."""
+    """A digest of each part of the columns: the sum of digests of rows and their places. lengths (Ints): Of parts."""
     ends = np.cumsum(lengths)
     starts = ends - lengths
     rows = np.arange(lengths.sum(), dtype=np.uint64) - np.repeat(starts, lengths).astype(np.uint64)

@@ -1,6 +1,6 @@
-"""Tables of counts that add up exactly: how many pairs of a block of documents, a tag and a score there are, and how many of them hit.
+"""Tables of counts that add up: how many pairs of a tag, a block of documents and a score there are, and how many hit.
 
-Nothing is rounded, so that tables merged in any order, by any tree, are equal to the byte, and what is made of them is too.
+Nothing is rounded, so that tables merged in any order are equal to the byte, and so is what is made of them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class BlockCounts:
-    """Distinct (tag, block, keys), ascending in this order, with how many pairs there are of each; arrays of one length.
+    """Distinct (tag, block, keys), ascending, with how many pairs there are of each; arrays of one length.
 
-    tags (Numbers): Columns of the labels. blocks (Numbers): Number of the block in `documents`, uint16. keys (tuple): See KEYS.
-    pairs, hits (Numbers): How many pairs, and how many of them hit; unsigned, no wider than the greatest asks for (sums want uint64).
+    tags (Numbers): Columns of the labels. blocks (Numbers): Number of the block in `documents`, uint16.
+    keys (tuple): Named by KEYS: scores in [0, 1], float32 where that holds every one exactly, else float64.
+    pairs, hits (Numbers): How many pairs, and how many hit; unsigned, as narrow as the greatest allows.
     documents (Blocks): What the blocks are.
-    KEYS (tuple[str, ...]): Names of the keys: scores in [0, 1], float32 where every one is a float32 number and float64 else.
     """
 
     KEYS: ClassVar[tuple[str, ...]] = ()
@@ -65,9 +65,9 @@ class BlockCounts:
 
     @classmethod
     def merged(cls: type[Self], parts: Sequence[Self]) -> Self:
-        """All parts as one: the same bytes in whatever order, and by whatever tree, the parts are merged.
+        """All parts (at least one) as one: the same bytes in whatever order they are merged.
 
-        Beside parts and result it needs memory for one piece of the result at a time. parts (Sequence): At least one.
+        Beside parts and result it needs memory for one piece of the result at a time.
         """
         documents = Blocks.merged([part.documents for part in parts])
         numbers = [documents.numbers(part.documents.prefixes).astype(np.uint16) for part in parts]
@@ -114,7 +114,7 @@ class BlockCounts:
         return cls(tags, blocks, tuple(keys), pairs, hits, documents)
 
     def arrays(self) -> dict[str, Numbers]:
-        """Name -> array: what a file holds of it, and `from_arrays` reads."""
+        """Name -> array: what a file holds of the table."""
         keys = dict(zip(self.KEYS, self.keys, strict=True))
         columns = {"tags": self.tags, "blocks": self.blocks, **keys, "pairs": self.pairs, "hits": self.hits}
         return {**columns, "prefixes": self.documents.prefixes, "bits": np.array([self.documents.bits], dtype=np.uint8)}
@@ -150,7 +150,7 @@ class BlockCounts:
             raise Misfit("tags", "an array of ascending rows, with blocks and scores")
 
     def by_hit(self) -> tuple[Numbers, NDArray[np.bool_], Floats]:
-        """(row of each distinct (tag, block, keys, hit), whether it is a hit, how many such pairs there are); misses first."""
+        """(row of each distinct (tag, block, keys, hit), whether it is a hit, how many such pairs); misses first."""
         misses = self.pairs - self.hits
         of_misses, of_hits = np.flatnonzero(misses), np.flatnonzero(self.hits)
         weights = np.concatenate([misses[of_misses], self.hits[of_hits]]).astype(np.float64)
@@ -178,10 +178,10 @@ class JudgedCounts(BlockCounts):
         blocks: ArrayLike,
         units: int,
     ) -> JudgedCounts:
-        """The table of n pairs. likeliest: Whether a pair is the one of its token with the highest raw score (see `top_pairs`).
+        """The table of n pairs. likeliest: Whether a pair has the highest raw score of its token (`top_pairs`).
 
-        tags, raw, calibrated, hits: One of each per pair; a tag is a column of the labels. blocks: The digest of each pair's document, unsigned
-            64 bits. RAISES C001: values out of range. C002: lengths differ.
+        tags, raw, calibrated, hits: One of each per pair; a tag is a column of the labels. blocks: The digest of each
+            pair's document, unsigned 64 bits. RAISES C001: values out of range. C002: lengths differ.
         """
         return replace(
             cls._counted(tags, [raw, calibrated, np.asarray(likeliest, dtype=np.float32)], hits, blocks), units=units
@@ -189,16 +189,13 @@ class JudgedCounts(BlockCounts):
 
     @classmethod
     def merged(cls, parts: Sequence[JudgedCounts]) -> JudgedCounts:
-        """See BlockCounts."""
         return replace(super().merged(parts), units=sum(part.units for part in parts))
 
     def arrays(self) -> dict[str, Numbers]:
-        """See BlockCounts."""
         return {**super().arrays(), "units": np.array([self.units], dtype=np.uint64)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Numbers]) -> JudgedCounts:
-        """See BlockCounts. RAISES Misfit."""
         units = column_of(arrays, "units", "u")
         check_length({"units": units}, 1)
         made = replace(super().from_arrays(arrays), units=int(units[0]))
@@ -215,7 +212,7 @@ def _narrow(scores: Floats) -> Numbers:
 
 
 def whole_numbers(name: str, values: ArrayLike, n: int) -> Numbers:
-    """RAISES C001: a number below 0. C002: not n of them."""
+    """The values in the narrowest type. RAISES C001: a number below 0. C002: not n of them."""
     given = np.asarray(values)
     if given.shape != (n,):
         raise calib_error("C002", what="A table", first=name, second="score", n_first=given.size, n_second=n)
