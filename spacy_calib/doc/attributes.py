@@ -1,8 +1,9 @@
-"""The attributes that users read. Nothing is stored under these names: each is a getter, which looks into what calib pipes wrote on the
-Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
+"""The attributes that users read. Each is a getter: it looks into the blocks that calib pipes wrote on the Doc (see
+`blocks`), and gives None where these do not, or no longer, belong to the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _right; Doc._.<attr>, and where documents have
-categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept. Doc._.<attr>_map. Doc._.calib_source alone is set by users, see `gold_source`.
+Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _right; Doc._.<attr>
+and Doc._.<attr>_map; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept. Users set
+only Doc._.calib_source, see `gold`.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ DEFAULT_ATTR = "calib"
 def token_values(token: Token, attr: str) -> TokenValues | None:
     """The values of the label that the token now carries.
 
-    RETURNS: None where the token carries no label, where its label has no value (one that the model does not know, or one set after the
-        pipe ran whose raw score is below the threshold), and where the values on the Doc are not this token's.
+    RETURNS: None where it carries no label, where the label has no value (the model does not know it, or it was set
+        after the pipe ran and its raw score is below the threshold), and where no row of a block belongs to the token.
     """
     found = find_row(token, attr)
     if found is None:
@@ -60,26 +61,26 @@ def token_raw(token: Token, attr: str) -> float | None:
 
 
 def token_interval(token: Token, attr: str) -> tuple[float, float] | None:
-    """Token._.<attr>_interval: (low, high) probability that the label the token now carries is right, by the Venn-Abers predictor of its
-    group, before normalization. For texts like those of the fit one of the two is calibrated; the score, which comes from another map, may
-    lie outside. None where the pipe keeps no intervals (its setting `intervals`).
+    """Token._.<attr>_interval: (low, high) probability that the token's current label is right, by the Venn-Abers
+    predictor of its group, before normalization. For texts like those of the fit, one of the two is calibrated; the
+    score comes from another map and may lie outside. None where the pipe keeps no intervals (setting `intervals`).
     """
     values = token_values(token, attr)
     return None if values is None else values.interval
 
 
 def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
-    """Token._.<attr>_set: the tags that hold the right one with the probability that the pipe's `sets` promise, likeliest first.
+    """Token._.<attr>_set: tags that hold the right one as often as the pipe's `sets` promise, likeliest first.
 
-    RETURNS: None where the pipe makes no sets, where the token has no values, and where no set short of all tags would keep the promise.
+    RETURNS: None where the pipe makes no sets, the token has no values, or only the set of all tags keeps the promise.
     """
     found = find_row(token, attr)
     return None if found is None else found[0].set_of(found[1])
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
-    """Token._.<attr>_flag: whether the token may be inside an entity, so that it must be looked at if no more entities are to be missed than
-    was asked for (`spacy calib threshold --recall`); also where the recognizer said O.
+    """Token._.<attr>_flag: whether the token, even one that got O, may be inside an entity and must be looked at, so
+    that no more entities are missed than was asked for (`spacy calib threshold --recall`).
 
     RETURNS: None where the pipe has no such cut-offs, and where the token has no values.
     """
@@ -89,7 +90,7 @@ def token_flag(token: Token, attr: str) -> bool | None:
 
 
 def token_scores(token: Token, attr: str) -> dict[str, float] | None:
-    """Token._.<attr>_scores: tag -> calibrated probability, highest first, the tags above the threshold; None without values."""
+    """Token._.<attr>_scores: tag -> calibrated probability above the threshold, highest first; None without values."""
     found = find_row(token, attr)
     return None if found is None else found[0].scores_of(found[1])
 
@@ -100,14 +101,14 @@ def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """What the pipe wrote of a span that stood on the Doc when it ran; None for any other span, and where the text there, or what its tokens carry
-    if the probability is of that, is another by now."""
+    """What the pipe wrote of a span that stood on the Doc when it ran. None for any other span, and where its text has
+    changed since or, if the probability is of its tokens' labels, one of these."""
     found = find_span(span, attr) if len(span) else None
     return found if found is not None and found.chosen else None
 
 
 def span_score(span: Span, attr: str) -> float | None:
-    """Span._.<attr>_score: calibrated probability that the span is right (the event that the pipe was fitted for), in [0, 1]."""
+    """Span._.<attr>_score: calibrated probability that the span is right, by the event of the fit, in [0, 1]."""
     values = span_values(span, attr)
     return None if values is None else values.calibrated
 
@@ -119,15 +120,15 @@ def span_raw(span: Span, attr: str) -> float | None:
 
 
 def span_accept(span: Span, attr: str) -> bool | None:
-    """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None where the pipe has no cut-offs."""
+    """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None without cut-offs."""
     values = span_values(span, attr)
     return None if values is None or values.accept < 0 else bool(values.accept)
 
 
 def span_right(span: Span, attr: str) -> float | None:
-    """Span._.<attr>_right: probability that the whole span is right, in [0, 1]: all labels of a sentence, or what else the event pipe asks.
+    """Span._.<attr>_right: probability that the event pipe's event holds for the span (all labels right), in [0, 1].
 
-    RETURNS: None for a span that the pipe was not asked about, and where the text there, or a label of its tokens, is another by now.
+    RETURNS: None for a span that the pipe was not asked about, and where its text or a label of its tokens has changed.
     """
     values = span_values(span, f"{attr}_right")
     return None if values is None else values.calibrated
@@ -136,8 +137,9 @@ def span_right(span: Span, attr: str) -> float | None:
 class ScoredSpan(NamedTuple):
     """A span with its probability.
 
-    start, end (int): Tokens. label (str). raw, score (float): Probability before and after calibration.
-    accept (bool | None): Whether it reaches its cut-off; None without cut-offs, and for candidates. event (str): Whose probability it is.
+    start, end (int): First token, and the one after the last. label (str): Its label. raw, score (float): Its
+        probability before and after calibration. accept (bool | None): Whether it reaches its cut-off; None without
+        cut-offs, and for candidates. event (str): What has to hold for it to be right.
     """
 
     start: int
@@ -151,17 +153,17 @@ class ScoredSpan(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DocCalib(dict):
-    """Read-only view of a Doc's scores, sparse: one entry per token and tag above the threshold. As a dict it holds the same as plain
-    data, for `Doc.to_json(underscore=["calib"])`: "layer", "rows", "tags", "raw", "calibrated", "ents" and "candidates".
+    """Read-only view of a Doc's scores, one entry per token and tag above the threshold. As a dict it holds the same as
+    plain data for `Doc.to_json(underscore=["calib"])`: layer, rows, tags, raw, calibrated, ents and candidates.
 
-    rows (Ints): Token index of each entry, ascending; 0 where they are of the whole Doc. tags (NDArray[object]): Its tag.
+    rows (Ints): Token index of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
     raw, calibrated (Floats): Its probability before and after calibration.
-    columns (Ints): The tag's column in the labels of the source, -1 where the block does not keep it.
-    layer (str): Which annotation the tags are of. On a Doc that was joined from Docs with scores of different annotations it is that of the
+    columns (Ints): The tag's column in the source's labels, -1 where the block does not keep it.
+    layer (str): Name of the tags' annotation. On Docs joined from Docs with scores of several annotations, the one of
         most tokens; the others have no values here.
-    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); of a document shape (1,). doc (Doc): Whose scores these are.
-    ents (tuple[ScoredSpan, ...]): The entities (or categorized spans) that stand on the Doc and have a score, in the order of the text.
-    candidates (tuple[ScoredSpan, ...]): Those that the beam held but did not choose, likeliest first.
+    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): Whose scores.
+    ents (tuple[ScoredSpan, ...]): The Doc's entities (or categorized spans) with a score, in the order of the text.
+    candidates (tuple[ScoredSpan, ...]): Spans that the beam held but did not choose, likeliest first.
     """
 
     rows: Ints
@@ -194,13 +196,12 @@ class DocCalib(dict):
 
     @property
     def unit(self) -> str:
-        """What a row is of: "token" or "document"."""
+        """What a row is of, "token" or "document"."""
         return get_annotation(self.layer).unit
 
     def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
-        """An array (n_tokens, len(labels)), of a document (1, len(labels)); 0 for what is below the threshold, NaN in the rows of units without values.
-
-        labels (list[str]): The columns wanted; tags that it leaves out are dropped.
+        """An array of shape (n_tokens, len(labels)), (1, len(labels)) for a document: 0 below the threshold, NaN in the
+        rows of units without values. labels (list[str]): The columns wanted; other tags are dropped.
         """
         dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
         column = {label: i for i, label in enumerate(labels)}
@@ -210,7 +211,7 @@ class DocCalib(dict):
         return dense
 
     def sample(self, n: int = 100, seed: int = 0) -> Draws:
-        """Whole annotations, drawn by the calibrated probabilities: see `sampling.sample_view`. RAISES C001: n or seed. C410: scores of arcs."""
+        """n whole annotations, drawn by the calibrated probabilities. RAISES C001: n or seed. C410: scores of arcs."""
         from .sampling import sample_view
 
         return sample_view(self, n, seed)
@@ -226,7 +227,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         n_units, matches = len(doc), claimed_rows(doc, attr)
     if not matches:
         return None
-    # Tags and entity types under one prefix, on Docs of two pipelines that were joined, are not one annotation: that of the most tokens is shown.
+    # A Doc joined from Docs of two pipelines may hold tags and entity types: show those of most tokens.
     held = Counter[str]()
     for block, tokens, _ in matches:
         held[block["layer"]] += len(tokens)
@@ -253,7 +254,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
-    """(spans on the Doc, candidates) among those that its blocks hold, as far as they are still what they were."""
+    """(spans on the Doc, candidates) of its blocks, as far as text and labels are still those that were scored."""
     held = held_spans(doc.user_data, attr, layer)
     if not held:
         return (), ()
@@ -275,8 +276,8 @@ def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ..
 
 
 def doc_map(doc: Doc, attr: str) -> str | None:
-    """Doc._.<attr>_map: the map that its scores come from: "home", or "anywhere" for texts of sources that the fit did not know; None where the pipe has
-    one map only, where the Doc has no scores, and where it was joined from Docs of both.
+    """Doc._.<attr>_map: which map its scores come from, "home", or "anywhere" for texts of sources that the fit did not
+    know. None where the pipe has one map, the Doc has no scores, or it was joined from Docs of both maps.
     """
     held = {block.get("map") for _, block in sound_blocks(doc.user_data, attr)}
     return held.pop() if len(held) == 1 else None
@@ -308,8 +309,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
 def register(attr: str = DEFAULT_ATTR) -> None:
     """Make the attributes of a prefix known in this process; doing it twice is harmless.
 
-    attr (str): Prefix of the attributes; a Python identifier.
-    RAISES C001, C112: see `check_attr`. C025: an extension of this name exists that is not ours.
+    attr (str): A Python identifier. RAISES C001, C112: see `check_attr`. C025: another extension has one of the names.
     """
     check_attr(attr)
     extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]
@@ -329,7 +329,7 @@ def _is_ours(getter: Any, wanted: Any, attr: str) -> bool:
 
 
 def register_default() -> None:
-    """Register the default attributes unless somebody else owns one of the names: importing us must never break spaCy."""
+    """Register the default attributes unless a name is taken: importing this package must not break spaCy."""
     import contextlib
 
     from ..errors import CalibError

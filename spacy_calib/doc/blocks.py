@@ -1,11 +1,11 @@
-"""What a Doc keeps: one block of arrays per annotated Doc in `doc.user_data`. How a token finds its own row there stands in `rows`.
+"""What a Doc keeps: one block of arrays per annotated Doc, in `doc.user_data`. How a token finds its row: see `rows`.
 
-spaCy shifts the two offsets of a user_data key along in `Span.as_doc` and `Doc.from_docs`. A block stands under
-("._.", "_<attr>", start, start + print): `start` is 0 where it is written and afterwards says where in the text the block's Doc
-begins, `print` is a checksum of all that the block holds. The checksum keeps blocks of different Docs apart that end up at the same start (they
-would overwrite each other, and a leftover could then claim a token that is not its own), and a block that was damaged is told by it.
+A block's key is ("._.", "_<attr>", start, start + print). `Span.as_doc` and `Doc.from_docs` of spaCy move both offsets,
+so `start`, 0 when written, says where in the text the block's Doc now begins. `print` is a checksum of the block: it
+shows damage, and keeps blocks of different Docs apart that end up at one start, where one would overwrite the other.
 
-Its words it knows by their width, from the place of the next one ("end" behind the last), and by short `digests` of them and of their place; "origin" is to be added to a place in a block that we cut from another one.
+A word is known by its width (from the next word's place; "end" stands for that behind the last) and by a short digest
+of word and place. In a block cut from another, "origin" is to be added to a place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Block = dict[str, Any]
 UserData = MutableMapping[Any, Any]
 
 BLOCK_VERSION = 3
-# What `rows` made of the Docs that were read last, by user data and attribute; it is forgotten where blocks are written or removed.
+# What `rows` made of the last Docs that were read, by user data and attribute; writing or removing a block forgets it.
 REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
 
@@ -34,13 +34,13 @@ def block_name(attr: str) -> str:
 
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
-    """Put a block into user_data, beside those of other parts of the Doc. Its own part begins with the text."""
+    """Put a block into the user data of the Doc that it was made for."""
     user_data[("._.", block_name(attr), 0, print_of(block))] = block
     REMEMBERED.pop((id(user_data), attr), None)
 
 
 def print_of(block: Block) -> int:
-    """A checksum of all that a block holds. Those of version 1 were of some columns."""
+    """A checksum of a block: of all that it holds, in version 1 of some columns."""
     if block.get("version") == 1:
         spans = [block["spans"]["calibrated"]] if "spans" in block else []
         return zlib.crc32(b"".join([block["raw"], block["orth"], block["calibrated"], *spans]))
@@ -48,7 +48,7 @@ def print_of(block: Block) -> int:
 
 
 def _contents(part: Block) -> list[Any]:
-    """The bytes of all that a part of a block holds, in its order."""
+    """The bytes of all values in a block or a part of one, in order."""
     held: list[Any] = []
     for value in part.values():
         if isinstance(value, np.ndarray):
@@ -70,7 +70,7 @@ def delete_blocks(user_data: UserData, attr: str) -> None:
 
 
 def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
-    """All that stands under keys of this attribute, whole or not."""
+    """(key, value) of everything under keys of this attribute, damaged or not."""
     name = block_name(attr)
     # The list is made in one step, which another thread that writes on the Doc cannot get into.
     return [
@@ -81,7 +81,7 @@ def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
 
 
 def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
-    """The blocks of this attribute that are as they were written."""
+    """(key, block) of this attribute's blocks that are as they were written."""
     for key, block in held_blocks(user_data, attr):
         try:
             whole = print_of(block) == key[3] - key[2] and _is_sound(block)
@@ -92,7 +92,7 @@ def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
 
 
 def with_digests(block: Block) -> Block:
-    """A block in the form of this version: older ones hold hashes of the words and of the texts of spans."""
+    """A block in the form of this version: older ones hold whole hashes of words and of texts of spans."""
     if "orth" not in block:
         return block
     places = np.column_stack([block["start"].astype(np.uint64), block["orth"]])
@@ -103,7 +103,7 @@ def with_digests(block: Block) -> Block:
     return made
 
 
-# Columns of a block: the kind of their numbers, and of what each has one. "orth" is that of older versions.
+# Columns of a block: the kind of their numbers, and what each number is of. Only older versions have "orth".
 COLUMNS = {
     "start": ("u", "token"), "word": ("u", "token"), "orth": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
     "raw": ("f", "entry"), "calibrated": ("f", "entry"), "low": ("f", "entry"), "high": ("f", "entry"), "in_set": ("b", "entry"),
@@ -114,9 +114,9 @@ _SCORES = ("raw", "calibrated", "low", "high")
 
 
 def _is_sound(block: Block) -> bool:
-    """Whether its parts fit each other and its scores are probabilities: they do unless somebody made it up.
+    """Whether its parts fit each other and its scores are probabilities, as in every block that was not made up.
 
-    RAISES C001, and whatever the map in an annotation's name says of itself: there is no such annotation.
+    RAISES C001, or an error of the label map in the name: there is no such annotation.
     """
     get_annotation(block["layer"])
     bounds, tags = block["indptr"].tolist(), block["tags"]

@@ -1,6 +1,6 @@
-"""The label that each token or document carries and its scores, of many Docs at once: what is counted of them. Blocks are read as they are, in one go.
+"""The label that each unit of many Docs carries, with its scores, read from whole blocks at once.
 
-A Doc that was cut, joined or read from a file, or whose words changed since, is read unit by unit, as its attributes are.
+A Doc that was cut, joined or loaded, or whose words have changed, is read unit by unit through its attributes.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .attributes import doc_view, unit_values
 from .blocks import Block, held_blocks, with_digests
 from .texts import unit_digests
 
-# What is read of a block: nothing by which a word could be told.
+# What is read of a block: no column by which a word could be recognised.
 _COLUMNS = ("tags", "tag", "indptr", "carried", "raw", "calibrated", "column", "extra")
 
 
 class Carried(NamedTuple):
-    """The n units (tokens, or documents) of one Doc or more that carry a label with a score and are not white space, and the m spans on them.
+    """The n units (tokens or documents) of some Docs that are no white space and carry a scored label; and m spans.
 
-    documents (Ints): Number of each unit's Doc, ascending. columns (Ints): Place of its label among those of the source, -1 for another
-    one. raw, calibrated (Floats): Its scores. span_raw, span_calibrated (Floats): Those of the spans.
+    documents (Ints): Number of each unit's Doc, ascending. columns (Ints): Its label's place in the source's labels,
+        or -1. raw, calibrated (Floats): Its scores, shape (n,). span_raw, span_calibrated (Floats): The spans', (m,).
     """
 
     documents: Ints
@@ -39,19 +39,16 @@ class Carried(NamedTuple):
 
 
 class CarriedReader:
-    """Reads the Docs of one pipe.
-
-    attr (str): Prefix of its attributes. labels (Sequence[str]): Of its source.
-    """
+    """Reads the Docs of one pipe. attr (str): Prefix of its attributes. labels (Sequence[str]): Its source's labels."""
 
     def __init__(self, attr: str, labels: Sequence[str]):
         self.attr = attr
         self._columns: Mapping[str, int] = {label: i for i, label in enumerate(labels)}
-        # Of labels that are no name of the source's (lemmas) there is no end: these are not remembered.
+        # Labels that are none of the source's (lemmas) are without end: they are not remembered.
         self._hashes = dict(zip(labels, label_hashes(labels).astype(np.uint32).tolist(), strict=True))
 
     def prepare(self, doc: Doc) -> Carried | Block:
-        """What is to be kept of a Doc until it is read: its block, which does not change, or what was read where that is not all there is to it."""
+        """What to keep of a Doc until `read`: its block, or the values themselves where the block is not enough."""
         held = held_blocks(doc.user_data, self.attr)
         if not held:
             return _NOTHING
@@ -62,13 +59,13 @@ class CarriedReader:
                 kept = {name: block[name] for name in _COLUMNS if name in block}
                 if "spans" in block:
                     kept["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}
-                # The flag is set by the language of a vocab; one that no Language made has none.
+                # A Language sets this flag; a vocab that no Language made has none.
                 flagged = annotation.unit == TOKEN and IS_SPACE in cast(Any, doc.vocab).lex_attr_getters
                 return {**kept, "space": doc.to_array([IS_SPACE]) if flagged else is_blank(annotation, doc)}
         return self._by_units(doc)
 
     def read(self, prepared: Sequence[Carried | Block]) -> Carried:
-        """Of all these Docs."""
+        """The units and spans of all these Docs, one after the other."""
         blocks = [(i, one) for i, one in enumerate(prepared) if isinstance(one, dict)]
         others = [
             one._replace(documents=np.full(len(one.raw), i)) for i, one in enumerate(prepared) if isinstance(one, Carried)
@@ -83,12 +80,12 @@ class CarriedReader:
         return [np.concatenate(column) for column in zip(_NOTHING, *parts, strict=True)]
 
     def _of_blocks(self, numbers: list[int], blocks: list[Block]) -> Carried:
-        """All blocks as one. numbers (list[int]): Of their Docs."""
+        """The units and spans of some blocks. numbers (list[int]): Number of each block's Doc."""
         tags = [name for block in blocks for name in block["tags"]]
         first_tag = _starts([len(block["tags"]) for block in blocks])
         n_entries = [len(block["raw"]) for block in blocks]
         codes = _joined(blocks, "tag").astype(np.intp) + np.repeat(first_tag, n_entries)
-        # The step from the end of one block to the beginning of the next is none of a token.
+        # Where one block ends and the next begins, the difference is no token's.
         ends = np.cumsum([len(block["indptr"]) for block in blocks])[:-1] - 1
         lengths = np.delete(np.diff(_joined(blocks, "indptr").astype(np.intp)), ends)
         rows = np.repeat(np.arange(len(lengths)), lengths)
@@ -99,7 +96,7 @@ class CarriedReader:
         if all("column" in block for block in blocks):
             columns = _joined(blocks, "column").astype(np.intp)
         raw, calibrated = _joined(blocks, "raw"), _joined(blocks, "calibrated")
-        # Of several labels of the source that give one label (trees and their lemma) the likeliest one.
+        # Where several labels of the source give one label (trees and their lemma), the likeliest.
         own = own[np.lexsort((raw[own], rows[own]))] if (rows[own][1:] == rows[own][:-1]).any() else own
         own = own[np.append(rows[own][1:] != rows[own][:-1], True)[: len(own)]]
         found = [rows[own], columns[own], raw[own], calibrated[own]]
@@ -117,7 +114,7 @@ class CarriedReader:
         return Carried(token_docs[rows], columns, raw, calibrated, _chosen(spans, "raw"), _chosen(spans, "calibrated"))
 
     def _hashes_of(self, tags: Sequence[str]) -> Any:
-        """The halves of hashes that blocks keep of the label that a token carries."""
+        """The low halves of the labels' hashes, as blocks keep them."""
         known = [self._hashes.get(name) for name in tags]
         if None in known:
             known = label_hashes(tags).astype(np.uint32).tolist()

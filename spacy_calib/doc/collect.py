@@ -1,7 +1,6 @@
-"""Docs that a calib pipe has scored -> a scored corpus.
+"""Docs that a calib pipe has scored -> a scored corpus, which keeps a few dozen bytes a token and nothing of the Docs.
 
-The Docs themselves are let go, so that a corpus of any length is held in a few dozen bytes a token. Where a document has one label, it is a row
-as a token is: its text is the word.
+Where a label is of a whole document, the document is a row, as a token is elsewhere, and its text is the word.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class _Names:
         return np.array([self.number(str(name)) for name in found], dtype=np.intp)[inverse.reshape(-1)]
 
     def of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
-        """-1 for the hash 0 (no label). doc (Doc): Where these labels stand. in_doc (Hashes): The label hash of each of its units."""
+        """-1 for no label (0). doc (Doc): Where the labels stand. in_doc (Hashes): Label hash of each of its units."""
         found, inverse = np.unique(hashes, return_inverse=True)
         for key in found[found != 0].tolist():
             if key not in self._of_hash:
@@ -54,7 +53,7 @@ class _Names:
         return np.array([self._of_hash.get(key, -1) for key in found.tolist()], dtype=np.intp)[inverse.reshape(-1)]
 
 
-# Key of `Doc.user_data` under which the reader of a text says where it stood: see `ScoredCorpus.origins`.
+# Key of `Doc.user_data` with which the reader of a text says where it comes from: see `ScoredCorpus.origins`.
 ORIGIN = "calib_origin"
 _TOKENS = {
     "docs": np.intp, "words": object, "spaces": bool, "starts": bool, "labels": np.intp, "raw": np.float64,
@@ -75,8 +74,9 @@ _WAITING = 500
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
     """Take what a calib pipe wrote from the predicted Docs, and compare it with the gold.
 
-    examples (Iterable[Example]): Read one by one. A `reference` without annotation has no gold. attr (str): Prefix of the pipe's
-        attributes. annotation (Annotation): Which annotation the pipe's labels are of. labels (Sequence[str]): Of its source; names begin with them.
+    examples (Iterable[Example]): Read one by one; a `reference` without annotation has no gold. attr (str): Prefix of
+        the pipe's attributes. annotation (Annotation): What its labels are of. labels (Sequence[str]): Its source's
+        labels.
     """
     collector = Collector(attr, annotation, labels)
     collector.add(examples)
@@ -84,7 +84,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
 
 
 class Collector:
-    """Collects what a calib pipe wrote on Docs; holds strings and numbers, nothing of a Doc. See `scored_corpus`."""
+    """Collects what a calib pipe wrote on Docs, as strings and numbers. Arguments: see `scored_corpus`."""
 
     def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
         self._attr, self._annotation, self._labels = attr, annotation, labels
@@ -104,7 +104,7 @@ class Collector:
         return len(self._origins)
 
     def add(self, examples: Iterable[Example]) -> None:
-        """The next Docs."""
+        """Collect the next Docs."""
         attr, annotation, names = self._attr, self._annotation, self._names
         for example in examples:
             number = self.n_docs
@@ -124,7 +124,7 @@ class Collector:
             self._origins.append(example.reference.user_data.get(ORIGIN, {}))
 
     def take(self) -> ScoredCorpus:
-        """What was collected; here it is forgotten."""
+        """What was collected since the last `take`."""
         made = ScoredCorpus(
             names=tuple(self._names.numbers),
             n_docs=self.n_docs,
@@ -141,7 +141,7 @@ class Collector:
 
 
 class _Growing:
-    """Columns that grow by those of one Doc after the other. dtypes (dict): Name of each column -> what it holds."""
+    """Columns that grow Doc by Doc. dtypes (dict): Name of each column -> what it holds."""
 
     def __init__(self, dtypes: dict[str, Any]):
         self._dtypes = dtypes
@@ -155,7 +155,7 @@ class _Growing:
             self._waiting = []
 
     def joined(self) -> _Columns:
-        """The columns of all Docs, which are given away: once is all."""
+        """The columns of all Docs. They are given away: call it once."""
         return self._join([*self._parts, *self._waiting])
 
     def _join(self, parts: Sequence[_Columns]) -> _Columns:
@@ -198,7 +198,7 @@ def _tokens_of(
 def _scores_of(
     view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _Names, n_labels: int
 ) -> _Columns:
-    """n_labels (int): Of the source; they are the first names, so that the place of any other tag than a lemma is its column."""
+    """n_labels (int): Number of the source's labels, which are the first names, so that their numbers are columns."""
     tags, local = np.unique(view.tags.astype(str), return_inverse=True)
     hashes = label_hashes(tags.tolist())[local.reshape(-1)]
     known = annotation.is_known(example, view.rows, hashes)
@@ -233,7 +233,7 @@ def _carried_scores(
 
 
 def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
-    """Of the Doc; of the gold where only that has sentences and the same tokens."""
+    """The first tokens of sentences, by the Doc; by the gold where only that has sentences, and the same tokens."""
     source = doc
     if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
         source = reference

@@ -18,8 +18,8 @@ from .rows import is_whole
 def cut(doc: Doc, start: int, end: int) -> Doc:
     """Some tokens of a Doc as a Doc of their own, with annotation, span groups, and their part of the user data.
 
-    Of the user data it keeps what belongs to the whole Doc, to these tokens, and to spans of them. Of blocks (what calib pipes wrote on
-    the Doc, see `blocks`), and of arrays with a row for each token, it keeps the rows of these tokens; what they say of the whole Doc is left out.
+    It keeps the user data of the whole Doc, of these tokens, and of spans of them. Of blocks (see `blocks`), and of
+    arrays with a row for each token, it keeps the rows of these tokens; what blocks say of the whole Doc is left out.
     """
     part = doc[start:end].as_doc(copy_user_data=True)
     _cut_user_data(doc, part, start, end)
@@ -33,15 +33,15 @@ def cut(doc: Doc, start: int, end: int) -> Doc:
 
 
 def _for_each(value: Any, n: int) -> bool:
-    """Whether it holds one number for each of n spans, as the scores of a span categorizer do."""
+    """Whether a value holds one number for each of n spans, as the scores of a span categorizer do."""
     return getattr(value, "ndim", 0) == 1 and len(value) == n
 
 
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
-    """Take out of the user data of a part what does not belong to it.
+    """Take out of a part's user data what does not belong to the part.
 
-    part (Doc): Cut from the Doc by spaCy, which copies all user data and only moves their offsets, so that they count from the part's
-        beginning: what stood before it is now below 0.
+    part (Doc): Cut by spaCy, which copies all user data and moves their offsets to the part's beginning: what stood
+        before the part is now below 0.
     """
     length, text = len(part.text), get_string_id(part.text)
     blocks: dict[str, list[Block]] = {}
@@ -67,7 +67,7 @@ def _is_block(value: Any) -> bool:
 
 
 def _has_token_rows(block: Block) -> bool:
-    """Whether a part of a Doc takes along its rows; those of whole documents stay behind."""
+    """Whether a block has rows of tokens, which a part takes along; the row of a whole document stays behind."""
     try:
         return get_annotation(block["layer"]).unit == TOKEN
     except (CalibError, KeyError):  # of another version
@@ -75,9 +75,9 @@ def _has_token_rows(block: Block) -> bool:
 
 
 def cut_block(block: Block, start: int, length: int) -> Block:
-    """The rows of a block that stand in a text of its own.
+    """The part of a block that lies in a text. length (int): Length of the text.
 
-    start (int): Character of that text at which the block's Doc begins; below 0 where the text begins later. length (int): Of the text.
+    start (int): Character of the text at which the block's Doc begins; below 0 where the text begins later.
     """
     block = with_digests(block)
     at = block["start"].astype(np.int64) + start
@@ -108,7 +108,7 @@ def cut_block(block: Block, start: int, length: int) -> Block:
 
 
 def _taken(part: Block, chosen: Any) -> Block:
-    """Some of the rows of a part of a block: its arrays and lists (tuples, from some files) have one item for each; what is neither is kept."""
+    """Some rows of a part of a block, from its arrays and lists (tuples, from some files); other values stay whole."""
     places = np.flatnonzero(chosen).tolist()
     return {
         name: value[places]

@@ -1,4 +1,4 @@
-"""What users read of a document that has categories: getters of Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept, which `attributes` registers."""
+"""Getters of Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set and _accept, for Docs with text categories."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .rows import document_block
 
 
 def block_of_document(doc: Doc, attr: str) -> ParsedBlock | None:
-    """What a pipe wrote of a Doc as a whole; its one row is 0. None without values."""
+    """What a pipe wrote of a Doc as a whole, in row 0; None without values."""
     block = document_block(doc, attr)
     return None if block is None else ParsedBlock(0, block)
 
 
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
-    """The values of the category that the Doc has in `doc.cats` now, the likeliest one: None where that has no value (see `token_values`)."""
+    """The values of the likeliest category that `doc.cats` now has; None where it has none (see `token_values`)."""
     parsed = block_of_document(doc, attr)
     label = "" if parsed is None else parsed.annotation.label_at(doc, 0)
     return parsed.values_of(0, label) if parsed is not None and label else None
@@ -34,26 +34,26 @@ def doc_raw(doc: Doc, attr: str) -> float | None:
 
 
 def doc_interval(doc: Doc, attr: str) -> tuple[float, float] | None:
-    """Doc._.<attr>_interval: as `token_interval`."""
+    """Doc._.<attr>_interval: (low, high) probability that the likeliest category is right; see `token_interval`."""
     values = doc_values(doc, attr)
     return None if values is None else values.interval
 
 
 def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
-    """Doc._.<attr>_cats: category -> calibrated probability, highest first, those above the threshold; None without values."""
+    """Doc._.<attr>_cats: category -> calibrated probability above the threshold, highest first; None without values."""
     parsed = block_of_document(doc, attr)
     return None if parsed is None else parsed.scores_of(0)
 
 
 def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
-    """Doc._.<attr>_cats_raw: the same before calibration, in the same order."""
+    """Doc._.<attr>_cats_raw: category -> probability before calibration, in the order of Doc._.<attr>_cats."""
     parsed = block_of_document(doc, attr)
     return None if parsed is None else parsed.raw_of(0)
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
-    """Doc._.<attr>_accept: whether the category that the Doc had when the pipe ran, and has still, reaches its cut-off (`spacy calib threshold`); None
-    where the pipe has no cut-offs.
+    """Doc._.<attr>_accept: whether the document's category reaches its cut-off (`spacy calib threshold`); None without
+    cut-offs, and where the category has changed since the pipe ran.
     """
     parsed = block_of_document(doc, attr)
     if parsed is None or parsed.accept is None or parsed.accept[0] < 0:
@@ -62,6 +62,6 @@ def doc_accept(doc: Doc, attr: str) -> bool | None:
 
 
 def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
-    """Doc._.<attr>_set: the categories that hold the right one with the probability that the pipe's `sets` promise; see `token_set`."""
+    """Doc._.<attr>_set: categories that hold the right one as often as the pipe's `sets` promise; see `token_set`."""
     parsed = block_of_document(doc, attr)
     return None if parsed is None else parsed.set_of(0)

@@ -17,9 +17,9 @@ from .annotations import get_annotation
 class Flags:
     """Which tokens of Docs that follow one another are flagged.
 
-    flagged (NDArray[int8]): 1 or 0, -1 for a token without a score; of each token. rows (Ints): The m flagged ones, ascending.
-    types (Sequence[str]): Entity types. kinds (Ints): The likeliest type of each flagged token, as a place in types, (m,).
-    scores (Floats): P(inside an entity) of each or, with a cut-off for each label, P(its type), (m,).
+    flagged (NDArray[int8]): For each token 1 or 0, -1 without a score. rows (Ints): The m flagged ones, ascending.
+    types (Sequence[str]): Entity types. kinds (Ints): Likeliest type of each flagged token, an index into types, (m,).
+    scores (Floats): Their P(inside an entity) or, where each label has a cut-off, P(their type), (m,).
     """
 
     flagged: NDArray[np.int8]
@@ -30,7 +30,7 @@ class Flags:
 
 
 def doubtful_key(attr: str) -> str:
-    """Of `Doc.spans`."""
+    """The key of the group in `doc.spans`."""
     return f"{attr}_doubtful"
 
 
@@ -41,10 +41,10 @@ def delete_doubtful(doc: Doc, attr: str) -> None:
 
 
 def write_doubtful(docs: Sequence[Doc], attr: str, layer: str, flags: Flags) -> None:
-    """Write the group on each Doc: one span for each stretch of flagged tokens, `attrs["scores"]` the highest score of its tokens.
+    """Write the group on each Doc: a span per stretch of flagged tokens, and its highest score in `attrs["scores"]`.
 
-    A stretch ends where an entity on the Doc begins or ends, so that entities which were found stand in the group as themselves, with their own label;
-    any other stretch has the label of its highest token. layer (str): Annotation whose spans these entities are.
+    A stretch ends where an entity on the Doc begins or ends: an entity that was found is a span of its own, with its
+    own label. Any other stretch has the label of its highest token. layer (str): Name of the entities' annotation.
     """
     annotation = get_annotation(layer)
     bounds = np.cumsum([0, *map(len, docs)])
@@ -65,7 +65,7 @@ def write_doubtful(docs: Sequence[Doc], attr: str, layer: str, flags: Flags) -> 
 
 
 def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
-    """The places of tokens that follow one another, cut at the edges. tokens (Ints): Ascending. edges (Ints): First tokens, ascending."""
+    """Runs of consecutive tokens, cut at the edges: their places in tokens. tokens, edges (Ints): Numbers, sorted."""
     if not len(tokens):
         return []
     area = np.searchsorted(edges, tokens, side="right")

@@ -1,4 +1,4 @@
-"""When a predicted span counts as right: the events whose probability an entity score states."""
+"""When a predicted span counts as right: the *events* that the score of an entity is the probability of."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _Key = tuple[int, int, int]
 class GoldSpans:
     """The spans of a gold Doc.
 
-    keys (frozenset): (start, end, hash of the label) of each. known (NDArray[bool]): Tokens for which the annotation is there, shape
-        (n_tokens,): a predicted span that touches another one takes no part.
+    keys (frozenset): (start, end, hash of the label) of each. known (NDArray[bool]): Tokens whose annotation is there,
+        shape (n_tokens,): a predicted span that touches any other token takes no part.
     """
 
     keys: frozenset[_Key]
@@ -56,22 +56,22 @@ EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {"exact": _exact
 
 
 def check_event(event: str) -> str:
-    """RAISES C001: no event has this name."""
+    """The name of an event, as it is. RAISES C001: no event has this name."""
     if event not in EVENTS:
         raise calib_error("C001", name="event", wanted=f"one of {', '.join(EVENTS)}", given=repr(event))
     return event
 
 
 def _squeezed(span: Span) -> str:
-    """The text by which spaCy's span scorer tells whether two tokenisations hold the same span."""
+    """The text of a span as spaCy's scorer compares it between tokenisations."""
     return "".join(span.text.lower().split())
 
 
 def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], event: str) -> NDArray[np.intp]:
-    """Whether each predicted span is right: 1 or 0, and -1 where its gold is not known.
+    """Whether each predicted span is right: 1 or 0, and -1 where its gold is missing.
 
-    annotation (Annotation): Which spans are meant. spans: (start, end, label hash) in the tokens of the predicted Doc. As in spaCy's own
-    scorer, a span is judged by the gold tokens that its first and last token align with; or else as the annotation says.
+    As in spaCy's scorer, a span is compared by the gold tokens that its first and last token align with, unless the
+    annotation has a rule of its own. spans: (start, end, label hash), in tokens of the predicted Doc.
     """
     own = annotation.judge_spans
     if own is not None:

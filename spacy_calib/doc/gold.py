@@ -1,4 +1,4 @@
-"""Gold labels in the order of the marginals, and whose gold a text goes by (`Doc._.calib_source`)."""
+"""Gold labels in the order of the marginals, and the source whose gold a text is scored by (`Doc._.calib_source`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .annotations import Annotation, Hashes, columns_of, label_hashes
 
 @dataclass(frozen=True)
 class GoldColumns:
-    """columns (Ints): As `pair_up` wants them. n_gold (int): Tokens with gold. n_unknown (int): Those whose gold label is unknown."""
+    """columns (Ints): As `pair_up` wants them. n_gold, n_unknown (int): Tokens with gold, with unknown gold labels."""
 
     columns: Ints
     n_gold: int
@@ -26,10 +26,10 @@ class GoldColumns:
 
 
 def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
-    """The gold column of each token: -1 where no column is the gold label, -2 where there is no gold.
+    """The gold column of each token: -1 where no column is the gold label, -2 without gold.
 
-    gold (Hashes): Gold hash of each token, 0 where there is none; shape (n_tokens,).
-    For marginals with names of their own (lemmas) it is the column of the entry whose name is the gold one.
+    gold (Hashes): Gold hash of each token, 0 for none, shape (n_tokens,). Where marginals have names of their own
+    (lemmas), the column is that of the entry with the gold name.
     """
     has_gold = gold != 0
     if marginals.names is None:
@@ -42,8 +42,8 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> G
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """The gold entities (or spans) of all examples, by their tokens in the predicted Docs, one Doc after the other; those with no token there are left
-    out.
+    """The gold entities (or spans) of all examples, by tokens of the predicted Docs, numbered on from Doc to Doc; those
+    without a token there are left out.
     """
     starts, ends, labels, first = [], [], [], 0
     for example in examples:
@@ -76,7 +76,7 @@ def keep_source(reference: Doc, predicted: Doc) -> None:
 
 
 def named_examples(sources: Mapping[str, Iterable[Example]]) -> Iterator[Example]:
-    """The examples of all sources, whose predicted Docs say which they are of. sources (Mapping): Name -> its examples."""
+    """The examples of all sources, each with its source on the predicted Doc. sources (Mapping): Name -> examples."""
     for name, examples in sources.items():
         for example in examples:
             example.predicted.user_data[_KEY] = name
@@ -84,16 +84,16 @@ def named_examples(sources: Mapping[str, Iterable[Example]]) -> Iterator[Example
 
 
 class GoldSources:
-    """Numbers of sources.
+    """The number of each source. pipe (str): Name of the pipe that is fitted or run.
 
-    pipe (str): Whose fit it is. known (Sequence[str] | None): The names of that fit, to which none is added; None adds every name that is met.
+    known (Sequence[str] | None): The names of its fit, and no others; None adds every name that is met.
     """
 
     def __init__(self, pipe: str, known: Sequence[str] | None = None):
         self.pipe, self.names, self._grows = pipe, list(known or ()), known is None
 
     def number(self, name: Any) -> int:
-        """-1 for None. RAISES C548: it is none of those known. C549: it is no name."""
+        """The number of a source, -1 for None. RAISES C548: it is not known. C549: it is no name."""
         if name is None:
             return -1
         if not (isinstance(name, str) and name.strip()):
@@ -106,9 +106,9 @@ class GoldSources:
         return self.names.index(name)
 
     def of(self, docs: Iterable[Doc], default: str | None = None) -> Ints:
-        """Of each Doc, shape (n_docs,); what Docs say is left alone where a fit had no sources by name. default (str | None): Of those that name none.
+        """The source of each Doc, shape (n_docs,). Where a fit had no named sources, names on Docs do not count.
 
-        RAISES C548, C549: see `number`.
+        default (str | None): The source of Docs that name none. RAISES C548, C549: see `number`.
         """
         unnamed, heard = self.number(default), self._grows or bool(self.names)
         named = (doc.user_data.get(_KEY) if heard else None for doc in docs)

@@ -1,4 +1,4 @@
-"""The likeliest label as the prediction, where somebody brings marginals and no labels."""
+"""The likeliest label as the prediction, where a source gives marginals but no labels."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation,
 
 @dataclass(frozen=True, eq=False)
 class Likeliest:
-    """What Docs get that carry no label, in the words of who gave the scores (a map of labels makes other ones of them).
+    """The labels for *bare* Docs, which carry none. They are those of the scores, before any map of labels.
 
-    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Of its columns. given (dict): Number of a bare Doc in the batch
-        -> the likeliest label of each of its units, "" where none has a score.
+    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Its columns. given (dict): Number of a bare
+        Doc in the batch -> the likeliest label of each of its units, "" where none has a score.
     """
 
     marginals: Marginals
@@ -29,7 +29,7 @@ class Likeliest:
 
     @classmethod
     def of(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> Likeliest:
-        """hashes: The label hash of each unit of each Doc, one Doc after the other, 0 for none."""
+        """hashes: The label hashes of each Doc's units, 0 for no label."""
         order = np.argsort(marginals.scores, kind="stable")
         best = np.full(marginals.n_tokens, -1)
         best[marginals.rows[order]] = marginals.tags[order]  # the last one stays
@@ -39,7 +39,7 @@ class Likeliest:
         return cls(marginals, labels, given)
 
     def filled(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """The label hashes with those that bare Docs get."""
+        """The label hashes of all Docs, for bare ones those of their likeliest labels."""
         counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str
         filled = list(hashes)
         for number, labels in self.given.items():
@@ -48,7 +48,7 @@ class Likeliest:
         return filled
 
     def write(self, docs: Sequence[Doc], layer: str) -> None:
-        """Put the labels on the bare ones of these Docs; of documents with categories the raw scores, in `doc.cats`."""
+        """Put the labels on the bare Docs; for text categories put the raw scores into `doc.cats`."""
         for number, labels in self.given.items():
             if unit_of(layer) == TOKEN:
                 write_labels(docs[number], plain_name(layer), labels)
@@ -59,14 +59,14 @@ class Likeliest:
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:
-    """Put labels on the tokens of a Doc, "" for none. layer (str): tag, pos, lemma, dep, ent_type, morph, sent or an extension."""
+    """Put labels on tokens, "" for none. layer (str): tag, pos, lemma, dep, ent_type, morph, sent or an extension."""
     for token, label in zip(doc, labels, strict=True):
         if label:
             _write(token, layer, label)
 
 
 def erase_label(token: Token, layer: str) -> None:
-    """Take its label from a token. layer (str): See `write_labels`."""
+    """Remove a token's label. layer (str): See `write_labels`."""
     if layer == "morph":
         token.pos_ = ""
         token.set_morph(None)  # type: ignore[attr-defined]

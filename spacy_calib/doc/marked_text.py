@@ -1,4 +1,4 @@
-"""Words or stretches of text with scores -> HTML: shaded by doubt, with what else it could be on hover, tap and tab. No script, no request."""
+"""Words or stretches of text with scores -> HTML without scripts: shaded by doubt, alternatives on hover or tap."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _HELP = "Rest on a marked word, tap it, or go to it with the tab key, to see wha
 
 
 def escape(text: str) -> str:
-    """As HTML may hold it; control characters are shown."""
+    """A text as HTML may hold it; control characters are made visible."""
     return html_escape(visible(text, keep="\n\t\r"))
 
 
 class Word(NamedTuple):
     """A token to show.
 
-    text (str): Its characters. space (str): What stands between it and the next token. tag (str): The one that it carries; "" for none.
-    raw, score (float | None): Probability of that tag before and after calibration; None where it has no score.
-    scores (tuple): (tag, calibrated probability) of all tags that it may have, highest first.
+    text (str): Its characters. space (str): What stands between it and the next token. tag (str): Its tag; "" for none.
+    raw, score (float | None): Probability of the tag before and after calibration; None without a score.
+    scores (tuple): (tag, calibrated probability) of all its possible tags, highest first.
     """
 
     text: str
@@ -44,10 +44,10 @@ class Mark(NamedTuple):
     """A labelled stretch of a text: an entity, or a span of a span categorizer.
 
     start, end (int): Its first character, and the one after the last. label (str): What it is marked as.
-    raw, score (float | None): Probability that it is right, before and after calibration; None where it has no score.
+    raw, score (float | None): Probability that it is right, before and after calibration; None without a score.
     accept (bool | None): Whether it reaches its cut-off; None without cut-offs.
-    others (tuple): (text, label, probability) of what could stand in its place, likeliest first: stretches that the beam of a recognizer
-        weighed and did not choose, else what its single words could be; text "" where it is the stretch itself.
+    others (tuple): (text, label, probability) of its alternatives, likeliest first: stretches that a recognizer's beam
+        did not choose, else what its single words could be; text "" for the stretch itself.
     """
 
     start: int
@@ -63,7 +63,7 @@ class Mark(NamedTuple):
 class Passage:
     """One text to show: as tokens (`words`), or as a text with stretches marked in it (`text` and `marks`).
 
-    lang, direction (str): Language and direction ("ltr", "rtl") as HTML names them. title (str): Its heading; "" for none.
+    lang, direction (str): As HTML names them, direction "ltr" or "rtl". title (str): The heading; "" for none.
     """
 
     lang: str
@@ -78,9 +78,9 @@ class Passage:
 class Look:
     """How passages are shown; the options of `render`.
 
-    doubtful (float): Words with a score below it can be reached by tab and tap. tags (str): Which words show their tag: "doubtful", "all"
-    or "none". alternatives (int): How many other tags or labels open on hover, at most. legend (bool): Whether the shades are explained
-    above the text. what (str): What the legend calls that which is right or wrong: "tag", "category" or "entity".
+    doubtful (float): Tab and tap reach words with a lower score. tags (str): Which words show their tag: "doubtful",
+        "all" or "none". alternatives (int): Most alternatives shown on hover. legend (bool): Whether the shades are
+        explained above the text. what (str): What is right or wrong, in the legend: "tag", "category" or "entity".
     """
 
     doubtful: float = 0.9
@@ -91,7 +91,7 @@ class Look:
 
 
 def to_html(passages: Iterable[Passage], look: Look, page: bool = False, minify: bool = False) -> str:
-    """The markup, whole: a <style>, the legend, and one <div> for each passage; with `page` an HTML document.
+    """The whole markup: a <style>, the legend, a <div> for each passage; with `page` an HTML document.
 
     minify (bool): Leave out the white space that is not text.
     """
@@ -119,18 +119,18 @@ def _page(body: str, passages: Sequence[Passage], gap: str) -> str:
 
 @cache
 def style(minify: bool = False) -> str:
-    """The style sheet that stands beside this module."""
+    """The style sheet of marked texts."""
     text = files(__package__).joinpath("marked_text.css").read_text(encoding="utf-8")
     return " ".join(text.split()) if minify else text
 
 
 def step_of(score: float) -> int:
-    """How strongly a score is shaded: 0 (not at all) to 5; by the tenth of a percent that is shown, so that shade and number agree."""
+    """How strongly a score is shaded, 0 (not at all) to 5; rounded as it is shown, so that shade and number agree."""
     return len(SCORE_EDGES) - bisect_right(SCORE_EDGES, round(score, 3))
 
 
 def percent(score: float) -> str:
-    """A probability to a tenth of a percent. Only exactly 0 and 1 are called so."""
+    """A probability to a tenth of a percent; "0 %" and "100 %" are exactly 0 and 1."""
     if 0 < score < 0.0005:
         return "<0.1 %"
     if 0.9995 <= score < 1:
@@ -147,7 +147,7 @@ def _legend(look: Look) -> str:
 
 
 def passage_html(passage: Passage, look: Look) -> str:
-    """One passage as a <div> in its own direction. The text is there character for character."""
+    """One passage as a <div> in its own direction, with its text character for character."""
     title = f"<h2>{escape(passage.title)}</h2>" if passage.title else ""
     body = marks_html(passage.text, passage.marks, look) if passage.text else "".join(word_html(w, look) for w in passage.words)
     where = f'lang="{escape(passage.lang)}" dir="{escape(passage.direction)}"'
@@ -171,8 +171,8 @@ def word_html(word: Word, look: Look) -> str:
 
 
 def _beside(text: str, chip: str) -> str:
-    """A chip that stays beside a text that runs against its paragraph (an English name in Hebrew): the style sheet puts an invisible mark
-    of the text's direction behind it.
+    """A chip that stays beside a text that runs against its paragraph (an English name in Hebrew): the style sheet puts
+    an invisible mark of the text's direction behind it.
     """
     strong = (bidirectional(character) for character in reversed(text))
     side = next((kind for kind in strong if kind in ("L", "R", "AL")), None)
@@ -187,12 +187,12 @@ def _alternatives(word: Word, look: Look) -> list[tuple[str, float]]:
 
 
 def _reach(label: str) -> str:
-    """What makes an element a stop of the tab key and of a finger, and says what it holds."""
+    """Attributes that let the tab key and a finger reach an element, and that say what it holds."""
     return f' tabindex="0" role="note" aria-label="{escape(label)}"'
 
 
 def _tip(own: str, rows: Sequence[tuple[str, float]], raw: float | None, more: str = "") -> str:
-    """What opens on hover and focus: a line and a bar for each alternative, the one that was chosen first."""
+    """What opens on hover and focus: a line and a bar for each alternative, the chosen one first."""
     lines = [
         f'<span class="cb-row{" cb-own" if name == own else ""}"><span class="cb-name">{escape(name)}</span>'
         f'<span class="cb-bar"><span style="width:{100 * score:.1f}%"></span></span><span class="cb-num">{escape(percent(score))}</span></span>'
@@ -203,7 +203,7 @@ def _tip(own: str, rows: Sequence[tuple[str, float]], raw: float | None, more: s
 
 
 class _Piece(NamedTuple):
-    """A part of a mark that crosses no other; `last` where the mark ends with it."""
+    """A part of a mark that crosses no other mark. last (bool): Whether it is the mark's last part."""
 
     start: int
     end: int
@@ -212,7 +212,7 @@ class _Piece(NamedTuple):
 
 
 def nested(marks: Iterable[Mark]) -> list[_Piece]:
-    """Cut marks that cross each other so that each piece lies inside of another or beside it; in the order in which they open."""
+    """Cut marks that cross so that each piece lies inside of another or beside it; in the order in which they open."""
     waiting = sorted((_Piece(mark.start, mark.end, mark, True) for mark in marks), key=_opening, reverse=True)
     pieces: list[_Piece] = []
     ends: list[int] = []

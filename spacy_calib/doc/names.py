@@ -9,14 +9,14 @@ from spacy.tokens.underscore import Underscore
 
 from ..errors import calib_error
 
-# What `Language.to_disk` and `to_bytes` write beside the pipes, each under its name.
+# What `Language.to_disk` and `to_bytes` write beside the pipes, under these names.
 _BESIDE_PIPES = ("config.cfg", "meta.json", "tokenizer", "vocab")
 _OF_UNDERSCORE = frozenset(dir(Underscore))
 _OF_LANGUAGE = frozenset(dir(Language)) | set(_BESIDE_PIPES)
 
 
 def check_attr(attr: str) -> str:
-    """RAISES C001: no Python identifier. C112: one that cannot be read as `Doc._.<attr>`, or that `Language` has for itself."""
+    """The prefix, as it is. RAISES C001: no Python identifier. C112: not readable as `Doc._.<attr>`, or spaCy's own."""
     if not isinstance(attr, str) or not attr.isidentifier():
         raise calib_error("C001", name="attr", wanted="a Python identifier", given=repr(attr))
     why = ""
@@ -34,7 +34,7 @@ def check_attr(attr: str) -> str:
 
 
 def check_pipe_name(name: str) -> str:
-    """RAISES C113: a pipeline with a pipe of this name cannot be saved, or not loaded again."""
+    """The name, as it is. RAISES C113: a pipeline with such a pipe cannot be saved, or not loaded again."""
     why = ""
     if name.lower() in _BESIDE_PIPES:
         why = "a saved pipeline has something else of this name"

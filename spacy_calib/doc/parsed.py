@@ -1,4 +1,4 @@
-"""What one block holds, made ready to be asked: its rows as Python lists, its spans as a dict."""
+"""One block made ready to be asked: its rows as Python lists, its spans as a dict."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from .annotations import get_annotation, head_places
 from .blocks import Block
 from .texts import said_by, said_digest, word_digest, word_digests
 
-# Of a label's hash a block keeps so much.
+# The part of a label's hash that a block keeps.
 _LOW_HALF = (1 << 32) - 1
 
-# Of a span: (first character, the one after the last, label).
+# A span: (first character, the one after the last, label).
 SpanKey = tuple[int, int, str]
 
 
 class SpanValues(NamedTuple):
     """What a block holds of one span.
 
-    place, text (int): Its first character in the text that the block was written for, and their digest. raw, calibrated (float): Its probability.
-    accept (int): 1 or 0 whether it reaches its cut-off, -1 without cut-offs. chosen (bool): Whether it stands on the Doc (no candidate).
-    layer (str), said (int): What its tokens carried, and of which annotation, where the probability is of that; else "" and 0.
+    place, text (int): Its first character in the text of its block, and the digest of both. raw, calibrated (float):
+        Its probability. accept (int): 1 or 0, whether it reaches its cut-off; -1 without cut-offs. chosen (bool):
+        Whether it stands on the Doc. layer (str), said (int): The annotation, and the digest of its labels at the
+        tokens, if the probability is of these; else "" and 0.
     """
 
     place: int
@@ -37,7 +38,7 @@ class SpanValues(NamedTuple):
     said: int
 
     def agrees(self, span: Span) -> bool:
-        """Whether a span that stands at its place is this one still: the text is the same, and the labels of the tokens where they count."""
+        """Whether the text (and, where they count, the token labels) of the span at this place are as scored."""
         if word_digest(get_string_id(span.text), self.place) != self.text:
             return False
         return not self.layer or said_digest(said_by(get_annotation(self.layer), span, self.place)) == self.said
@@ -56,12 +57,12 @@ def parse_spans(block: Block, start: int) -> dict[SpanKey, SpanValues]:
     return dict(zip(keys, map(SpanValues, places, *columns, layers, said.tolist()), strict=True))
 
 
-# An interval of probabilities.
+# (low, high) probability.
 LowHigh = tuple[float, float]
 
 
 class TokenValues(NamedTuple):
-    """Raw and calibrated probability of a label at a token, and its interval if the pipe keeps intervals."""
+    """Raw and calibrated probability of a unit's label, and its interval if the pipe keeps intervals."""
 
     raw: float
     calibrated: float
@@ -69,11 +70,11 @@ class TokenValues(NamedTuple):
 
 
 class ParsedBlock:
-    """The units of a block as Python lists, which are several times as fast as arrays to read one item from.
+    """The units of a block as Python lists: reading one item from them is several times as fast as from arrays.
 
-    label, raw, calibrated, low, high: Of each entry; behind those of the rows (see `indptr`) stand the labels below the threshold, see `below`.
-    end (int | None): Where a token behind the last would begin; None where an older version wrote the block.
-    origin (int): Where in the Doc the text begins that the block was written for. found: Hash of each row's word, 0 until it was met.
+    label, raw, calibrated, low, high: Of each entry, row by row (see `indptr`); then of labels below the threshold.
+    end (int | None): Where a token behind the last would begin; None in blocks of older versions.
+    origin (int): Where in the Doc the block's text begins. found: Hash of each row's word, 0 until it was met.
     """
 
     __slots__ = (
@@ -101,7 +102,7 @@ class ParsedBlock:
         self.out_of_reach: list[bool] | None = block["out_of_reach"].tolist() if "in_set" in block else None
         self.accept: list[int] | None = block["accept"].tolist() if "accept" in block else None
         self.flag: list[int] | None = block["flag"].tolist() if "flag" in block else None
-        # Row -> the entry of a label below the threshold.
+        # Row -> the entry of its label below the threshold.
         self.below: dict[int, int] = {}
         if block.get("extra"):
             self._add_below(block["extra"])
@@ -115,7 +116,7 @@ class ParsedBlock:
                 held += extra[name].tolist()
 
     def row_of(self, token: Token) -> int | None:
-        """The row whose token stood where this one stands: both begin at one character, and are as wide and the same word as far as the block can tell."""
+        """The row of a token, by its first character, width and word as far as the block tells them; None for none."""
         start = token.idx
         row = self.row_of_start.get(start)
         if row is None or self.found[row] == token.orth:
@@ -128,14 +129,14 @@ class ParsedBlock:
         return row
 
     def has_head(self, row: int, token: Token) -> bool:
-        """Whether the token of a row has the head that it had, where labels are of arcs."""
+        """Whether the token of a row still has its head, where labels are of arcs."""
         if self.head is None:
             return True
         head = token.head
         return head.idx - token.idx == self.head[row] and self.row_of(head) is not None
 
     def stands_on(self, doc: Doc) -> bool:
-        """Whether its rows are the tokens of a Doc, one by one, with the heads that they had."""
+        """Whether its rows are a Doc's tokens, one by one, with the heads that they had."""
         place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
         starts = place[:, 0].astype(np.int64)
         if starts.tolist() != self.start or word_digests(place[:, 1], starts - self.origin).tolist() != self.word:
@@ -147,7 +148,7 @@ class ParsedBlock:
         return bool(self.carried[row] == (get_string_id(label) & _LOW_HALF if label else 0))
 
     def entry_of(self, row: int, label: str) -> int | None:
-        """The entry of this label at this row, None where the block has none for it."""
+        """The entry of a label at a row, None where the block has none for it."""
         try:
             return self.label.index(label, self.indptr[row], self.indptr[row + 1])
         except ValueError:
@@ -155,7 +156,7 @@ class ParsedBlock:
             return i if i is not None and self.label[i] == label else None
 
     def values_of(self, row: int, label: str) -> TokenValues | None:
-        """The values of this label at this row, None where the block has none for it."""
+        """The values of a label at a row, None where the block has none for it."""
         i = self.entry_of(row, label)
         if i is None:
             return None
@@ -163,19 +164,19 @@ class ParsedBlock:
         return TokenValues(self.raw[i], self.calibrated[i], interval)
 
     def set_of(self, row: int) -> tuple[str, ...] | None:
-        """The labels of the set at this row, highest calibrated score first; None without sets, and where the promise is out of reach."""
+        """The labels in the set of a row, highest calibrated score first; None without sets, or if no set is enough."""
         if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
             return None
         return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])
 
     def _best_first(self, row: int) -> list[int]:
-        """The entries of a row by calibrated score, equal ones by raw score."""
+        """The entries of a row, highest calibrated score first, equal ones by raw score."""
         return sorted(range(self.indptr[row], self.indptr[row + 1]), key=lambda i: (-self.calibrated[i], -self.raw[i]))
 
     def scores_of(self, row: int) -> dict[str, float]:
-        """Label -> calibrated probability, highest first; equal ones by raw score."""
+        """Label -> calibrated probability of a row, highest first; equal ones by raw score."""
         return {self.label[i]: self.calibrated[i] for i in self._best_first(row)}
 
     def raw_of(self, row: int) -> dict[str, float]:
-        """The same before calibration, in the same order."""
+        """Label -> raw probability of a row, in the order of `scores_of`."""
         return {self.label[i]: self.raw[i] for i in self._best_first(row)}

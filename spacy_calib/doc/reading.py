@@ -1,6 +1,6 @@
-"""Gold files -> Examples, as `spacy evaluate` reads them, each with the document of the source that it is a part of.
+"""Gold files -> Examples as `spacy evaluate` reads them, each with the source document that it belongs to.
 
-spaCy's own reader forgets the documents: the sentences of gold preprocessing lose the user data of their Doc.
+spaCy's own reader forgets documents: with gold preprocessing, sentences lose the user data of their Doc.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..errors import calib_error
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from .gold import keep_source
 
-# Key of `Doc.user_data` that names the document of the source: a text or a number (and what the readers here put there).
+# Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"
 # What gold files end in: a DocBin, or CoNLL-U.
 GOLD_SUFFIXES = (".spacy", ".conllu")
@@ -35,9 +35,9 @@ _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
 class GoldReader:
     """How files are read.
 
-    gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. doc_key (str | None): Key of the user data that
-        names the document; None reads "calib_document", which may be missing. arrays (Collection[str]): Keys of the user data that hold an
-        array or a list with a row for each token: where a Doc has one, the predicted Doc has it too, and the tokens of the file.
+    gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. doc_key (str | None): Key of
+        the user data that must name the document; None reads "calib_document" where it is there. arrays (Collection):
+        Keys of arrays or lists with a row for each token of the file; the predicted Doc gets them too.
     """
 
     gold_preproc: bool = False
@@ -45,14 +45,14 @@ class GoldReader:
     arrays: Collection[str] = ()
 
     def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
-        """The Examples of one file; `document_of` gives their document.
+        """The Examples of one file; `document_of` gives their documents.
 
         RAISES C160: a Doc without the key. C161: no CoNLL-U. ValueError and others: what spaCy says of the file.
         """
         yield from self.examples_of(nlp, gold_docs(nlp.vocab, file), file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc], file: Path) -> Iterator[Example]:
-        """The Examples of gold Docs. file (Path): Where they stand, which tells their numbers from those of others. RAISES C160: a Doc without the key."""
+        """The Examples of gold Docs. file (Path): Where they stand. RAISES C160: a Doc without the key."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
         make = corpus.make_examples_gold_preproc if self.gold_preproc else corpus.make_examples
         for number, reference in enumerate(references):
@@ -64,7 +64,7 @@ class GoldReader:
                 yield example
 
     def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:
-        """Of the Doc with this number in the file. Numbers name a document of their file, texts one of all files."""
+        """The document of the Doc with this number in its file. Numbers name documents of one file, texts of all."""
         key = self.doc_key or DOC_KEY
         named = _named(doc, key)
         if self.doc_key is not None and named is None:
@@ -94,7 +94,7 @@ class GoldReader:
 
 
 def document_of(example: Example) -> SourceDocument:
-    """The document of an Example, by the user data of its gold Doc; a document of its own where nothing is said there."""
+    """The document that an Example belongs to, by its gold Doc's user data; one of its own where these name none."""
     doc = example.reference
     return _named(doc, DOC_KEY) or SourceDocument(_unit_of(doc), _Alone())
 
@@ -111,14 +111,14 @@ def _named(doc: Doc, key: str) -> SourceDocument | None:
 
 
 def _unit_of(doc: Doc) -> str:
-    """What a Doc is that nobody gave a name to; one without words is no more than a sentence."""
+    """What an unnamed Doc is to resampling: a sentence if it has one sentence start or no words, else "doc"."""
     if not doc.text.strip():
         return SENTENCE
     return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
 
 
 def gold_files(folder: Path) -> list[Path]:
-    """The gold files of a folder and those below it: its DocBins, and where it has none its CoNLL-U files."""
+    """The gold files in a folder and below: its DocBins, or where it has none its CoNLL-U files."""
     for suffix in GOLD_SUFFIXES:
         found = sorted(folder.rglob(f"*{suffix}"))
         files = [file for file in found if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
@@ -136,7 +136,7 @@ def gold_docs(vocab: Vocab, file: Path) -> Iterator[Doc]:
 
 
 def read_conllu(vocab: Vocab, file: Path) -> Iterator[Doc]:
-    """The documents of a CoNLL-U file (`# newdoc`), converted as `spacy convert` does; single sentences where it names no documents.
+    """The documents of a CoNLL-U file (`# newdoc`), converted as by `spacy convert`; without them its sentences.
 
     RAISES C161: it is no CoNLL-U, or not UTF-8.
     """
@@ -156,7 +156,7 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[Doc]:
 
 
 def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
-    """The document of each sentence; one without a document is a unit of its own."""
+    """The document of each sentence; a sentence outside of documents is one by itself."""
     document, n_documents = None, 0
     for number, block in enumerate(blocks):
         for found in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):

@@ -1,4 +1,4 @@
-"""Docs with scores -> HTML in the manner of displaCy: `spacy_calib.render(doc)`."""
+"""Docs with scores -> HTML, much as displaCy shows Docs: `spacy_calib.render(doc)`."""
 
 from __future__ import annotations
 
@@ -39,19 +39,20 @@ def render(
 ) -> str | None:
     """Show how sure a pipeline is of every word, of its entities, or of whole documents, as HTML without scripts.
 
-    Words are shaded by calibrated doubt, 1 - `Token._.<attr>_score`; entities by 1 - `Span._.<attr>_score`. What else they could be opens
-    on hover, tap and focus. A Doc's `user_data["title"]` becomes its heading.
+    Words are shaded by doubt, 1 - `Token._.<attr>_score`, entities by 1 - `Span._.<attr>_score`. What else they could
+    be opens on hover, tap and focus. A Doc's `user_data["title"]` becomes its heading.
 
     docs (Doc | Span | Iterable): What to show; only the scores on the Docs are read, no pipeline is needed.
     style (str): "tokens", or "ents" for entities (or the spans of a span categorizer).
     attr (str): Prefix of the calib pipe's attributes.
     page (bool): Give a whole HTML page. minify (bool): Without line breaks that are not text.
     jupyter (bool | None): Display it in the notebook; None finds out whether there is one.
-    options (Mapping | None): "doubtful" (float, 0.9): words with a lower score are stops of the tab key. "tags" (str, "doubtful"): which
-        words show their tag; or "all", "none". "alternatives" (int, 5): at most so many on hover. "legend" (bool, True).
+    options (Mapping | None): "doubtful" (float, 0.9): the tab key reaches words with a lower score. "tags" (str,
+        "doubtful"): which words show their tag; or "all", "none". "alternatives" (int, 5): at most so many on hover.
+        "legend" (bool, True).
     RETURNS (str | None): The markup; None in a notebook, where it is displayed.
-    RAISES C001: an unknown style or option, a wrong value, something else than Docs and Spans. C095: a Doc without scores. C096: "ents",
-        but the scores are of tokens or documents alone.
+    RAISES C001: an unknown style or option, a wrong value, other things than Docs and Spans. C095: a Doc without
+        scores. C096: "ents", but the scores are of tokens or documents alone.
     """
     if style not in STYLES:
         raise calib_error("C001", name="style", wanted="'tokens' or 'ents'", given=repr(style))
@@ -73,7 +74,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _called(parts: list[Doc | Span], style: str, attr: str) -> str:
-    """What the legend calls the label of whose probability it speaks."""
+    """What the legend calls the labels."""
     if style == "ents":
         return "entity"
     views = [doc_view(part.doc, attr) for part in parts]
@@ -81,7 +82,7 @@ def _called(parts: list[Doc | Span], style: str, attr: str) -> str:
 
 
 def _checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """RAISES C001: an unknown option, or a wrong value."""
+    """The options, as they are. RAISES C001: an unknown option, or a wrong value."""
     for name, value in options.items():
         if name not in _OPTIONS:
             raise calib_error("C001", name="options", wanted=f"a dict with {', '.join(_OPTIONS)}", given=repr(name))
@@ -92,7 +93,7 @@ def _checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parts(docs: Any) -> list[Doc | Span]:
-    """RAISES C001: something that is neither a Doc nor a Span."""
+    """The Docs and Spans to show. RAISES C001: something that is neither a Doc nor a Span."""
     parts = [docs] if isinstance(docs, (Doc, Span)) or not isinstance(docs, Iterable) else list(docs)
     for part in parts:
         if not isinstance(part, (Doc, Span)):
@@ -101,10 +102,7 @@ def _parts(docs: Any) -> list[Doc | Span]:
 
 
 def _view(doc: Doc, attr: str) -> DocCalib | None:
-    """The scores of a Doc; None where it has no tokens.
-
-    RAISES C095: it has tokens and no scores.
-    """
+    """The scores of a Doc; None where it has no tokens. RAISES C095: it has tokens and no scores."""
     view = doc_view(doc, attr)
     if view is None and len(doc):
         raise calib_error("C095", text=doc.text[:40], attr=attr)
@@ -117,7 +115,7 @@ def _frame(doc: Doc) -> dict[str, Any]:
 
 
 def read_words(part: Doc | Span, attr: str) -> Passage:
-    """The tokens of a Doc or Span with what the pipe says of each; a document that has scores as a whole is marked as a whole.
+    """The tokens of a Doc or Span with their scores; or a document that has scores as a whole, marked as a whole.
 
     RAISES C095: no scores.
     """
@@ -129,7 +127,7 @@ def read_words(part: Doc | Span, attr: str) -> Passage:
 
 
 def _of_whole(part: Doc | Span, attr: str, view: DocCalib) -> list[Mark]:
-    """The mark of a whole document: its category, with its score. A part of it has none."""
+    """The mark of a whole document: its category, with its score. A part of a document has none."""
     values = doc_values(part, attr) if isinstance(part, Doc) else None
     if values is None:
         return []
@@ -154,7 +152,7 @@ def _word(token: Token, attr: str, view: DocCalib) -> Word:
 
 
 def read_marks(part: Doc | Span, attr: str) -> Passage:
-    """The text of a Doc or Span and the entities (or categorized spans) that lie in it as a whole, scored or not.
+    """The text of a Doc or Span and the entities (or categorized spans) that lie whole in it, scored or not.
 
     RAISES C095: no scores. C096: the scores are of tokens or documents alone.
     """
@@ -185,7 +183,7 @@ def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, off
 
 
 def _others_of_words(span: Span, label: str, attr: str, layer: str) -> list[tuple[str, str, float]]:
-    """What else the words of an entity could be, for a recognizer that weighs no other entities: (word, label, probability), likeliest first."""
+    """What else an entity's words could be, if the beam has no candidates: (word, label, probability), best first."""
     biluo, own = plain_name(layer) == "biluo", get_annotation(layer).label(span[0])
     label = own.partition("-")[2] if biluo else own or label  # mapped, as those of the scores
     found = [

@@ -1,12 +1,12 @@
-"""How a token finds its own row in the blocks of its Doc, and a span what they hold of it.
+"""How a token finds its own row in the blocks of its Doc, and a span its values.
 
-A row belongs to a token if start and word agree and there is more to say for it: the token carries the label that the block was written
-for and stands beside the token of the row before or behind (or at an end of the Doc), or both of these stand where they stood. (Rows that a
-cut left over may by chance lie on equal words of a Doc that is joined behind it.) Where labels are of arcs, the token must have the head that it
-had. A token that two blocks claim has none.
+A row belongs to a token if start and word agree, and either both neighbours are those of its row, or one neighbour is
+(or an end of the Doc) and the token carries the label that the row was written for. Start and word are not enough: rows
+that a cut left over may lie on equal words of a Doc joined behind. Where labels are of arcs, the token must have its
+old head. A token that two blocks claim has no row.
 
-The row of a whole document belongs to a Doc that begins where the block does and has the same text; a token never finds it, although the text
-of a Doc may be one word.
+The row of a whole document belongs to a Doc that begins where the block does and has the same text; tokens never find
+it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
 from .texts import word_digests
 
-# So many Docs that were read last are remembered.
+# How many Docs are remembered: those that were read last.
 _KEPT = 64
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
-    """What the blocks hold of a span; None where none holds it or more than one claims it."""
+    """What the blocks hold of a span; None where no block or more than one claims it."""
     key, claim = (span.start_char, span.end_char, span.label_), None
     for _, _, spans in _held_in(span.doc.user_data, attr).blocks:
         values = spans.get(key)
@@ -44,7 +44,7 @@ def find_span(span: Span, attr: str) -> SpanValues | None:
 
 
 def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
-    """(key, values, event) of every span of all blocks of an annotation, in the order of the text; those that two blocks claim left out."""
+    """(key, values, event) of an annotation's spans, in the order of the text, without those that two blocks claim."""
     found: dict[SpanKey, tuple[SpanValues, str]] = {}
     twice: set[SpanKey] = set()
     for _, block, spans in _held_in(user_data, attr).blocks:
@@ -56,11 +56,11 @@ def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey
 
 
 class _Held:
-    """What the user data of a Doc hold for an attribute.
+    """The sound blocks in a Doc's user data under one attribute.
 
-    user_data, size: Whose, and how many entries they had. blocks: (key, block, spans) of each sound block.
-    tokens, documents: (key, block) of those whose rows are tokens, and of those whose one row is a document.
-    parsed (list[ParsedBlock] | None): The blocks of tokens, made when the first one is read.
+    user_data, size: The user data, and their length. blocks: (key, block, spans) of each.
+    tokens, documents: (key, block) where rows are tokens, and where the one row is a document.
+    parsed (list[ParsedBlock] | None): The blocks of tokens, made when the first is read.
     """
 
     __slots__ = ("blocks", "documents", "parsed", "size", "tokens", "user_data")
@@ -86,7 +86,7 @@ class _Held:
 
 
 def _held_in(user_data: UserData, attr: str) -> _Held:
-    """What is held for this attribute; the last Docs that were read are remembered."""
+    """The blocks of this attribute; those of the Docs read last are remembered."""
     held: _Held | None = REMEMBERED.get((id(user_data), attr))
     if held is not None and held.user_data is user_data and held.size == len(user_data):
         for key, block, _ in held.blocks:
@@ -101,7 +101,7 @@ def _held_in(user_data: UserData, attr: str) -> _Held:
 
 
 def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
-    """The block and row that belong to a token; None where no block or more than one claims it."""
+    """The block and row of a token; None where no block or more than one claims it."""
     doc, i, claim = token.doc, token.i, None
     for parsed in _held_in(doc.user_data, attr).parsed_tokens():
         row = parsed.row_of(token)
@@ -117,8 +117,8 @@ RowsOfTokens = tuple[ParsedBlock, Sequence[int], Sequence[int]]
 
 
 def rows_of_tokens(doc: Doc, attr: str) -> list[RowsOfTokens]:
-    """`find_row` of all tokens of a Doc, for each block that has rows of some; in the order of the first of these. Where the one block has a row for each
-    token at its place, the tokens need not be asked.
+    """(block, tokens, rows): what `find_row` gives for all tokens of a Doc, by block, in the order of their first
+    tokens. Where the one block fits the Doc token by token, no token is looked up.
     """
     blocks = _held_in(doc.user_data, attr).parsed_tokens()
     if len(blocks) == 1 and blocks[0].stands_on(doc):
@@ -134,13 +134,13 @@ def rows_of_tokens(doc: Doc, attr: str) -> list[RowsOfTokens]:
 
 
 def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
-    """The annotations whose labels the blocks of a Doc have scores of; none where it has no block."""
+    """The annotations that the blocks of a Doc have scores of."""
     layers = dict.fromkeys(block["layer"] for _, block, _ in _held_in(doc.user_data, attr).blocks)
     return [get_annotation(layer) for layer in layers]
 
 
 def document_block(doc: Doc, attr: str) -> Block | None:
-    """The block whose row is this Doc as a whole; None where no block or more than one claims it."""
+    """The block of this Doc as a whole; None where no block or more than one claims it."""
     held = _held_in(doc.user_data, attr).documents
     text = get_string_id(doc.text) if held else 0
     claims = [block for key, block in held if is_whole(block, key[2], text)]
@@ -148,7 +148,7 @@ def document_block(doc: Doc, attr: str) -> Block | None:
 
 
 def is_whole(block: Block, start: int, text: int) -> bool:
-    """Whether the row of a block that now begins at this character is a Doc with this text (its hash)."""
+    """Whether a block that now begins at character `start` is of a whole Doc with this text. text (int): Its hash."""
     block = with_digests(block)
     place = block["start"].astype(np.int64)
     if len(place) != 1 or place[0] + start != 0:
@@ -158,7 +158,7 @@ def is_whole(block: Block, start: int, text: int) -> bool:
 
 
 def _is_own(parsed: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> bool:
-    """Whether there is more to say for a row than start and word: see the head of this file. doc, i: The token's."""
+    """Whether neighbours, label and head say that the row is the token's: see the head of this file."""
     before = i == 0 or (row > 0 and parsed.row_of(doc[i - 1]) == row - 1)
     behind = i + 1 == len(doc) or parsed.row_of(doc[i + 1]) == row + 1
     if not (before or behind) or not parsed.has_head(row, token):
@@ -167,7 +167,7 @@ def _is_own(parsed: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> bo
 
 
 def claimed_rows(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
-    """`find_row` of all tokens of a Doc at once: (block, tokens, rows) for each block."""
+    """`find_row` for all tokens of a Doc at once: (block, tokens, rows) for each block."""
     place = doc.to_array(["IDX", "ORTH", "LENGTH"]).astype(np.uint64, copy=False).reshape(-1, 3)
     matches = []
     claims = np.zeros(len(doc), dtype=np.intp)
@@ -183,7 +183,7 @@ def claimed_rows(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
 
 
 def _fitting_rows(block: Block, start: int, place: Hashes) -> tuple[NDArray[np.bool_], Ints]:
-    """`ParsedBlock.row_of` for all tokens: (whether there is one, the row). start (int): Where the block's Doc begins. place: Start, hash and width of each."""
+    """`ParsedBlock.row_of` for all tokens: (whether there is one, it). place: Start, hash and width of each token."""
     at, starts = block["start"].astype(np.int64) + start, place[:, 0].astype(np.int64)
     if not len(at):
         return np.zeros(len(place), dtype=bool), np.zeros(len(place), dtype=np.intp)

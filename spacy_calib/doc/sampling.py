@@ -1,5 +1,5 @@
-"""Whole annotations of a Doc, drawn by their calibrated probabilities: what a program makes of each draw is a sample of what it should have made of the
-truth (Nguyen and O'Connor 2015, section 6). `Doc._.<attr>.sample(n, seed)` gives them.
+"""Whole annotations of a Doc, drawn by their calibrated probabilities: what a program makes of the draws is a sample of
+what the truth would give (Nguyen and O'Connor 2015, section 6). `Doc._.<attr>.sample(n, seed)` gives them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from .likeliest import erase_label, write_labels
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draws(Sequence["Draw"]):
-    """n annotations of a Doc, drawn independently: a sequence of Draw, and arrays of all of them in the subclasses.
+    """n annotations of a Doc, drawn independently: a sequence of Draw; the subclasses hold them as arrays.
 
-    of (Doc): Whose; it is not changed. scale (Floats): Of each unit or span what its calibrated probability was multiplied with: 1 but where
-    events that exclude each other have probabilities that sum to more than 1.
+    of (Doc): The Doc, which is not changed. scale (Floats): The factor of each unit's or span's probability: 1, or less
+        where events that exclude each other have probabilities with a sum above 1.
     """
 
     of: Doc
@@ -71,15 +71,16 @@ class Draws(Sequence["Draw"]):
 
 
 class Draw(NamedTuple):
-    """One of some draws. draws (Draws): All of them. number (int): Which it is."""
+    """One of the draws. draws (Draws): All of them. number (int): Its place among them."""
 
     draws: Draws
     number: int
 
     def doc(self, onto: Doc | None = None) -> Doc:
-        """The Doc with what was drawn in the place of what was predicted; all else stays.
+        """The Doc with what was drawn in place of what was predicted.
 
-        onto (Doc | None): A Doc with the same tokens that takes it, such as one that a draw of another annotation made; None for a new copy.
+        onto (Doc | None): A Doc with the same tokens to write on, such as a draw of another annotation; None for a
+            copy.
         RAISES C411: sentence starts, on a Doc with a parse. C414: the Doc has other words.
         """
         of = self.draws.of
@@ -94,10 +95,10 @@ class Draw(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelDraws(Draws):
     """Labels of tokens.
-
-    layer (str): Which annotation. labels (tuple[str, ...]): Those that were drawn. codes (Ints): Of each draw and token the place of its
-        label among them, -1 for none, shape (n, n_tokens). scored (NDArray[bool]): Which tokens have scores; the others keep their labels.
-    gap (float): How far the probability of a label in a draw is from the one that was wanted, at most: 0 but for draws of a chain.
+    layer (str): Name of the annotation. labels (tuple[str, ...]): The labels drawn from. codes (Ints): Place of each
+        token's label among them in each draw, -1 for none, (n, n_tokens). scored (NDArray[bool]): Which tokens have
+        scores; others keep their labels. gap (float): Largest error of a label's probability; 0 but for chains.
+        have scores; the others keep their labels. gap (float): Largest error of a label's share; 0 but for chains.
     """
 
     layer: str
@@ -124,8 +125,8 @@ class LabelDraws(Draws):
 class SpanDraws(Draws):
     """Entities, or spans of a span group.
 
-    layer (str): Which annotation. spans (tuple[ScoredSpan, ...]): Those that were drawn from, on the Doc or candidates. held (NDArray[bool]): Whether each
-        is in each draw, shape (n, n_spans). Spans without a score stay on the Doc.
+    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans drawn from, on the Doc or candidates.
+        held (NDArray[bool]): Whether each is in each draw, shape (n, n_spans). Spans without a score stay on the Doc.
     """
 
     layer: str
@@ -152,7 +153,7 @@ class SpanDraws(Draws):
 
 
 def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
-    """On another Doc, with the identifiers of the one that it is the like of."""
+    """A span on another Doc, with the identifiers of `span`, which is the one like it on the first Doc."""
     start, end, label = key
     return Span(doc, start, end, label) if span is None else Span(doc, start, end, label, kb_id=span.kb_id, span_id=span.id)
 
@@ -161,8 +162,9 @@ def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
 class CategoryDraws(Draws):
     """Text categories.
 
-    layer (str): Which annotation. labels (tuple[str, ...]): The categories that were drawn from. held (NDArray[bool]): Whether each is in each draw, shape
-        (n, n_labels). What the calibrated probabilities of classes that exclude each other lack to 1 falls to none of them.
+    layer (str): Name of the annotation. labels (tuple[str, ...]): The categories drawn from. held (NDArray[bool]):
+        Whether each is in each draw, (n, n_labels). Where categories exclude each other and sum to less than 1, some
+        draws have none.
     """
 
     layer: str
@@ -182,10 +184,9 @@ class CategoryDraws(Draws):
 def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
     """n annotations, drawn by calibrated probabilities.
 
-    Tokens: each its label, whatever the others have. Entities: sets that do not overlap, of those on the Doc and of candidates. Spans of a span
-    group, and categories that do not exclude each other: each by itself. Other categories: one of them.
-    seed (int): With the text and the scores it decides what is drawn, wherever and beside whatever that is done.
-    RAISES C001: n or seed is negative. C410: heads of tokens.
+    Tokens are drawn one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
+    group, and categories that may go together, each by itself; of other categories one. Text, scores and seed decide
+    the draws, wherever they are made. RAISES C001: n or seed is negative. C410: heads of tokens.
     """
     annotation = _inner(view.layer)
     if annotation.name in ARC_EVENTS:
@@ -203,7 +204,7 @@ def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
 
 
 def _inner(layer: str) -> Annotation:
-    """The annotation that the Doc itself carries, where labels are mapped."""
+    """The annotation that the Doc itself carries, before any map of labels."""
     annotation = get_annotation(layer)
     return annotation.inner if isinstance(annotation, MappedAnnotation) else annotation
 

@@ -1,7 +1,7 @@
-"""Docs with scores -> the rows that are written of them: one per token, entity, sentence or document, column by column.
+"""Docs with scores -> rows to write: one per token, entity, sentence or document, column by column.
 
-A column is called what the attribute is called behind its prefix: `score` holds `._.<attr>_score`. Of several calib pipes there is a row each, told
-apart by the column `attr`: so files of all pipelines have the same columns, whatever their pipes are called, and can be joined.
+A column has the name of the attribute behind its prefix: `score` holds `._.<attr>_score`. Each calib pipe has rows of
+its own, told apart by the column `attr`: so files of all pipelines have the same columns and can be joined.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .rows import annotations_of, rows_of_tokens
 
 Columns = dict[str, list[Any]]
 
-# Column -> (kind, what it holds). They are promised: new ones may follow behind, none changes its meaning.
+# Column -> (kind, what it holds). This is promised: new columns may follow behind, none changes its meaning.
 _OF_ALL = {
     "id": ("text", "the text's own id, as text; null where it has none"),
     "doc": ("number", "the text's running number among all texts, from 0"),
@@ -65,11 +65,12 @@ def score_rows(
 ) -> Columns:
     """The rows of some Docs.
 
-    attr (str | Sequence[str]): Prefix of the calib pipe, or of several. unit (str): token, entity, sentence or document.
-    ids (Sequence | None): The own id of each Doc, None for none; where nothing is given, what the reader of the texts left on them.
+    attr (str | Sequence[str]): Prefix of one calib pipe, or of several. unit (str): token, entity, sentence or
+        document.
+    ids (Sequence | None): Each Doc's own id, None for none; without it, the ids that the reader of the texts left.
     first (int): Running number of the first Doc.
-    RETURNS (dict): Column (see COLUMNS) -> list, None where there is nothing. A token, sentence or document has a row for each pipe that scores
-        such units or what they are made of; entities are those of `doc.ents`, or of the span group, that the pipe reads.
+    RETURNS (dict): Column (see COLUMNS) -> list, None where there is nothing. Tokens, sentences and documents have a
+        row for each pipe that scores them or what they are made of; entities are the spans that the pipe scores.
     RAISES C001: there is no such unit.
     """
     rows = ScoreRows(attr, unit)
@@ -80,10 +81,7 @@ def score_rows(
 
 
 class ScoreRows:
-    """`score_rows` of one Doc after the other.
-
-    columns (dict): The rows of the Docs so far. RAISES C001: there is no such unit.
-    """
+    """`score_rows` Doc by Doc. columns (dict): The rows so far. RAISES C001: there is no such unit."""
 
     def __init__(self, attr: str | Sequence[str], unit: str):
         self.columns: Columns = {name: [] for name in columns_of_unit(unit)}
@@ -95,7 +93,7 @@ class ScoreRows:
         return len(self.columns["doc"])
 
     def add(self, doc: Doc, own_id: Any, number: int) -> None:
-        """Add the rows of a Doc. own_id: Its own id, None for none. number (int): Its running number."""
+        """Add the rows of a Doc. own_id: Its own id, or None. number (int): Its running number."""
         for attr in self._attrs:
             rows = self._rows_of(doc, attr, self._names)
             n = len(rows["start"])
@@ -134,13 +132,13 @@ def _as_text(given: Any) -> str | None:
 
 
 class _Names:
-    """What hashes stand for: looked up once each, for all Docs of a call."""
+    """The texts of hashes, each looked up once in a call."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[int, str | None]] = {}
 
     def of(self, kind: str, hashes: Sequence[int], name_at: Callable[[int], str]) -> list[str | None]:
-        """The name of each hash, None of 0. kind (str): Of the hashes. name_at (Callable): Place among them -> name."""
+        """The name of each hash, None for 0. kind (str): Kind of the hashes. name_at (Callable): Place -> name."""
         known = self._known.setdefault(kind, {0: None})
         for i, key in enumerate(hashes):
             if key not in known:
@@ -166,7 +164,7 @@ def _token_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 
 def _values_of_tokens(doc: Doc, attr: str, names: _Names) -> Columns:
-    """The label that each token carries, and what its row says; see `rows_of_tokens`."""
+    """The label of each token, and the values of its row."""
     found = rows_of_tokens(doc, attr)
     annotations = {block.annotation.name: block.annotation for block, _, _ in found}
     labels = {name: _labels(doc, annotation, names) for name, annotation in annotations.items()}
@@ -192,7 +190,7 @@ def _labels(doc: Doc, annotation: Annotation, names: _Names) -> list[str | None]
 
 
 def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | None]) -> Columns:
-    """What a block says of some of its rows, whose tokens carry these labels."""
+    """The values of some rows of a block, whose tokens carry these labels."""
     entries = [None if label is None else block.entry_of(row, label) for row, label in zip(rows, labels, strict=True)]
     scores = {"score": block.calibrated, "raw": block.raw, "low": block.low, "high": block.high}
     columns: Columns = {
@@ -214,7 +212,7 @@ def _entity_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 
 def _entities_on(doc: Doc, annotation: Annotation) -> Sequence[Span]:
-    """Of arcs the spans are sentences, which have rows of their own."""
+    """The spans of a Doc that are entities; those of arcs are sentences, which have rows of their own."""
     return annotation.spans_on(doc) if annotation.span_words[0] != "sentence" else ()
 
 
@@ -233,7 +231,7 @@ def _span_rows(doc: Doc, spans: Sequence[Span], attr: str) -> Columns:
 
 
 def _sentence_rows(doc: Doc, attr: str, names: _Names) -> Columns:
-    """A text without sentences is one."""
+    """The rows of sentences; a text without sentences counts as one."""
     if not len(doc) or not scores_tokens(doc, attr):
         return {"start": []}
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
@@ -252,7 +250,7 @@ def _token_scores(doc: Doc, attr: str, names: _Names) -> Sequence[float | None]:
 
 
 def _of_tokens(scores: Sequence[Sequence[float | None]]) -> Columns:
-    """scores: Of the tokens of each unit."""
+    """The columns that sum up tokens. scores: Those of each unit's tokens."""
     held = [[score for score in of_unit if score is not None] for of_unit in scores]
     return {
         "tokens": [len(of_unit) for of_unit in scores],
@@ -276,7 +274,7 @@ def _document_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 
 def _values_of_document(doc: Doc, attr: str) -> Columns:
-    """What the pipe says of the Doc as a whole; its label, the likeliest of `doc.cats`, stands there without scores too."""
+    """What the pipe says of the Doc as a whole. The likeliest of `doc.cats` is its label even without scores."""
     block = block_of_document(doc, attr)
     if block is None:
         return {"label": [_category(doc, attr)]}

@@ -1,8 +1,8 @@
-"""Digests: of the gold's documents and sentences, while they go by; of a block's words and labels.
+"""Digests: of the gold's documents and sentences, as they pass; and of a block's words and labels.
 
-spaCy copies a block whole into each part that `Span.as_doc(copy_user_data=True)` cuts from its Doc. So it holds no hash of a word, which any dictionary
-reads back, but eight bits of word and place: one word in 256 agrees by chance. That is enough, since a token is told by its place, its width and its
-neighbours besides. The one row of a whole document has none of these, and keeps 32 bits of its text.
+spaCy copies a block whole into each part that `Span.as_doc(copy_user_data=True)` cuts from its Doc. A dictionary could
+read whole hashes back, so a block keeps eight bits of word and place: one word in 256 agrees by chance, but a token is
+also known by place, width and neighbours. The row of a whole document has none of these, and keeps 32 bits of its text.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .annotations import Annotation, Hashes, head_places
 
 
 def document_digest(document: SourceDocument, doc: Doc) -> int:
-    """64 bits of a document, by which it is known wherever it stands: of its name where it has one, else of the text that was met of it first
-    (and of its number, where a file numbers its documents). The place in a file does not count.
+    """64 bits by which a document is known wherever it stands: of its name, or else of the first text that was met of
+    it (and of its number, where a file numbers its documents). Its place in a file does not count.
     """
     numbered = document.key[-1] if isinstance(document.key, tuple) else document
     key = numbered.key if isinstance(numbered, SourceDocument) else None
@@ -37,8 +37,8 @@ def document_digest(document: SourceDocument, doc: Doc) -> int:
 
 
 class TextWatch:
-    """Remembers what texts it has seen, not the texts. annotation (Annotation | None): References without annotation of it do not count; None
-    counts all texts.
+    """Remembers which texts it has seen, as digests. annotation (Annotation | None): Only gold Docs with this
+    annotation count; None counts all.
     """
 
     def __init__(self, annotation: Annotation | None):
@@ -53,7 +53,7 @@ class TextWatch:
         self._n_documents = 0
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples, each one looked at."""
+        """The examples, each noted as it passes."""
         for example in examples:
             if self.annotation is None or self.annotation.gold_hashes(example.reference).any():
                 self._look_at(example.reference)
@@ -78,28 +78,28 @@ class TextWatch:
         )
 
     def take(self) -> TextUnits:
-        """What was seen so far, which is forgotten here: later documents are numbered from 0 again."""
+        """What was seen since the last `take`; documents are then numbered from 0 again."""
         units = self.units()
         self._begin()
         return units
 
 
 class Noted:
-    """Notes of examples that pass: the gold spans of each, and the digest of its text. n_gold (int): Gold spans of those that were taken."""
+    """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
         self._gold, self._digests = array("q"), array("Q")
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples, each one looked at."""
+        """The examples, each noted as it passes."""
         for example in examples:
             self._gold.append(len(self._annotation.spans_on(example.reference)))
             self._digests.append(digest(example.reference.text))
             yield example
 
     def take(self) -> tuple[Ints, list[int]]:
-        """(gold spans, digest) of the examples since the last time."""
+        """(numbers of gold spans, digests) of the examples since the last `take`."""
         gold, digests = np.array(self._gold, dtype=np.intp), self._digests.tolist()
         self._gold, self._digests = array("q"), array("Q")
         self.n_gold += int(gold.sum())
@@ -112,25 +112,25 @@ _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 
 
 def word_digest(word: int, place: int) -> int:
-    """Of the hash of one word (or span) and its first character, as `word_digests` makes them."""
+    """`word_digests` of one word or span. word (int): Hash of its text. place (int): Its first character."""
     mixed = (word + place * _STEP) & _ALL
     return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 56
 
 
 def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> NDArray[Any]:
-    """words (Hashes), places (NDArray[uint]): Hash of the text, and first character of each. kind: An unsigned type, whose bits are kept."""
+    """Digests of texts. words (Hashes), places (NDArray[uint]): Hash and first character. kind: Their unsigned type."""
     mixed = words + places.astype(np.uint64) * np.uint64(_STEP)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(_MIX)
     return (mixed >> np.uint64(64 - 8 * np.dtype(kind).itemsize)).astype(kind)
 
 
 def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
-    """Of the units of a Doc. unit (str): "token" or "document". places (Hashes): See `Annotation.places`."""
+    """Digests of a Doc's units. unit (str): "token" or "document". places (Hashes): See `Annotation.places`."""
     return word_digests(places[:, 1], places[:, 0], np.uint8 if unit == TOKEN else np.uint32)
 
 
 def said_of(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
-    """What each token of a Doc carries, a row for each: the hash of its label; where that is of an arc also where its head stands, and the head's digest."""
+    """What each token carries, a row each: label hash; for arcs also the head's place, from the token, and digest."""
     columns = [annotation.hashes(doc)]
     if annotation.arcs:
         offsets = head_places(doc)
@@ -141,7 +141,7 @@ def said_of(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
 
 
 def said_by(annotation: Annotation, span: Span, place: int) -> NDArray[np.uint64]:
-    """The same of the tokens of a span, one by one. place (int): Its first character in the text that the block was written for."""
+    """`said_of` for a span's tokens. place (int): Its first character in the text that the block was written for."""
     origin, rows = span.start_char - place, []
     for token in span:
         label, head = annotation.label(token), token.head
@@ -151,5 +151,5 @@ def said_by(annotation: Annotation, span: Span, place: int) -> NDArray[np.uint64
 
 
 def said_digest(said: NDArray[np.uint64]) -> int:
-    """Of what the tokens of a unit carry."""
+    """A checksum of what some tokens carry, from `said_of` or `said_by`."""
     return zlib.crc32(said.tobytes())

@@ -1,4 +1,4 @@
-"""Events: questions with a yes-or-no answer per unit of a Doc, asked of what a pipeline said and of its gold (Kuleshov and Liang 2015, section 3)."""
+"""Events: yes-or-no questions about units (spans) of a Doc, answered by gold (Kuleshov and Liang 2015, section 3)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .annotations import ARC_EVENTS, get_annotation, is_space
 from .events import check_event, span_hits
 
 YES, NO, UNKNOWN = 1, 0, -1
-# Events that `calib fit` knows by name -> their registered name.
+# Short names of events in `calib fit` -> registered names.
 UNIT_EVENTS = {"sentence": "spacy-calib.Sentence.v1"}
 
 
 class Event(ABC):
     """A question about some spans of a Doc.
 
-    registered (str): Name in the registry `calib_events`. called (tuple[str, str]): What a unit is called, one and several.
-    what (str): When the answer is yes, in words. features (tuple[str, ...] | None): What its own `evidence` is made of; None where the scores of the
-    units' tokens are the evidence. rivals (tuple[str, str]): What is said of a unit without a forecaster, raw and calibrated, in words.
+    registered (str): Name in the registry `calib_events`. called (tuple[str, str]): What a unit is called, and several.
+    what (str): When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` gives; None: scores
+        of the units' tokens. rivals (tuple[str, str]): What a forecaster is compared with, raw and calibrated.
     """
 
     registered: ClassVar[str] = ""
@@ -45,7 +45,7 @@ class Event(ABC):
         """The spans of a predicted Doc that the question is asked about."""
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
-        """What the event itself knows of its units, where it has `features`."""
+        """What the event itself knows of its units, if it has `features`."""
         raise NotImplementedError
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Event(ABC):
 
 
 class LabelsRight(Event):
-    """Whether the labels of a unit's tokens are right but for so many errors. max_errors (int): RAISES C001: not a whole number of at least 0."""
+    """Whether a unit has at most so many wrong labels. max_errors (int): RAISES C001: not a whole number from 0 up."""
 
     def __init__(self, max_errors: int = 0):
         if isinstance(max_errors, bool) or not isinstance(max_errors, int) or max_errors < 0:
@@ -81,7 +81,7 @@ class LabelsRight(Event):
 
 
 class SentenceEvent(LabelsRight):
-    """The same of sentences (`doc.sents`)."""
+    """Whether a sentence (`doc.sents`) has at most so many wrong labels."""
 
     registered = "spacy-calib.Sentence.v1"
     called = ("sentence", "sentences")
@@ -91,7 +91,7 @@ class SentenceEvent(LabelsRight):
 
 
 class SpansEvent(LabelsRight):
-    """The same of the spans in a group of `doc.spans`. key (str): Of the group."""
+    """Whether a span of a group in `doc.spans` has at most so many wrong labels. key (str): The group's."""
 
     registered = "spacy-calib.Spans.v1"
 
@@ -104,7 +104,7 @@ class SpansEvent(LabelsRight):
 
 
 class EntityEvent(Event):
-    """Whether an entity of `doc.ents` is right. event (str): exact, type or overlap, see `doc/events.py`. RAISES C001: another one."""
+    """Whether an entity of `doc.ents` is right. event (str): exact, type or overlap; RAISES C001: another."""
 
     registered = "spacy-calib.Entity.v1"
     called = ("entity", "entities")
@@ -125,7 +125,7 @@ class EntityEvent(Event):
 
 
 class ArcEvent(Event):
-    """Whether the arc to a token is right, by its head, or head and label; a unit is the token. event (str): head or arc. RAISES C001: another one."""
+    """Whether the arc to a token is right. event (str): "head", or "arc" for head and label. RAISES C001: another."""
 
     registered = "spacy-calib.Arc.v1"
     called = ("arc", "arcs")
@@ -152,10 +152,10 @@ class ArcEvent(Event):
 
 @dataclass(frozen=True)
 class OwnEvent(Event):
-    """A question of one's own, for a function that is registered in `calib_events`.
+    """A question of one's own, to return from a function registered in `calib_events`.
 
-    of (Callable): Doc -> spans. ask (Callable): (Example, span of its predicted Doc) -> True, False, or None where the gold does not say.
-    said (str): When the answer is yes, in words. called (tuple[str, str]): What a unit is called, one and several.
+    of (Callable): Doc -> spans. ask (Callable): (Example, span of its predicted Doc) -> True, False, or None where the
+        gold does not say. said (str): When the answer is yes. called (tuple[str, str]): A unit's name, and for several.
     """
 
     of: Callable[[Doc], Sequence[Span]]
@@ -176,7 +176,7 @@ class OwnEvent(Event):
 
 
 def check_is_event(made: Any) -> Event:
-    """RAISES C380: it is no event."""
+    """The event, as it is. RAISES C380: it is no event."""
     if not isinstance(made, Event):
         raise calib_error("C380", given=type(made).__name__)
     return made

@@ -21,7 +21,8 @@ _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, *_OF_SHAPES]
 def words_of(docs: Sequence[Doc], functions: Sequence[FromDocs] = (), first: int = 0) -> Words:
     """The tokens of Docs, one Doc after the other.
 
-    functions (Sequence[FromDocs]): Users' features, which are asked here. first (int): The first token of a Doc that may carry a label.
+    functions (Sequence[FromDocs]): Users' features, called here. first (int): First token of a Doc that may be
+        labelled.
     RAISES C202, C203, C206: what a function gives.
     """
     starts = np.cumsum([0, *map(len, docs)])
@@ -35,7 +36,7 @@ def words_of(docs: Sequence[Doc], functions: Sequence[FromDocs] = (), first: int
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """What a user's function says of all tokens of the Docs, shape (n_tokens, k). RAISES C202, C203, C206: it says no such thing."""
+    """A user's feature for all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
     name = feature.registered
     try:
         given = np.asarray(feature.function(docs), dtype=np.float64)

@@ -22,11 +22,12 @@ from .texts import said_digest, said_of, unit_digests, word_digests
 
 @dataclass(frozen=True, eq=False)
 class CalibratedSpans:
-    """The spans of Docs that follow one another.
+    """The spans of consecutive Docs.
 
     spans (Spans): In their tokens. labels (tuple): Of the spans' columns. raw, calibrated (Floats): One per span.
-    accept (NDArray[int8]): 1 or 0 whether the span reaches its cut-off, -1 without cut-offs. event (str): Whose probability it is.
-    layer (str): The annotation whose labels at the spans' tokens the probability is of; "" where it is of the span's own label.
+    accept (NDArray[int8]): 1 or 0, whether the span reaches its cut-off; -1 without cut-offs. event (str): What has to
+        hold for a span to be right. layer (str): Annotation of the token labels that the probability is of; "" where it
+        is of the span's own label.
     """
 
     spans: Spans
@@ -40,13 +41,13 @@ class CalibratedSpans:
 
 @dataclass(frozen=True, eq=False)
 class CalibratedBatch:
-    """What the pipe predicted for Docs that follow one another.
+    """What the pipe predicted for consecutive Docs.
 
-    calibrated (Calibrated): The entries of all their tokens.
-    layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
-    carried (NDArray[uint64]): Hash of the label that each unit (token, document) carries, 0 for none.
-    spans (CalibratedSpans | None): None for a source of token labels alone. flags (Flags | None): None without cut-offs that bound misses.
-    accept (NDArray[int8] | None): 1 or 0 whether the label of each document reaches its cut-off, -1 for one without a score; None without cut-offs.
+    calibrated (Calibrated): The entries of all their units. layer (str): Name of the annotation.
+    labels (tuple): Label of each column. carried (NDArray[uint64]): Hash of the label on each unit, 0 for none.
+    spans (CalibratedSpans | None): None if the source has none. flags (Flags | None): None without recall cut-offs.
+    accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
+        without cut-offs.
     """
 
     calibrated: Calibrated
@@ -69,7 +70,7 @@ def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
 
 
 def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str]], NDArray[np.uint32]]:
-    """(the labels that each Doc mentions, so that a block names its own few ones only; of each entry its place among those of its Doc).
+    """(labels in each Doc's entries, which are all that its block names; place of each entry's label among its Doc's).
 
     bounds (Ints): First entry of each Doc, and the end of the last.
     """
@@ -84,7 +85,7 @@ def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str
 
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
-    """One block for each Doc, in order. All sums are done once for the whole batch; only the slicing is done per Doc."""
+    """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below
     annotation = get_annotation(batch.layer)
     token_bounds = np.cumsum([0, *map(annotation.n_units, docs)])
@@ -125,7 +126,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
 
 
 def _token_columns(batch: CalibratedBatch) -> Block:
-    """What a block has of each token, for all tokens of the batch."""
+    """The columns of a block with a value per unit, for the whole batch."""
     columns = {
         "carried": batch.carried.astype(np.uint32),
         "out_of_reach": batch.calibrated.out_of_reach,
@@ -136,7 +137,7 @@ def _token_columns(batch: CalibratedBatch) -> Block:
 
 
 def _entry_columns(batch: CalibratedBatch, codes: NDArray[np.uint32]) -> Block:
-    """What a block has of each entry, for all entries of the batch. codes: Of its label, in its Doc."""
+    """The columns of a block with a value per entry, for the whole batch. codes: Place of its label in its Doc's."""
     calibrated, marginals = batch.calibrated, batch.calibrated.marginals
     columns = {
         "tag": codes,
@@ -151,7 +152,7 @@ def _entry_columns(batch: CalibratedBatch, codes: NDArray[np.uint32]) -> Block:
 
 
 def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Block:
-    """The labels below the threshold of one Doc, whose first token in the batch is `start`. labels (Sequence[str]): Of the columns."""
+    """The labels below the threshold of a Doc whose first token in the batch is `start`. labels: Of the columns."""
     own = below.marginals
     scores = {"raw": own.scores, "calibrated": below.scores, "low": below.low, "high": below.high}
     columns = {name: column[first:end].copy() for name, column in scores.items() if column is not None}
@@ -186,14 +187,14 @@ def span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any
 
 
 def _said_part(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> Block:
-    """What the tokens of each span carry. firsts, lasts: Their first and last token in the Doc."""
+    """Digests of what each span's tokens carry. firsts, lasts: First and last token of each span in the Doc."""
     said = said_of(get_annotation(layer), doc)
     digests = [said_digest(said[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
     return {"layer": layer, "said": np.array(digests, dtype=np.uint32)}
 
 
 def span_block(doc: Doc, held: CalibratedSpans) -> Block:
-    """A block that holds spans of a Doc alone, and no token."""
+    """A block with spans of a Doc and no token."""
     counts: dict[str, Any] = {name: np.zeros(0, dtype=np.uint32) for name in ("start", "tag")}
     scores: dict[str, Any] = {name: np.zeros(0) for name in ("raw", "calibrated")}
     starts = doc.to_array(["IDX"]).astype(np.uint64, copy=False).reshape(-1)

@@ -1,7 +1,8 @@
-"""Zones of spaCy's memory: what a pipeline added to its vocab for some Docs is let go with them.
+"""Zones of spaCy's memory: what a pipeline adds to its vocab for some Docs goes when they go.
 
-Every word that is new to a pipeline stays in its StringStore and Vocab, and what a lemmatizer of rules made of it in a table: over a million texts
-that is most of the memory. spaCy has `Language.memory_zone` for that since 3.8; before, everything stays.
+Otherwise every new word stays in the StringStore and the Vocab, and its lemma in the table of a lemmatizer of rules:
+most of the memory after a million texts. `Language.memory_zone` exists since spaCy 3.8; in older versions everything
+stays.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from spacy.util import is_compatible_version
 Item = TypeVar("Item")
 Read = TypeVar("Read")
 
-# Zones of earlier versions lose what was to stay, and may crash (spaCy's pull request 13713).
+# In earlier versions zones lose what should stay, and may crash (spaCy's pull request 13713).
 _ZONES_SINCE = ">=3.8.4"
-# Inside of a zone the tokenizer remembers no word, and takes 20 times as long for one that it does not know: it learns those of the first texts.
+# In a zone the tokenizer remembers no new word and takes 20 times as long for it: the first texts teach it theirs.
 LEARNED_FROM = 10_000
-# Texts of a zone, and how many times that where there are worker processes: they begin anew with each zone, and so keep no words either.
+# Texts per zone, and how many times as many with worker processes: these start anew with each zone, without words.
 IN_ZONE, _TIMES_FOR_WORKERS = 1000, 16
 # How many texts each pipeline has read here.
 _READ: WeakKeyDictionary[Language, int] = WeakKeyDictionary()
@@ -35,9 +36,9 @@ _MOST_LEMMAS = 100_000
 
 @contextmanager
 def memory_zone(nlp: Language) -> Iterator[None]:
-    """Begin a block whose Docs, and the words that only they brought, are let go at its end: nothing of a Doc, a token or a lexeme may be used after
-    it, and no hash be looked up that came with them; strings and numbers may. Zones are not to be nested: inside of one nothing begins. An exception
-    leaves the block when the zone is cleaned up, which not every spaCy does itself.
+    """Begin a block at whose end its Docs, and words that only they brought, go. Afterwards no Doc, token or lexeme of
+    them may be used and no hash of theirs looked up; strings and numbers may. In a zone no other begins. An exception
+    leaves the block after the zone is cleaned up, which not every spaCy does itself.
     """
     if (
         not is_compatible_version(spacy.__version__, _ZONES_SINCE)
@@ -60,18 +61,18 @@ def memory_zone(nlp: Language) -> Iterator[None]:
 
 
 def zone_size(nlp: Language, n_process: int = 1) -> int:
-    """Texts of a zone: whole batches, as they are without zones, since the last digit of a score may depend on what stands beside a text."""
+    """Texts per zone: whole batches, as without zones; a score's last digit may depend on the rest of its batch."""
     return nlp.batch_size * max(1, IN_ZONE // nlp.batch_size) * (1 if n_process == 1 else _TIMES_FOR_WORKERS)
 
 
 def in_zones(
     nlp: Language, items: Iterable[Item], read: Callable[[Iterator[Item]], Read], *, n_process: int = 1, whole: bool = False
 ) -> Iterator[Read]:
-    """What is read of some texts after the others, each time in a zone of its own: see `memory_zone`.
+    """What `read` gives for some texts after the others, each time in a memory zone of its own.
 
-    items (Iterable): Texts, or what makes their Docs when it is asked for them. read (Callable): Runs the pipeline over some of them; what it gives
-        may hold nothing of a Doc. n_process (int): Its worker processes. whole (bool): All at once, without zones: of Docs that were made, or whose
-        words were read, before.
+    items (Iterable): Texts, or what makes Docs when iterated. read (Callable): Runs the pipeline over some of them; its
+        result must hold nothing of a Doc. n_process (int): Its worker processes. whole (bool): All at once without
+        zones, for Docs or words that exist already.
     """
     size, left, any_read = zone_size(nlp, n_process), iter(items), False
     if whole:
@@ -96,10 +97,10 @@ def pipe_in_zones(
     n_process: int = 1,
     in_zone: int | None = None,
 ) -> Iterator[tuple[Doc, Item]]:
-    """`nlp.pipe(items, as_tuples=True)` in zones: what is wanted of a Doc has to be taken from it before the next one is asked for.
+    """`nlp.pipe(items, as_tuples=True)` in zones: take what you want of a Doc before you ask for the next one.
 
-    items: A text, or a Doc without annotation, each with anything that goes with it. batch_size (int | None): As for `nlp.pipe`.
-    in_zone (int | None): How many texts in a zone, see `zone_size`. With n_process workers a call of `nlp.pipe` starts them anew.
+    items: (text, or Doc without annotation; anything that goes with it). batch_size (int | None): As for `nlp.pipe`.
+    in_zone (int | None): Texts per zone, see `zone_size`. With n_process workers, each zone starts them anew.
     """
     source, size = iter(items), in_zone or zone_size(nlp, n_process)
     while some := list(islice(source, size)):
@@ -108,7 +109,7 @@ def pipe_in_zones(
 
 
 def _zone_of(nlp: Language, n_texts: int) -> AbstractContextManager[None]:
-    """A zone for so many texts; none for those that the tokenizer learns from."""
+    """A zone for so many texts; none for the first texts, from which the tokenizer learns."""
     read = _READ.get(nlp, 0)
     _READ[nlp] = read + n_texts
     return memory_zone(nlp) if read >= LEARNED_FROM else nullcontext()

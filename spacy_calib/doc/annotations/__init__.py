@@ -1,6 +1,6 @@
-"""The annotations of a Doc: which label a token or the whole Doc carries, in the predicted and in the gold Doc.
+"""The annotations of a Doc: which label a token or a whole Doc carries, in the predicted and in the gold Doc.
 
-The name of an annotation ("tag", "ner", "spans:sc", "cats") is called `layer` in configs, in what is saved, and in `DocCalib`.
+Configs, saved pipelines and `DocCalib` call the name of an annotation ("tag", "ner", "spans:sc", "cats") `layer`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def plain_name(name: str) -> str:
 
 
 def unit_of(layer: str) -> str:
-    """What a row of the scores of this annotation is, "token" or "document"; layer (str): Its name, whole or plain, or "" for none."""
+    """What a row of an annotation's scores is of, "token" or "document". layer (str): The annotation's name, or ""."""
     return get_annotation(layer).unit if layer else TOKEN
 
 

@@ -21,10 +21,10 @@ ARC_EVENTS = ("head", "arc")
 class ArcAnnotation(Annotation):
     """The label of a token's arc, right where the arc is: by its head alone ("head"), or by head and label ("arc").
 
-    As in spaCy's `score_deps`, a head is right where token and head align with one gold token each, and the gold one has the other as its
-    head; labels are compared in lower case. Unlike there, the arcs of punctuation are judged too. The label of a token without a head is
-    "ROOT", as parsers write it, whatever the case of the gold.
-    The spans are sentences, without a label, right where all arcs of their words are.
+    As in spaCy's `score_deps`, a head is right where token and head each align with one gold token and these two are a
+    gold arc; labels are compared in lower case. Unlike there, arcs of punctuation count. The label of a token without a
+    head is "ROOT", whatever its case in the gold. The spans are sentences without a label, right where all their arcs
+    are.
 
     name (str): "head" or "arc".
     """
@@ -55,7 +55,7 @@ class ArcAnnotation(Annotation):
 
     @staticmethod
     def _right_heads(example: Example) -> NDArray[np.bool_]:
-        """Of the predicted tokens."""
+        """Which predicted tokens have their gold head, shape (n_tokens,)."""
         n, alignment = len(example.predicted), example.alignment.x2y
         lengths = np.asarray(alignment.lengths)
         partner = np.full(n, -1)
@@ -107,7 +107,7 @@ def _label_hash(strings: StringStore, key: int) -> int:
 
 
 def _lowered(strings: StringStore, hashes: Hashes) -> Hashes:
-    """Of each label the hash in lower case. One that a map of labels names may be unknown to the vocab: it stays as it is."""
+    """The hash of each label in lower case. A label that only a map names may be unknown to the vocab: it stays."""
 
     def lowered(key: int) -> int:
         try:

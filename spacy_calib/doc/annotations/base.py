@@ -1,6 +1,7 @@
-"""The contract of an annotation, and labels as spaCy's string hashes (uint64), 0 where a unit carries none: they are the same in every vocab.
+"""The contract of an annotation.
 
-A *unit* is what carries a label: a token here, a whole document in `cats`.
+A *unit* is what carries a label: a token, or in `cats` a whole document. Labels are spaCy's string hashes (uint64), the
+same in every vocab; 0 is no label.
 """
 
 from __future__ import annotations
@@ -26,18 +27,17 @@ Hashes = NDArray[np.uint64]
 class Annotation(ABC):
     """One kind of label that the units of a Doc carry.
 
-    name (str): How config and saved blocks call it.
-    unit (str): What carries a label, "token" or "document".
-    overlapping (bool): Whether a unit may have several gold labels. none (tuple[str, ...]): What stands for the gold of a unit that is
-        known to have no label at all; () where there is no such unit.
-    first (int): The first unit of a Doc that may carry a label. prefixed (bool): Whether labels of entities begin with B-, I-, L- or U-.
-    arcs (bool): Whether a label is of the arc to a token, and so of the head that it has. judges (bool): Whether it takes more than the gold label to be right, as `is_gold` tells. any_label (bool): Whether it takes no gold
-        label at all, so that those of the gold may be of another scheme.
-    accuracy_name (str): What the share of right labels is called.
-    span_words (tuple[str, str]): What its spans are called, one and several. spans_first (bool): Whether commands that show spans or units
-        show spans where nothing is said. span_event (str): When a span is right, "" where a setting of the pipe says it.
-    judge_spans (Callable | None): (example, (start, end, label hash) of predicted spans) -> whether each is right, 1, 0, or -1 where its gold
-        is not known: where `span_event` says when they are.
+    name (str): Its name in configs and in blocks. unit (str): What carries a label, "token" or "document".
+    overlapping (bool): Whether a unit may have several gold labels.
+    none (tuple[str, ...]): The gold of a unit that is known to have no label; () where there is no such unit.
+    first (int): The first unit of a Doc that may carry a label.
+    arcs (bool): Whether the label is that of the arc from the token's head. judges (bool): Whether `is_gold` compares
+        more than labels. any_label (bool): Whether it compares no labels, so the gold may be of another scheme.
+    accuracy_name (str): The name of the share of right labels.
+    span_words (tuple[str, str]): What one of its spans is called, and several. spans_first (bool): Whether commands
+        show spans by default, not units. span_event (str): When a span is right; "" where a setting of the pipe says.
+    judge_spans (Callable | None): Given with `span_event`: (example, (start, end, label hash) of predicted spans) ->
+        for each 1 or 0, whether it is right; -1 where its gold is missing.
     """
 
     name: str
@@ -80,16 +80,16 @@ class Annotation(ABC):
         """The label that the token carries, "" where it carries none."""
 
     def label_at(self, doc: Doc, row: int) -> str:
-        """The same of a unit of a Doc."""
+        """The label of one unit of a Doc, "" where it carries none."""
         return self.label(doc[row])
 
     def gold_hashes(self, doc: Doc) -> Hashes:
-        """The same for a gold Doc, 0 where the annotation is missing."""
+        """The hash of each unit's label in a gold Doc, 0 where the annotation is missing; shape (n_units,)."""
         return self.hashes(doc)
 
     def aligned_gold(self, example: Example) -> Hashes:
-        """The gold hash of each predicted unit. Of tokens: 0 for missing gold, for white space, and where the predicted token does not align with
-        exactly one gold token, as in spaCy's own token scorers.
+        """The gold hash of each predicted unit; for tokens as in spaCy's token scorers: 0 where the gold is missing,
+        for white space, and where the token does not align with exactly one gold token.
         """
         lengths = _partners(example)
         single = (lengths == 1) & ~is_space(example.predicted)
@@ -106,7 +106,7 @@ class Annotation(ABC):
         return self.aligned_gold(example)[rows] == hashes
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Whether the gold says anything of these labels at these units; the arguments are those of `is_gold`."""
+        """Whether the gold says if these labels are right at these units. Arguments: those of `is_gold`."""
         return self.aligned_gold(example)[rows] != 0
 
     @property
@@ -115,7 +115,7 @@ class Annotation(ABC):
         return self
 
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
-        """The annotation of Docs whose labels are the counterparts of these, "" for none."""
+        """The annotation of Docs that carry the counterparts of these labels; "" is no counterpart."""
         return self
 
     # Spans, for annotations that have them
@@ -129,11 +129,11 @@ class Annotation(ABC):
         return np.zeros(len(doc), dtype=bool)
 
     def gold_span_label(self, label: int) -> int:
-        """The hash of the gold label that a predicted span's is right with."""
+        """The hash of the gold label that makes a predicted span with this label right."""
         return label
 
     def foreign(self, docs: Iterable[Doc]) -> list[str]:
-        """Gold labels of the kind of these that take no part, since they belong to another component or scheme."""
+        """Gold labels that are left out, since they belong to another component or scheme."""
         return []
 
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
@@ -162,7 +162,7 @@ def _partners(example: Example) -> NDArray[np.intp]:
 
 
 def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:
-    """Of examples with gold the predicted "tokens" that are no white space, and how many are "left_out", as they align with no single gold token."""
+    """How many predicted "tokens" are no white space; how many of these align with no single gold one ("left_out")."""
     counts = {"tokens": 0, "left_out": 0}
     for example in examples:
         if annotation.gold_hashes(example.reference).any():
@@ -180,13 +180,13 @@ def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
 
 
 def is_space(doc: Doc) -> NDArray[np.bool_]:
-    """Tokens of white space by their text, as in spaCy's scorers: the flag IS_SPACE is unset in a vocab that no Language made."""
+    """Which tokens are white space by their text: without a Language a vocab does not set the flag IS_SPACE."""
     strings = doc.vocab.strings
     return map_unique(doc.to_array(["ORTH"]), lambda key: strings[int(key)].isspace()).astype(bool)
 
 
 def map_unique(codes: NDArray[Any], to_hash: Callable[[Any], int]) -> Hashes:
-    """What a function gives of each code; it is asked once for each distinct one."""
+    """A function's value for each code; it is called once for each distinct code."""
     found, inverse = np.unique(codes, return_inverse=True)
     return np.array([to_hash(code) for code in found], dtype=np.uint64)[inverse.reshape(-1)]
 
@@ -208,7 +208,7 @@ def columns_of(hashes: Hashes, of_labels: Hashes) -> NDArray[np.intp]:
     return columns
 
 
-# Begins the name of the annotation of an extension of Token; its name there follows.
+# The name of the annotation that an extension of Token holds: this, then the name of the extension.
 EXTENSION_PREFIX = "_."
 
 
@@ -266,7 +266,7 @@ class MorphAnnotation(Annotation):
 
 
 class SentAnnotation(Annotation):
-    """ "S" where a sentence starts, "I" inside; nothing at the first token of a Doc, which starts one whatever the scores say."""
+    """ "S" where a sentence starts, "I" inside it; no label for the first token of a Doc, which always starts one."""
 
     name = "sent"
     starts = {1: "S", -1: "I"}
@@ -295,10 +295,7 @@ class SentAnnotation(Annotation):
 
 
 class ExtensionAnnotation(Annotation):
-    """A text that an extension of the user's own holds: Token._.name.
-
-    extension (str): Its name.
-    """
+    """The text in an extension attribute of the user's, Token._.<extension>."""
 
     def __init__(self, extension: str):
         self.name = f"{EXTENSION_PREFIX}{extension}"

@@ -1,7 +1,7 @@
-"""Text categories: what `doc.cats` says of a whole document. A Doc is one unit, and has one row of probabilities.
+"""Text categories, `doc.cats`: the Doc is one unit, with one row of probabilities.
 
-Several components may write into one `doc.cats`, so that the name of an annotation holds the categories that are its own:
-'cats ["neg", "pos"]' of classes that exclude each other, 'cats:multi ["film", "music"]' of others. Without a list all are meant.
+Several components may write into one `doc.cats`, so the annotation's name lists its own categories: 'cats ["a", "b"]'
+where they exclude each other, 'cats:multi ["a", "b"]' where not. Without a list it means all categories.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ...pairs.documents import DOCUMENT
 from .base import Annotation, Hashes, label_hashes
 
 CATS, MULTI = "cats", "cats:multi"
-# Stands for the gold of a document that has none of the categories.
+# The gold of a document that has none of the categories.
 NO_CATEGORY = "(none)"
-# A gold category counts where its value is greater.
+# A document has a gold category whose value is greater.
 _HALF = 0.5
 
 
@@ -66,19 +66,19 @@ class DocumentAnnotation(Annotation):
 class CatsAnnotation(DocumentAnnotation):
     """The likeliest of the categories in `doc.cats`.
 
-    labels (Sequence[str]): The categories that count; () for all. overlapping (bool): Whether a document may have several of them.
+    labels (Sequence[str]): Its categories; () for all. overlapping (bool): Whether a document may have several.
     """
 
     def __init__(self, labels: Sequence[str] = (), overlapping: bool = False):
         self.labels = tuple(labels)
         self.overlapping = overlapping
         self.none = (NO_CATEGORY,) if overlapping else ()
-        # A brace would be taken for the beginning of a map: see `mapped`.
+        # In the name a brace would begin a map of labels: see `mapped`.
         listed = json.dumps(self.labels, ensure_ascii=False).replace("{", "\\u007b")
         self.name = (MULTI if overlapping else CATS) + (f" {listed}" if self.labels else "")
 
     def values(self, doc: Doc) -> dict[str, float]:
-        """The own categories of a Doc with their values; those without a value are left out."""
+        """The annotation's categories in a Doc with their values; those without a value are left out."""
         names = self.labels or doc.cats
         return {name: value for name in names if (value := _value(doc, name)) is not None}
 
@@ -100,7 +100,7 @@ class CatsAnnotation(DocumentAnnotation):
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Of classes that do not exclude each other, each by itself: a gold Doc may leave some out, as for spaCy's scorer."""
+        """Where categories overlap, of each by itself: like spaCy's scorer, it lets a gold Doc leave some out."""
         if not self.overlapping:
             return super().is_known(example, rows, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))
@@ -109,7 +109,7 @@ class CatsAnnotation(DocumentAnnotation):
         return sorted({name for doc in docs for name in doc.cats} - set(self.labels)) if self.labels else []
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Of a category that excludes others also where it is not among the own ones: the component does not know it."""
+        """Where categories exclude each other, also of one that is not in `labels`: the component does not know it."""
         if self.overlapping:
             return Counter(label for doc in docs for label in _positive(self.values(doc)))
         gold = self.gold
@@ -117,13 +117,12 @@ class CatsAnnotation(DocumentAnnotation):
 
 
 class GoldCats(DocumentAnnotation):
-    """The category that a gold Doc has, of those of another annotation. A Doc that names none of them has no gold.
+    """The category that a gold Doc has, among those of a `CatsAnnotation`; none where the Doc names none of them.
 
-    Of classes that exclude each other it is the one with the highest value; where all of them have 0, the only other category that has more, which the
-    component does not know.
-    Of others it is one of those that have more than 0.5, or "(none)".
+    Where categories exclude each other: the one with the highest value. If all of them are 0 and the Doc has one other
+    category, it is that one, which the component does not know. Where they overlap: one that is above 0.5, or "(none)".
 
-    of (CatsAnnotation): The other annotation. RAISES C261 (when it is read): several categories have the highest value.
+    of (CatsAnnotation): The annotation of the predicted Docs. RAISES C261 (when read): several values are the highest.
     """
 
     def __init__(self, of: CatsAnnotation):
@@ -145,7 +144,7 @@ class GoldCats(DocumentAnnotation):
 
 
 def _value(doc: Doc, name: str) -> float | None:
-    """What a Doc says of a category; None where that is nothing."""
+    """The value of a category in a Doc; None where it has none."""
     value = doc.cats.get(name)
     return float(value) if isinstance(value, Real) and not isnan(value) else None
 
@@ -157,6 +156,6 @@ def _positive(values: dict[str, float]) -> list[str]:
 
 @cache
 def named_cats(name: str) -> CatsAnnotation | None:
-    """The annotation of this name; None for one of another kind."""
+    """The annotation of text categories with this name; None if the name is no such annotation's."""
     kind, _, listed = name.partition(" ")
     return CatsAnnotation(json.loads(listed) if listed else (), kind == MULTI) if kind in (CATS, MULTI) else None

@@ -1,4 +1,4 @@
-"""The labels of an annotation in the words of another scheme. Its name holds the map, so that what is saved with a Doc can be read anywhere."""
+"""The labels of an annotation in another scheme. The name holds the map, so that a saved Doc needs nothing else."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ...types import OUTSIDE
 from .base import Annotation, Hashes
 from .spans import SPANS_PREFIX
 
-# Stands in the name of a mapped annotation, between the name of the other one and the map of its labels as JSON.
+# In the name of a mapped annotation: stands between the inner name and the map of labels as JSON, and begins the map.
 MAPPED = ' {"'
 _ENTITIES = ("ner", "biluo")
 
 
 class MappedAnnotation(Annotation):
-    """What the units of a predicted Doc carry, mapped; the gold is as it is.
+    """The labels that the units of a predicted Doc carry, mapped to the scheme of the gold; the gold is left as it is.
 
-    inner (Annotation): The labels of the component. table (LabelMap): Its label -> the gold's, "" for one without counterpart.
+    inner (Annotation): The component's labels. table (LabelMap): Each label -> the gold's, "" for no counterpart.
     """
 
     def __init__(self, inner: Annotation, table: LabelMap):
@@ -58,7 +58,7 @@ class MappedAnnotation(Annotation):
         return self.inner.texts(doc)
 
     def counterpart(self, label: str) -> str:
-        """The mapped label; "" where it has none and nothing stands for it."""
+        """The gold's name for a label; "" where it has none."""
         return map_label(self.table, label, self._dropped, self.prefixed) if label else ""
 
     def hashes(self, doc: Doc) -> Hashes:
@@ -98,7 +98,7 @@ class MappedAnnotation(Annotation):
         return self._gold.foreign(docs)
 
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
-        """By the labels of the component: the frequency of the counterpart."""
+        """Gold frequency by the component's span labels: each has the frequency of its counterpart."""
         gold = self.inner.count_spans(docs)
         return Counter({**gold, **{label: gold[other] for label, other in self.table.items()}})
 
@@ -107,6 +107,6 @@ class MappedAnnotation(Annotation):
 
 
 def named_map(name: str) -> tuple[str, LabelMap]:
-    """(name of the annotation that is mapped, the map), from the name of a mapped one."""
+    """(name of the inner annotation, map of labels), from the name of a mapped annotation."""
     inner, _, table = name.partition(MAPPED)
     return inner, json.loads(MAPPED.lstrip() + table)

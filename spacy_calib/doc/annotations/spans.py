@@ -15,14 +15,14 @@ from spacy.training import Example
 
 from .base import Annotation, Hashes, map_unique
 
-# Begins the name of the annotation of a span group; its key in `doc.spans` follows.
+# The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
-# Outside of all entities.
+# The label of a token outside all entities.
 _OUT = np.uint64(get_string_id("O"))
 
 
 class _OfEntities(Annotation):
-    """An annotation that `doc.ents` gives."""
+    """An annotation read from `doc.ents`."""
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return doc.ents
@@ -35,7 +35,7 @@ class _OfEntities(Annotation):
 
 
 def _label_or_out(key: int, strings: object) -> str:
-    """ "O" need not be among the strings of a vocab."""
+    """The label of a hash; "O" may be missing from the strings of a vocab."""
     return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
 
 
@@ -87,12 +87,10 @@ def _hash_of_tag(strings: StringStore, letter: str, kind: Any) -> int:
 
 
 class SpanAnnotation(Annotation):
-    """The label of the best span that covers a token, among `doc.spans[key]`; "O" where none does.
+    """The label of the best span in `doc.spans[key]` that covers a token; "O" where none does.
 
-    Best is the highest of `attrs["scores"]`, and the first of the group where they are equal or not there. A token may be covered by
-    several gold spans: each of their labels is right.
-
-    key (str): Of `doc.spans`.
+    The best has the highest of `attrs["scores"]`; of equal ones, or without scores, the first of the group. A token may
+    be covered by several gold spans: each of their labels is right.
     """
 
     overlapping = True
@@ -128,7 +126,7 @@ class SpanAnnotation(Annotation):
         return _label_or_out(key, strings)
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
-        """None of them where the tokens were merged since: spaCy leaves span groups as they were then."""
+        """The spans of the group; none where tokens were merged since, as spaCy does not update span groups."""
         try:
             return list(doc.spans[self.key]) if self.key in doc.spans else ()
         except IndexError:
@@ -151,7 +149,7 @@ class SpanAnnotation(Annotation):
 
 
 def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
-    """The scores that a span categorizer left with its spans, shape (len(group),); None where they are missing or do not fit."""
+    """The spans' scores in a group, `attrs["scores"]`, shape (len(group),); None where missing or of another length."""
     given = group.attrs.get("scores")
     if given is None:
         return None

@@ -17,12 +17,12 @@ from ...types import Floats, Ints
 from ..annotations import SPANS_PREFIX, Annotation, get_annotation, plain_name
 from ..attributes import DocCalib, doc_view
 
-# What may be counted, besides tokens and documents.
+# What may be counted besides tokens and documents.
 ENTITY = "entity"
-# The attribute of spaCy's Matcher that the labels of an annotation stand under.
+# The attribute of spaCy's Matcher for the labels of an annotation.
 _KEYS = {"tag": "TAG", "pos": "POS", "morph": "POS", "ner": "ENT_TYPE", "biluo": "ENT_TYPE", "lemma": "LEMMA", "dep": "DEP"}
 Satisfies = Callable[[str], bool]
-# The scores of a Doc under a prefix: `doc_view`, or what remembers what that gave.
+# The scores of a Doc under a prefix: `doc_view`, or a function that remembers its results.
 ViewOf = Callable[[Doc, str], DocCalib | None]
 
 
@@ -30,9 +30,10 @@ ViewOf = Callable[[Doc, str], DocCalib | None]
 class Answer:
     """What a query says of one Doc.
 
-    raw, calibrated (Floats): The chance of each unit that may satisfy it, shape (n,). found (int): How many do by the annotation that the Doc carries.
-    tokens (float | None): Where entities are counted by where they begin: how many tokens are to be expected in them.
-    draws (Ints | None): Where units depend on each other: how many satisfy it in each of so many draws; `raw` and `calibrated` are then of the Doc.
+    raw, calibrated (Floats): The chance of each unit that may satisfy the query, shape (n,).
+    found (int): How many units satisfy it by the labels on the Doc. tokens (float | None): Where entities are counted
+        by their beginnings, the expected number of tokens in them. draws (Ints | None): Where units depend on each
+        other, how many satisfy it in each of some draws; `raw` and `calibrated` are then of the Doc.
     """
 
     raw: Floats
@@ -44,9 +45,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores that one calib pipe writes.
+    """The scores of one pipe. attr (str): Prefix of its attributes. layer (str): Name of its annotation.
 
-    attr (str): Prefix of its attributes. layer (str): Name of its annotation. labels (Sequence[str]): Of its source.
+    labels (Sequence[str]): Labels of its source.
     """
 
     attr: str
@@ -55,7 +56,7 @@ class Scored:
 
     @property
     def annotation(self) -> Annotation:
-        """Whose labels they are."""
+        """The annotation of its labels."""
         return get_annotation(self.layer)
 
     @property
@@ -64,11 +65,11 @@ class Scored:
 
     @property
     def key(self) -> str:
-        """The attribute of spaCy's Matcher; "" where there is none."""
+        """The labels' attribute of spaCy's Matcher, "" for none."""
         return _KEYS.get(self.plain, "")
 
     def value(self, label: str) -> str:
-        """What stands under the key for a label."""
+        """A label as a value of that attribute."""
         if self.plain == "morph":
             return dict(part.split("=", 1) for part in label.split("|") if "=" in part).get("POS", "")
         if self.key == "ENT_TYPE":
@@ -76,7 +77,7 @@ class Scored:
         return label
 
     def chances(self, doc: Doc, satisfies: Satisfies, view_of: ViewOf = doc_view) -> tuple[Floats, Floats]:
-        """(raw, calibrated) probability of each unit that its label satisfies. satisfies (Satisfies): Of a label as the source names it."""
+        """(raw, calibrated) probability of each unit to satisfy it. satisfies (Satisfies): Asks a source's label."""
         n_units = self.annotation.n_units(doc)
         view = view_of(doc, self.attr)
         if view is None:
@@ -87,7 +88,7 @@ class Scored:
         return np.minimum(raw, 1.0), np.minimum(calibrated, 1.0)
 
     def carried(self, doc: Doc, satisfies: Satisfies, gold: bool = False) -> NDArray[np.bool_]:
-        """Which units carry a label that satisfies. gold (bool): Whether the Doc is one of gold, whose labels may be of another scheme."""
+        """Which units carry a label that satisfies. gold (bool): Whether it is a gold Doc, maybe of another scheme."""
         annotation = self.annotation.gold if gold else self.annotation
         hashes = annotation.gold_hashes(doc) if gold else annotation.hashes(doc)
         found, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
@@ -98,10 +99,7 @@ class Scored:
 
 
 class Query(ABC):
-    """One question.
-
-    text (str): As it was given. unit (str): What is counted. units (tuple[str, ...]): What may be.
-    """
+    """A question to Docs. text (str): As it was given. unit (str): What it counts, one of the class's `units`."""
 
     text: str
     unit: str
@@ -109,30 +107,30 @@ class Query(ABC):
 
     @property
     def labels(self) -> list[tuple[str, str]]:
-        """(prefix of the pipe, label) of all labels that it asks for."""
+        """(prefix of the pipe, label) of each label that it asks for."""
         return []
 
     @property
     def needs(self) -> list[str]:
-        """Attributes that are taken as they stand, and that a Doc need not have."""
+        """Attributes that it takes as they are on a Doc, and that may be missing there."""
         return []
 
     @property
     def of_scores(self) -> bool:
-        """Whether scores, and words as they stand, are all that it asks for."""
+        """Whether it asks for scores and words alone."""
         return True
 
     @abstractmethod
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
-        """Of a Doc that the pipeline has annotated. view_of (ViewOf): What reads its scores: many queries may share what was read."""
+        """The answer for an annotated Doc. view_of (ViewOf): What reads its scores; many queries may share it."""
 
     @abstractmethod
     def true(self, doc: Doc) -> int:
-        """How many units of a gold Doc satisfy it; of documents, whether one does."""
+        """How many units of a gold Doc satisfy it; with documents as units 1 or 0."""
 
 
 def units_of(scored: Scored) -> tuple[str, ...]:
-    """What a label of these scores may be counted in; the first where nothing is said."""
+    """What a label of these scores may be counted in; the first is the default."""
     if scored.annotation.unit == DOCUMENT:
         return (DOCUMENT,)
     if scored.plain.startswith(SPANS_PREFIX):
@@ -142,7 +140,7 @@ def units_of(scored: Scored) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class LabelQuery(Query):
-    """scored (Scored): The scores of its pipe. label (str): As the gold names it, without the B- and the like of entities."""
+    """How often a label stands there. scored: Its pipe's scores. label: As the gold calls it, without B- and such."""
 
     text: str
     unit: str
@@ -162,7 +160,7 @@ class LabelQuery(Query):
 
     @property
     def _of_entities(self) -> bool:
-        """Whether entities are what is counted, or what makes a document count."""
+        """Whether entities are counted, or documents by their entities."""
         return ENTITY in units_of(self.scored) and self.unit != TOKEN
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
@@ -186,8 +184,8 @@ class LabelQuery(Query):
     def _beginnings(self, doc: Doc, chances: Floats) -> Floats:
         """The chance that an entity of the label begins at a token.
 
-        Only the chance that the token has its type is known. A token whose neighbour before it is at least as likely begins none, unless one
-        that was found does: tokens of one entity stand or fall together.
+        Only the chance that the token has the type is known, and the tokens of one entity stand or fall together: a
+        token begins none if the token before is at least as likely, unless an entity on the Doc begins there.
         """
         begins = chances.copy()
         begins[1:] = np.maximum(0.0, chances[1:] - chances[:-1])

@@ -1,6 +1,6 @@
-"""In how many documents somebody does something: an entity, known by all its mentions, is the agent of a verb (Nguyen & O'Connor 2015, section 6.1).
+"""In how many documents an entity, known by its mentions, is a verb's agent (Nguyen & O'Connor 2015, section 6.1).
 
-Which mentions are one entity is uncertain: the answer is asked of draws of whole clusterings.
+Which mentions are one entity is uncertain: the answer comes from draws of whole clusterings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...types import Ints
 from ..attributes import doc_view
 from .base import DOCUMENT, ENTITY, Answer, Query, ViewOf
 
-# Dependencies of the agent: of English in spaCy's words, and in those of Universal Dependencies.
+# Dependencies of an agent: spaCy's for English, and those of Universal Dependencies.
 _AGENTS = ("nsubj", "agent", "obl:agent")
 _MODIFIERS = ("nmod", "amod", "compound", "poss")
 COREF = "coref"
@@ -25,8 +25,9 @@ COREF = "coref"
 
 @dataclass(frozen=True)
 class EventQuery(Query):
-    """verbs (frozenset[str]): Lemmas. names (frozenset[str]): Words, in lower case, one of which has to describe the entity; none asks for any
-    entity. others (frozenset[str]): Words that must not. n_draws, seed (int): Of clusterings; draw number n of all documents goes together.
+    """Whether an entity does something. verbs (frozenset[str]): Lemmas. names (frozenset[str]): Lower-case words, one
+    of which has to describe the entity; none for any entity. others (frozenset[str]): Words that must not describe it.
+    n_draws, seed (int): Of clusterings; draws with one number, over all documents, belong together.
     """
 
     units: ClassVar[tuple[str, ...]] = (DOCUMENT, ENTITY)
@@ -59,18 +60,18 @@ class EventQuery(Query):
         return Answer(share, share, found, draws)
 
     def true(self, doc: Doc) -> int:
-        """0: a gold Doc carries no clusterings that could be asked."""
+        """0: gold Docs carry no clusterings."""
         return 0
 
     def _roles(self, doc: Doc, heads: list[int]) -> tuple[NDArray[np.bool_], ...]:
-        """Which mentions are the agent of a verb, which are described by a name, and which by another one."""
+        """Which mentions are the agent of a verb, are described by one of `names`, and by one of `others`."""
         agents = [_is_agent(doc[head], self.verbs) for head in heads]
         named = [not self.names or _described(doc[head], self.names) for head in heads]
         others = [_described(doc[head], self.others) for head in heads]
         return np.array(agents, dtype=bool), np.array(named, dtype=bool), np.array(others, dtype=bool)
 
     def _satisfied(self, clusters: Ints, agents: Any, named: Any, others: Any) -> Ints:
-        """How many entities satisfy the query in each clustering. clusters (Ints): The first mention of each mention's, (n, n_mentions)."""
+        """How many entities satisfy the query. clusters (Ints): First mention of each one's cluster, (n, mentions)."""
         held = np.zeros(
             (3, *clusters.shape), dtype=bool
         )  # of each clustering and cluster: whether a mention of it has the role
@@ -81,7 +82,7 @@ class EventQuery(Query):
 
 
 def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
-    """Whether it is the subject of one of these verbs, or who does what is told in the passive ("attacked by them")."""
+    """Whether it is the subject of one of these verbs, or the agent in the passive ("attacked by them")."""
     governor = token.head
     if token.dep_ == "pobj" and governor.dep_ == "agent":
         governor = governor.head
@@ -91,7 +92,7 @@ def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
 
 
 def _described(token: Token, words: frozenset[str]) -> bool:
-    """Whether the head of a mention, or what modifies it, is one of the words ("Americans", "American forces", "president of Iraq")."""
+    """Whether the head of a mention or a modifier is one of the words ("American forces", "president of Iraq")."""
     return bool(words) and any(one.lower_ in words for one in (token, *_modifiers(token)))
 
 

@@ -1,4 +1,4 @@
-"""How often tokens one after another are of a kind: patterns in the words of spaCy's Matcher, whose labels are uncertain."""
+"""How often consecutive tokens are of given kinds: patterns as for spaCy's Matcher, of labels that are uncertain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...types import Floats
 from ..attributes import doc_view
 from .base import DOCUMENT, Answer, Query, Scored, ViewOf
 
-# What a component, or an annotator, gives; all else stands in the text.
+# What a component or an annotator gives; all other attributes are of the text.
 _ANNOTATED = ("DEP", "LEMMA", "MORPH")
 # What a tokenizer gives.
 _OF_WORDS = frozenset(
@@ -56,7 +56,7 @@ _TESTS: dict[str, Callable[[Any], Test]] = {
 
 
 def asked_of(wanted: Any) -> Test:
-    """What says of a value whether it is wanted. RAISES ValueError: this cannot be asked of an uncertain label."""
+    """The test that a label's value has to pass. RAISES ValueError: it cannot be asked of an uncertain label."""
     if isinstance(wanted, str):
         return lambda value: value == wanted
     if isinstance(wanted, Mapping) and len(wanted) == 1:
@@ -73,7 +73,7 @@ def asked_of(wanted: Any) -> Test:
 class Place:
     """What one token of a pattern has to be.
 
-    sure (dict): Attributes that are taken as they stand, for spaCy's Matcher. tests (tuple): (scores, test of a value) of the uncertain ones.
+    sure (dict): Attributes taken as they are, for spaCy's Matcher. tests (tuple): (scores, test) of the uncertain ones.
     """
 
     sure: Mapping[str, Any]
@@ -81,7 +81,7 @@ class Place:
     _matchers: dict[int, Matcher] = field(default_factory=dict, compare=False, repr=False)
 
     def fits(self, doc: Doc) -> NDArray[np.bool_]:
-        """Which tokens have the attributes that are taken as they stand."""
+        """Which tokens have the attributes in `sure`."""
         if not self.sure:
             return np.ones(len(doc), dtype=bool)
         if id(doc.vocab) not in self._matchers:
@@ -92,12 +92,12 @@ class Place:
 
 
 def _of_labels(scored: Scored, test: Test) -> Test:
-    """The test of a value, as one of the labels that it stands in."""
+    """The test of a value as a test of labels."""
     return lambda label: test(scored.value(label))
 
 
 def single_matcher(vocab: Vocab, wanted: Mapping[str, Any]) -> Matcher:
-    """RAISES ValueError, MatchPatternError: spaCy does not know such a pattern."""
+    """A Matcher of one token. RAISES ValueError, MatchPatternError: spaCy does not know such a pattern."""
     matcher = Matcher(vocab, validate=True)
     matcher.add("place", [[dict(wanted)]])
     return matcher
@@ -105,7 +105,7 @@ def single_matcher(vocab: Vocab, wanted: Mapping[str, Any]) -> Matcher:
 
 @dataclass(frozen=True)
 class PatternQuery(Query):
-    """places (Sequence[Place]): One for each token of a match, in their order. The tokens of a match are taken for independent, given the scores."""
+    """How often a pattern matches, its tokens independent given the scores. places (Sequence[Place]): Its tokens."""
 
     text: str
     unit: str
@@ -152,7 +152,7 @@ class PatternQuery(Query):
 
 
 def _in_a_row(columns: Sequence[Floats]) -> Floats:
-    """The product over the places, for each token that may be the first."""
+    """The product over the places, for each token that may be the first of a match."""
     n_first = len(columns[0]) - len(columns) + 1
     if n_first <= 0:
         return np.zeros(0)

@@ -14,7 +14,7 @@ from .base import LabelQuery, Query, Scored, units_of
 from .entity_events import EventQuery
 from .patterns import PatternQuery, Place, asked_of, single_matcher
 
-# Labels that are never taken as they stand: a pipeline that gives no scores of them cannot say how many there are.
+# Labels that are always uncertain: without scores of them, a pipeline cannot say how many there are.
 _UNCERTAIN = ("TAG", "POS", "ENT_TYPE")
 _EVENT = {"verb", "names", "not"}
 _SHOWN = 40
@@ -24,8 +24,8 @@ _SHOWN = 40
 class Asked:
     """What a pipeline can be asked.
 
-    scored (Sequence[Scored]): What its calib pipes write. resolves, parses (bool): Whether a component resolves coreference, and sets dependencies.
-    vocab (Vocab): Of the pipeline.
+    scored (Sequence[Scored]): The scores of its calib pipes. resolves, parses (bool): Whether a component resolves
+        coreference, and whether one sets dependencies. vocab (Vocab): The pipeline's.
     """
 
     scored: Sequence[Scored]
@@ -35,10 +35,7 @@ class Asked:
 
 
 def split_query(text: str) -> tuple[str, Any]:
-    """("label", it), ("pattern", list of dicts), or ("event", dict); needs no pipeline.
-
-    RAISES C392: it is none of them.
-    """
+    """("label", it), ("pattern", list of dicts) or ("event", dict); needs no pipeline. RAISES C392: none of them."""
     given = text.strip()
     if given[:1] in ("[", "{"):
         try:
@@ -87,9 +84,9 @@ def _pattern(held: Any, text: str) -> list[dict[str, Any]]:
 def make_query(text: str, asked: Asked, unit: str | None = None, n_draws: int = 200, seed: int = 0) -> Query:
     """The query that a pipeline can answer.
 
-    unit (str | None): What is counted, token, entity or document; None takes what the query is about. n_draws, seed (int): Of clusterings.
-    RAISES C392: it cannot be read. C393: no pipe knows the label. C394: nothing scores what it asks for. C395: it needs another component.
-        C398: it cannot be counted in this unit.
+    unit (str | None): What to count, token, entity or document; None for what the query is about. n_draws, seed (int):
+        Of clusterings. RAISES C392: it cannot be read. C393: no pipe knows the label. C394: no pipe scores what it asks
+        for. C395: it needs another component. C398: it cannot be counted in this unit.
     """
     kind, held = split_query(text)
     if kind == "label":
