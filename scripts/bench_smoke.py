@@ -69,7 +69,7 @@ RUNS = {
     "threshold_study.py": Run("--simulate --repeats 3 --entities 200", "| 0.95 |"),
     "recall_study.py": Run("--simulate --repeats 3 --documents 50", "| 50 | 0, 0 | 0.99 |"),
     "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),
-    "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/pairs/folds.py", "| pairs | 1 |"),
+    "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/pairs/documents.py", "| pairs | 1 |"),
     "study_auto_small.py": Run("--made-up --draws 2 --sizes 200 600", "| 600 |"),
     "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| mixture, documents, offsets |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),

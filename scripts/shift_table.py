@@ -18,16 +18,13 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from demo import prepare, train_pipeline
-from frame import MODEL, head, make_parser, row, run_over, say
-from quality import readers
-from quality.models import trained, write_docs
-from quality.readers import Documents, Sentence
+from frame import head, make_parser, row, run_over, say
+from shift_sets import EXPERIMENTS, Experiment
 
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
@@ -40,16 +37,6 @@ from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Groups, Ints
 
-TO_WIKINEURAL = {
-    "person": "PER", "location": "LOC", "corporation": "ORG", "group": "ORG", "creative-work": "MISC", "product": "MISC",
-}  # fmt: skip
-OF_SPACY = {
-    "PERSON": "PER", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC", "ORG": "ORG", "WORK_OF_ART": "MISC", "PRODUCT": "MISC",
-    **dict.fromkeys(("NORP", "EVENT", "LAW", "LANGUAGE", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"), ""),
-}  # fmt: skip
-# Of WikiNEuRal's test sentences, the first of so many.
-EVERY = 3
-WHOLE = 10**9
 RAW, AUTO, CONTEXT = "raw", "auto", "auto + context"
 # What is fitted, and how: options of `spacy calib fit`.
 WAYS: dict[str, dict[str, Any]] = {
@@ -61,84 +48,6 @@ WAYS: dict[str, dict[str, Any]] = {
 LABELLED = {AUTO: (5,), CONTEXT: (5, 20)}
 # After 5 labelled documents; and by what share of the raw log loss anything may be worse at home.
 MOST_ECE, MOST_WORSE = 0.06, 0.01
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A pipeline that is calibrated at home.
-
-    fit (Path): Gold of home. home (dict[str, Path]): Other gold of home, by name. abroad (dict[str, Path]): Gold of other kinds of text.
-    options (dict): Of `spacy calib fit`.
-    """
-
-    model: str
-    component: str
-    fit: Path
-    home: dict[str, Path] = field(default_factory=dict)
-    abroad: dict[str, Path] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-# The experiments
-
-
-def write(documents: Documents, file: Path, size: int = WHOLE) -> Path:
-    write_docs(documents, file, size)
-    return file
-
-
-def porttinari(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """The demo's morphologizer: news at home, theses and tweets abroad. A Doc has ten sentences, or is a tweet."""
-    corpus, training = cache / "demo" / "corpus", cache / "demo" / "training"
-    if not (training / "model-best").exists():
-        corpus.mkdir(parents=True, exist_ok=True)
-        prepare(corpus)
-        train_pipeline(corpus, training, None)
-    abroad = {"PetroGold": corpus / "petrogold.spacy", "DANTEStocks": corpus / "dantestocks.spacy"}
-    home, options = {"Porttinari test": corpus / "test.spacy"}, {"train_data": corpus / "train.spacy"}
-    yield Experiment(str(training / "model-best"), "morphologizer", corpus / "fit.spacy", home, abroad, options)
-
-
-def ewt(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """The tagger of en_core_web_sm: EWT at home, and each genre abroad where the maps are fitted on all others. A Doc is a document."""
-    parts = {split: readers.ewt(split, "tags") for split in ("dev", "test")}
-    files = {split: write(documents, folder / f"ewt-{split}.spacy") for split, documents in parts.items()}
-    yield Experiment(MODEL, "tagger", files["dev"], {"EWT test": files["test"]})
-    every = parts["dev"] + parts["test"]
-    for genre in sorted({genre_of(document) for document in every}):
-        own, others = (
-            write([one for one in every if (genre_of(one) == genre) == is_own], folder / f"{genre}-{is_own}.spacy")
-            for is_own in (True, False)
-        )
-        yield Experiment(MODEL, "tagger", others, abroad={f"EWT {genre}": own})
-
-
-def genre_of(document: list[Sentence]) -> str:
-    """Of a document of EWT: what its name begins with."""
-    return document[0].document.partition("-")[0]
-
-
-def wikineural(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """A small recognizer: Wikipedia at home, WNUT-17 abroad. A Doc is a sentence."""
-    yield entities_of("small", str(trained("wikineural", cache) / "model-best"), folder)
-
-
-def en_core_web_sm(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """The recognizer of en_core_web_sm on the same."""
-    label_map = ",".join(f"{own}={other}" for own, other in OF_SPACY.items())
-    yield entities_of("en_core_web_sm", MODEL, folder, label_map=label_map)
-
-
-def entities_of(name: str, model: str, folder: Path, **options: Any) -> Experiment:
-    dev, test = (
-        write(readers.entities("wikineural_en", split, every), folder / f"wikineural-{split}.spacy")
-        for split, every in (("dev", 1), ("test", EVERY))
-    )
-    tweets = write(readers.entities("wnut17", "test", rename=TO_WIKINEURAL), folder / "wnut17.spacy")
-    return Experiment(model, "ner", dev, {f"WikiNEuRal, {name}": test}, {f"WNUT-17, {name}": tweets}, options)
-
-
-EXPERIMENTS = {made.__name__: made for made in (porttinari, ewt, wikineural, en_core_web_sm)}
 
 
 # Figures

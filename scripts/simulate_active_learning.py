@@ -247,11 +247,11 @@ def summarize(curves: Sequence[Curve], max_words: int) -> dict[str, dict[str, An
 
 def spread(values: Any) -> dict[str, Any]:
     """Mean and standard deviation over seeds; None where a seed has no value."""
-    values = list(values)
-    if any(value is None for value in values):
-        return {"mean": None, "deviation": None, "seeds": [None if v is None else float(v) for v in values]}
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return {"mean": float(np.mean(values)), "deviation": deviation, "seeds": [float(value) for value in values]}
+    seeds = [None if value is None else float(value) for value in values]
+    known = [value for value in seeds if value is not None]
+    whole = len(known) == len(seeds)
+    deviation = float(np.std(known, ddof=1)) if whole and len(known) > 1 else None
+    return {"mean": float(np.mean(known)) if whole else None, "deviation": deviation, "seeds": seeds}
 
 
 HEADS = {
@@ -298,11 +298,9 @@ def draw(path: Path, curves: Sequence[Curve], title: str) -> None:
             right.plot(grid, np.mean(ahead, axis=0), **style)
             if style["linestyle"] == "-":
                 right.fill_between(grid, np.min(ahead, axis=0), np.max(ahead, axis=0), color=color, alpha=0.1, linewidth=0)
-    left.set(ylabel="accuracy")
-    right.set(ylabel="points above random with the same seed")
     left.legend(frameon=False, loc="lower right", fontsize="small")
-    for ax in (left, right):
-        ax.set_xlabel("words labelled")
+    for ax, what in ((left, "accuracy"), (right, "points above random with the same seed")):
+        ax.set(xlabel="words labelled", ylabel=what)
         ax.locator_params(axis="x", nbins=5)
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         ax.grid(alpha=0.25)

@@ -21,24 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
-from frame import (
-    COLORS,
-    MARKERS,
-    between,
-    docs_in,
-    estimated,
-    head,
-    make_parser,
-    new_figure,
-    one_sentence,
-    open_scored,
-    row,
-    save_figure,
-    save_json,
-    say,
-    verdict,
-)
+from frame import between, docs_in, estimated, head, make_parser, one_sentence, open_scored, row, save_json, say, verdict
 from spacy.tokens import Doc
+from streusle_pictures import NONE, TECHNIQUES, draw
 
 import spacy_calib
 from spacy_calib import TagCalibrator
@@ -54,7 +39,6 @@ from spacy_calib.metrics import (
     smce,
 )
 from spacy_calib.metrics.calibration_error import group_slices
-from spacy_calib.pages.plots import QUIET, quiet_frame
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.sources.find import registered_sources, source_for
@@ -62,9 +46,8 @@ from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5
 SPLITS = ("train", "dev", "test")
-NONE, AUTO = "none", "auto"
+AUTO = "auto"
 # What is fitted on arrays: name -> parameters of TagCalibrator.
-TECHNIQUES = {"histogram": "histogram", "isotonic": "isotonic", "scaling binning": "scaling-binning"}
 FITS: dict[str, dict[str, Any]] = {
     f"{kind} {name}": {"method": method, "n_groups": n}
     for name, method in TECHNIQUES.items()
@@ -300,60 +283,6 @@ def show(models: Sequence[Model], rows: Sequence[Row], claims: Sequence[Claim]) 
     head("| claim | verdict | figures |", 3)
     for claim in claims:
         row(*claim)
-
-
-def draw(path: Path, models: Sequence[Model], rows: Sequence[Row], by_group: bool) -> None:
-    """The paper's Figure 2 (SMCE), or 3 (GMCE by group): circles raw, arrows to TFG, squares SCW, a grey bar for the floor of TFG.
-    RAISES CalibError: matplotlib is not installed."""
-    own = {(row.model, row.method): row for row in rows}
-    what = range(min(len(model.groups) for model in models)) if by_group else [None]
-    height = 1.6 + 0.24 * len(TECHNIQUES) * len(what)
-    figure = new_figure(3.1 * len(models) + 0.6, height)
-    for ax, model in zip(np.atleast_1d(figure.subplots(1, len(models), sharex=True, sharey=True)), models, strict=True):
-        places = []
-        for block, group in enumerate(what):
-            for line, technique in enumerate(TECHNIQUES):
-                place = block * (len(TECHNIQUES) + 1) + line
-                places.append((place, technique))
-                found = {
-                    kind: own[model.name, name].smce if group is None else own[model.name, name].groups[group]
-                    for kind, name in (("raw", NONE), ("SCW", f"SCW {technique}"), ("TFG", f"TFG {technique}"))
-                }
-                draw_line(ax, place, found)
-            if by_group:
-                ax.text(0.99, block * (len(TECHNIQUES) + 1) - 0.75, f"group {block + 1}", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize="small", color=QUIET)  # fmt: skip
-        ax.set_yticks([place for place, _ in places], [name for _, name in places])
-        ax.set_ylim(places[-1][0] + 0.7, -1.1 if by_group else -0.7)
-        ax.set_xlim(left=0)
-        ax.set(title=model.name, xlabel="GMCE" if by_group else "SMCE")
-        quiet_frame(ax)
-        ax.tick_params(axis="y", length=0)
-    add_legend(figure)
-    save_figure(path, figure, 150)
-
-
-def draw_line(ax: Any, place: float, found: Mapping[str, Error]) -> None:
-    """found: "raw", "SCW" and "TFG"."""
-    raw, shared, own = (found[kind].error for kind in ("raw", "SCW", "TFG"))
-    ax.barh(place, found["TFG"].floor, height=0.8, color="0.9", zorder=0)
-    color = COLORS[2] if own <= raw else COLORS[1]
-    ax.annotate("", (own, place), (raw, place), arrowprops={"arrowstyle": "-|>", "color": color, "shrinkA": 3, "shrinkB": 0})
-    ax.plot(raw, place, "o", color="black", markerfacecolor="white", markersize=5, zorder=3)
-    ax.plot(shared, place, MARKERS[1], color=COLORS[0], markersize=4, zorder=3)
-
-
-def add_legend(figure: Any) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles = [
-        Line2D([], [], marker="o", color="black", markerfacecolor="white", linestyle="none", label="raw"),
-        Line2D([], [], color=COLORS[2], marker=">", markersize=5, label="to TFG, less"),
-        Line2D([], [], color=COLORS[1], marker=">", markersize=5, label="to TFG, more"),
-        Line2D([], [], color=COLORS[0], marker=MARKERS[1], linestyle="none", label="SCW"),
-        Patch(color="0.9", label="floor of TFG, 95 %"),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize="small")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

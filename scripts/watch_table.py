@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from frame import bare, docs_in, head, make_parser, row, say
 from quality import readers
-from shift_table import Experiment, ewt, porttinari, write
+from shift_sets import Experiment, ewt, porttinari, write
 from spacy.tokens import Doc
 from tqdm import tqdm
 
