@@ -81,11 +81,6 @@ class Curve:
 # Data
 
 
-def sentences_of(file: Path, vocab: Vocab) -> list[Doc]:
-    """Every sentence as a gold Doc of its own."""
-    return [sentence.as_doc() for doc in docs_in(file, vocab) for sentence in doc.sents]
-
-
 def n_words(doc: Doc) -> int:
     return sum(not token.is_space for token in doc)
 
@@ -335,7 +330,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     vocab = spacy.blank("en").vocab
     files = {part: getattr(options, part) or ewt_file(part, options.cache) for part in ("train", "dev", "test")}
-    data = {part: sentences_of(file, vocab) for part, file in files.items()}
+    data = {part: [sent.as_doc() for doc in docs_in(file, vocab) for sent in doc.sents] for part, file in files.items()}
     n_rounds = 1 + -(-options.max_words // options.round_words)
     jobs = [(strategy, seed) for seed in range(options.seeds) for strategy in options.strategies]
     with one_sentence():
