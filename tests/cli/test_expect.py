@@ -227,7 +227,7 @@ def test_the_script_that_made_the_table_of_the_readme(calibrated_ner, entity_tes
 
 def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
     """They are neither warned of nor missed."""
-    assert calib("fit", model, dev, tmp_path / "m", "-C", "senter", "--silent").code == 0
+    assert calib("fit", model, dev, tmp_path / "m", "-C", "senter", "-m", "isotonic", "--silent").code == 0
     nlp = spacy.load(tmp_path / "m")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -298,7 +298,8 @@ component = "ner"
 def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_dev, entity_test, tmp_path):
     """A config may give the pipe another name than its attributes."""
     (tmp_path / "fit.cfg").write_text(CONFIG)
-    assert calib("fit", ner_model, entity_dev, tmp_path / "model", "--config", tmp_path / "fit.cfg", "--silent").code == 0
+    options = ["--config", tmp_path / "fit.cfg", "-m", "isotonic", "--silent"]
+    assert calib("fit", ner_model, entity_dev, tmp_path / "model", *options).code == 0
     outcome, _ = run_threshold(tmp_path / "model", entity_test, tmp_path, "--attr", "sure", "--apply", tmp_path / "applied")
     assert {ent._.sure_accept for doc in annotated(tmp_path / "applied", entity_test) for ent in doc.ents} == {True, False}
     assert "Span._.sure_accept" in outcome.text

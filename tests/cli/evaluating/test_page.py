@@ -200,7 +200,8 @@ def test_one_sentence_of_gold_is_too_little_for_a_verdict(calibrated, tmp_path):
 
 
 def test_two_pipes_of_one_component_are_told_apart(calibrated, dev, test_file, tmp_path):
-    assert calib("fit", calibrated, dev, tmp_path / "m", "--attr", "other", "--groups", 1, "--silent").code == 0
+    options = ["--attr", "other", "--groups", 1, "-m", "isotonic", "--silent"]
+    assert calib("fit", calibrated, dev, tmp_path / "m", *options).code == 0
     views = report(str(tmp_path / "m"), test_file)["views"]
     assert sorted(view["name"] for view in views) == ["tagger: tokens (calib)", "tagger: tokens (other)"]
 
@@ -211,7 +212,7 @@ def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tm
     nlp.disable_pipe("senter")
     nlp.to_disk(tmp_path / "model")
     assert calib("fit", tmp_path / "model", dev, tmp_path / "one", "-m", "isotonic", "--silent").code == 0
-    fit = calib("fit", tmp_path / "one", dev, tmp_path / "two", "-C", "senter", "--attr", "sent")
+    fit = calib("fit", tmp_path / "one", dev, tmp_path / "two", "-C", "senter", "--attr", "sent", "-m", "isotonic")
     assert "Component 'senter' is disabled in this pipeline" in fit.text
     contents = report(str(tmp_path / "two"), test_file)
     assert [view["pipe"] for view in contents["views"]] == ["calib"]
