@@ -1,1 +1,1 @@
-"""What is to be expected without gold: accuracy, drift and alarms, counts, forecasts of whole units; and what a fit remembers."""
+"""What to expect without gold: accuracy, drift, alarms, counts, forecasts of whole units; and what a fit remembers."""

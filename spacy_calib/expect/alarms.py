@@ -1,9 +1,9 @@
-"""Alarms at a stated rate: how far windows of the fit documents themselves stray from the fit data, simulated.
+"""Alarms at a stated rate, from simulated windows of the fit documents themselves.
 
-A window is compared with the fit documents as `expect.drift` does. Here the threshold of each difference is set so that, while texts stay as
-they were at the fit, one window in so many gives an alarm at most. Windows of as many documents are drawn from the documents that the drift
-profile keeps, and compared with a fit data that is drawn likewise: what was fitted on is a sample, too, and all windows are compared with
-that one. The threshold is one that holds the rate for nine of ten such fit data.
+A window is compared with the fit documents as in `expect.drift`. Each difference has a threshold such that, while texts
+stay as they were at the fit, at most one window in so many gives an alarm. To find it, windows of as many documents are
+drawn from the drift profile, and so are fit data to compare them with, since the fit data is a sample too and all
+windows are compared with one of these. The threshold holds the rate for nine of ten such fit data.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from .windows import Counts
 
 # The verdict on a window that gives no alarm.
 QUIET = "no alarm"
-# Windows and fit data that are drawn, windows at a time, and the share of the fit data for which the rate is to hold.
+# How many windows and fit data are drawn, how many windows at once, and for which share of fit data the rate has to
+# hold.
 _WINDOWS, _FITS, _AT_A_TIME, _CONFIDENCE = 5000, 40, 1000, 0.9
-# Above this quantile, differences are taken to fall off exponentially, which is slower than means do.
+# Differences above this quantile are taken to fall off exponentially, which is slower than means do.
 _TAIL = 0.99
-# Thresholds are simulated for so many sizes of window between one size and its double, and for the next smaller of these: they fall with the size.
+# Thresholds fall with the size of a window: they are simulated for so many sizes per doubling; the next smaller one
+# counts.
 _STEPS = 4
 
 
@@ -35,7 +37,7 @@ _STEPS = 4
 class Alarms:
     """Compares windows with the fit documents.
 
-    profile (DriftProfile): Of these. level (float): Probability of an alarm in a window of texts like them. seed (int): Of the draws.
+    profile (DriftProfile): Of these. level (float): Probability of an alarm in a window of texts like them. seed (int).
     """
 
     profile: DriftProfile
@@ -44,10 +46,11 @@ class Alarms:
     _thresholds: dict[int, dict[str, float]] = field(default_factory=dict)
 
     def compare(self, counts: Counts) -> Drift:
-        """One window, or several added up; with tokens.
+        """Compare one window with tokens, or several added up.
 
-        RETURNS (Drift): DIFFERENT is an alarm; TOO_FEW means that none would be given, unless the difference were many times one that matters;
-            else QUIET, which is no proof that texts are alike: that of `DriftProfile.compare` asks for more. Where documents are few and long, their stretches stand for them, as in `DriftProfile.compare`.
+        RETURNS (Drift): DIFFERENT is an alarm. TOO_FEW: only a difference many times the least that matters would give
+            one. QUIET: no alarm, but no proof that texts are alike, for which `DriftProfile.compare` asks more. Where
+            documents are few and long, stretches stand for them, as there.
         """
         profile = self.profile
         cut = few_and_long(counts.scored, counts.tokens, profile.usual)
@@ -69,9 +72,9 @@ class Alarms:
         return self.profile.limits(self.seed)
 
     def thresholds(self, worth: int) -> dict[str, float]:
-        """Up to where differences are chance, by the name of the check; they share the level.
+        """Up to which value each difference, by the name of its check, is chance; the checks share the level.
 
-        worth (int): Documents of the window, as many as it says as much as.
+        worth (int): How many fit documents say as much as the window.
         """
         size = int(2 ** (np.floor(np.log2(worth) * _STEPS) / _STEPS)) if worth > 2 * _STEPS else worth
         if size not in self._thresholds:
@@ -95,7 +98,7 @@ class Alarms:
 
 
 def beyond(values: Floats, level: float) -> float:
-    """What a value passes with this probability: the quantile, or for a small level the exponential tail above a lower one."""
+    """The value passed with this probability: a quantile, or for a small level an exponential tail above one."""
     tail = 1 - _TAIL
     if level >= tail:
         return float(np.quantile(values, 1 - level))
@@ -104,16 +107,17 @@ def beyond(values: Floats, level: float) -> float:
     return start + float((above - start).mean() if len(above) else 0.0) * float(np.log(tail / level))
 
 
-# The verdict on a window without documents, without scores, and on one that is still filled; others are those of `expect.drift` and `alarms`.
+# Verdicts on a window without documents, without scores, and on one still being filled; others stand above and in
+# `drift`.
 EMPTY, NO_SCORES, OPEN = "no texts", "no scores", "not full yet"
-# That of a window which gives no alarm by itself, but together with those before it.
+# Verdict on a window that gives an alarm only together with those before it.
 SLOW = "slow change"
 VERDICTS = (QUIET, DIFFERENT, SLOW, TOO_FEW, EMPTY, NO_SCORES, OPEN, OTHER_WEIGHTS)
 
 
 @dataclass(frozen=True)
 class Together:
-    """Windows that were compared as one. windows (int): How many, this one and those before it. drift (Drift): By their sums."""
+    """Windows compared as one. windows (int): How many, with those before. drift (Drift): Comparison of their sum."""
 
     windows: int
     drift: Drift
@@ -121,11 +125,11 @@ class Together:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Of one window.
+    """What is said of one window.
 
-    verdict (str): One of VERDICTS. accuracy (Estimate | None), entities (EntityEstimates | None): To be expected; None without scores.
-    drift (Drift | None): Its comparison with the fit data; None where it was not judged. together (Together | None): The block of windows
-    ending here that gave an alarm.
+    verdict (str): One of VERDICTS. accuracy (Estimate | None), entities (EntityEstimates | None): The expected ones;
+        None without scores. drift (Drift | None): Comparison with the fit data; None where there was none.
+        together (Together | None): The windows, this one the last, that gave an alarm as one.
     """
 
     verdict: str
@@ -163,15 +167,15 @@ def _plain(entities: EntityEstimates) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Judges the windows of one pipe.
+    """Gives each window of one pipe its verdict.
 
-    record (FitRecord): Of its fit. every (float): One false alarm in so many windows at most, as long as texts are like those of the fit.
-    confidence (float): Of the intervals. exact (bool): Whether an entity counts as right where it is one of the gold's; recall and F are
-    of such ones alone. other_weights (bool): Whether the component was trained since the fit, so that nothing holds.
+    record (FitRecord): Of its fit. every (float): At most one false alarm in so many windows of texts like the fit's.
+    confidence (float): Of the intervals. exact (bool): Whether an entity is right only if it is exactly one of the
+        gold's; else recall and F are not given. other_weights (bool): Whether the component was trained since the fit.
 
-    Half of the rate is for the windows by themselves. Windows without an alarm are added up in pairs, fours, eights and so on, each pair
-    compared once: there are half as many pairs as windows, and half as many fours as pairs, so that each of these comparisons may be at the
-    same level, and all together use the other half. After an alarm they begin anew.
+    Half of the rate is for single windows, half for sums of windows without an alarm: pairs, fours, eights and so on,
+    each compared once. Pairs are half as many as windows, fours half as many as pairs: so all these comparisons can
+    have one level. After an alarm, sums begin anew.
     """
 
     record: FitRecord
@@ -182,11 +186,11 @@ class Judge:
 
     @cached_property
     def alarms(self) -> Alarms:
-        """What compares windows, at half of the rate."""
+        """Compares windows, at half of the rate."""
         return Alarms(self.record.profile, 0.5 / self.every)
 
     def judge(self, windows: Iterable[tuple[Counts, bool]]) -> Iterator[Judgement]:
-        """windows: In their order, each with whether it is still filled, which leaves it without a verdict."""
+        """The verdicts. windows: In order, each with whether it is still being filled, and so gets none on drift."""
         pending: list[tuple[int, Counts]] = []
         for counts, is_open in windows:
             judged = self._alone(counts, is_open)
@@ -210,7 +214,7 @@ class Judge:
         return Judgement(drift.verdict, accuracy, entities, drift)
 
     def _add(self, pending: list[tuple[int, Counts]], counts: Counts) -> Together | None:
-        """Add a window to the blocks before it, as one adds 1 to a binary number. RETURNS (Together | None): The block that differs."""
+        """Add a window to the sums, as 1 to a binary number. RETURNS (Together | None): The sum that differs."""
         size = 1
         while pending and pending[-1][0] == size:
             size, counts = 2 * size, pending.pop()[1] + counts

@@ -1,4 +1,4 @@
-"""How many of many uncertain units hold: the count of some documents, whose log-odds each may shift together, and as it is told."""
+"""How many of many uncertain units hold (have a label, match a pattern): the count's distribution, and its estimate."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from .effects import WIDTHS, Effects, of_new_source
 from .estimates import interval, sum_by
 from .prediction_powered import Known, Survey
 
-# Nodes of the quadrature over a shift; and the width below which a shift changes nothing that is seen.
+# Nodes of the quadrature over a shift; and the width below which a shift changes nothing visible.
 _NODES = 15
 _NO_SHIFT = 1e-6
 _STEPS = 60
-# What is left out at the end of a distribution without one.
+# What is cut off at the end of a distribution that has no end.
 _TAIL = 1e-9
 
 
 def counted(chances: Floats, documents: Ints, effects: Effects | None = None, sizes: Floats | None = None) -> Counted:
     """How many units hold.
 
-    chances (Floats): Of each unit, in [0, 1]. documents (Ints): Number of each unit's document. effects (Effects | None): None takes all units
-    for independent. The shifts of the documents become one shift that varies the count as they do, and leaves the expected number as it is.
-    sizes (Floats | None): Units of each document, with a chance or without: those without add what the fit missed of their kind.
-    RAISES C390: they are no probabilities.
+    chances (Floats): Of each unit, in [0, 1]. documents (Ints): Number of each unit's document.
+    effects (Effects | None): The documents' shifts, joined into one that varies the count as much as they do, and
+        leaves its expectation; None takes units for independent. sizes (Floats | None): Units of each document, with a
+        chance or without: those without add what the fit missed. RAISES C390: chances are no probabilities.
     """
     found = _with_chances(chances, documents, effects)
     return found if effects is None or sizes is None else added(found, missed(effects, sizes))
 
 
 def missed(effects: Effects, sizes: Floats) -> Counted:
-    """How many hold among those without a chance: a negative binomial number, Poisson where documents are alike. sizes (Floats): See `counted`."""
+    """How many units without a chance hold: negative binomial; Poisson if documents are alike. sizes: See `counted`."""
     from scipy.stats import nbinom, poisson
 
     mean = effects.missed * float(sizes.sum())
@@ -53,10 +53,11 @@ def missed(effects: Effects, sizes: Floats) -> Counted:
 def of_another_source(
     home: Counted, effects: Effects, opens: float, found: float | None, most: int, open_ended: bool = False
 ) -> Counted:
-    """A count in texts whose gold may be of another source than that of the fit.
+    """A count in texts whose gold may be of another source than the fit's.
 
-    home (Counted): As if it were of that. opens (float): The sum of p (1 - p) of the units. found (float | None): The number that is taken for the
-    expected one, None takes that of `home`. most (int): Units that may hold. open_ended (bool): Whether others may hold too, which have no chance.
+    home (Counted): The count if it were of the same. opens (float): Sum of p (1 - p) of the units. found (float |
+        None): Number to take for the expected one; None takes that of `home`. most (int): Units that may hold.
+        open_ended (bool): Whether units without a chance may hold too.
     """
     from scipy.special import ndtr
 
@@ -91,14 +92,14 @@ def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> 
 
 
 def one_shift(effects: Effects, chances: Floats, documents: Ints) -> float:
-    """The variance of the one shift that does to the count of these units what the shifts of their documents do together."""
+    """The variance of one shift that changes the count of these units as much as all their documents' shifts."""
     opens = np.bincount(documents, chances * (1 - chances))
     total = float(opens.sum())
     return effects.shared + (effects.between * float(np.square(opens).sum()) / total**2 if total > 0 else 0.0)
 
 
 def _centre(odds: Floats, shifts: Floats, weights: Floats, wanted: float) -> float:
-    """The middle of the shifts under which the mixture expects as many as without them (bisection)."""
+    """The middle of the shifts at which the mixture has the wanted expectation (bisection)."""
     low, high = -float(np.abs(shifts).max()), float(np.abs(shifts).max())
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -111,7 +112,7 @@ def _centre(odds: Floats, shifts: Floats, weights: Floats, wanted: float) -> flo
 
 
 class Estimate(NamedTuple):
-    """raw (int): Units that the model says hold. expected (float): How many do. low, high (float): The interval."""
+    """raw (int): Units that hold by the model. expected (float): Expected number. low, high (float): Its interval."""
 
     raw: int
     expected: float
@@ -122,9 +123,10 @@ class Estimate(NamedTuple):
 class Units(NamedTuple):
     """Units that may hold, each in a document.
 
-    documents (Ints): Number of each unit's document. raw, calibrated (Floats): The chance of each, before and after calibration.
-    found (Ints): Units that the model says hold, of each document, shape (n_docs,): also of those that have no chances.
-    sizes (Floats | None): What each document has of units like these, (n_docs,); None where that is not to be said.
+    documents (Ints): Number of each unit's document. raw, calibrated (Floats): Chance of each, before and after
+        calibration.
+    found (Ints): Units of each document that hold by the model, with chances or without, shape (n_docs,).
+    sizes (Floats | None): Units of this kind in each document, (n_docs,); None if that is undefined.
     """
 
     documents: Ints
@@ -134,7 +136,7 @@ class Units(NamedTuple):
     sizes: Floats | None = None
 
     def of(self, own: Ints) -> Units:
-        """Those of some documents. own (Ints): Their numbers, ascending, which they lose: they are numbered anew."""
+        """The units of some documents. own (Ints): Their numbers, ascending; they are numbered anew."""
         place = np.full(len(self.found), -1)
         place[own] = np.arange(len(own))
         kept = place[self.documents] >= 0
@@ -153,11 +155,11 @@ class Units(NamedTuple):
 
     @property
     def open(self) -> Floats:
-        """The sum of p (1 - p) of each document: the variance of its count if its units are independent."""
+        """Sum of p (1 - p) in each document: the variance of its count if its units are independent."""
         return sum_by(self.documents, self.calibrated * (1 - self.calibrated), len(self.found))
 
     def by_document(self) -> Units:
-        """A unit for each document: whether one of its units holds at least."""
+        """One unit for each document: whether at least one of its units holds."""
         n_docs = len(self.found)
         none = [
             sum_by(self.documents, np.log1p(-np.minimum(chances, 1 - 1e-16)), n_docs) for chances in (self.raw, self.calibrated)
@@ -167,21 +169,23 @@ class Units(NamedTuple):
 
 
 def told(found: int, distribution: Counted, confidence: float = 0.95, expected: float | None = None) -> Estimate:
-    """A distribution as it is told. expected (float | None): What stands for its mean. RAISES C001: confidence out of range."""
+    """The estimate from a distribution. expected (float | None): In place of its mean. RAISES C001: confidence."""
     low, high = distribution.interval(confidence)
     return Estimate(found, distribution.mean if expected is None else expected, float(low), float(high))
 
 
 def centre_of(effects: Effects | None, verdict: str) -> str:
-    """What an estimate takes for the expected number: "found" where texts differ from the fit data (there the chances may be farther off than what
-    was found, at home they are nearer), "expected" where they do not, and where nothing is known of how far found numbers are off.
+    """What is taken for the expected number: "found" where texts differ from the fit data, as calibrated chances may be
+    farther off there than the number found, "expected" elsewhere, and where the error of found numbers is unknown.
     """
     return "found" if effects is not None and effects.widths and verdict in (DIFFERENT, OTHER_WEIGHTS) else "expected"
 
 
 def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95, verdict: str = LIKE) -> Estimate:
-    """From the calibrated chances. verdict (str): Whether the texts are like the fit data, see `Drift`: the gold of others may be of another source, as may
-    that of all texts where the fit knows several. RAISES C001: confidence out of range. C390: no chances.
+    """The count, from calibrated chances. RAISES C001: confidence out of range. C390: no chances.
+
+    verdict (str): Whether texts are like the fit data, see `Drift`. The gold of others may be of another source; so may
+        that of all texts if the fit knows several.
     """
     found = int(units.found.sum())
     home = counted(units.calibrated, units.documents, effects, units.sizes)
@@ -194,12 +198,12 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
 
 
 def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
-    """As labelled documents of this kind correct it (prediction-powered, see `expect.prediction_powered`).
+    """The count, corrected by labelled documents of this kind (see `expect.prediction_powered`).
 
-    sizes (Floats): Tokens of each document, shape (n_docs,). known (Known): Of the labelled documents, k = 1: what their gold counts, what the
-    chances expect, the variance of independent units, and tokens. gold (Floats | None): What the gold counts in each document that is itself
-    a labelled one, NaN of the others, (n_docs,): what is known needs no estimate.
-    RAISES C001: confidence out of range.
+    sizes (Floats): Tokens of each document, shape (n_docs,). known (Known): The labelled documents, k = 1: gold count,
+        expected count, its variance for independent units, and tokens. gold (Floats | None): Gold count of each
+        document that is itself labelled, NaN for others, (n_docs,): it needs no estimate. RAISES C001: confidence out
+        of range.
     """
     found = int(units.found.sum())
     labelled = np.zeros(len(sizes), dtype=bool) if gold is None else ~np.isnan(gold)
@@ -220,10 +224,10 @@ def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """What one question was answered of N documents.
+    """The answers of N documents to one question.
 
-    units (Units): Those that may hold. draws (list | None): (document, distribution of its number) of documents whose units depend on each other,
-    where the number may be more than 0; None where none do.
+    units (Units): Units that may hold. draws (list | None): Where units depend on each other: (document, distribution
+        of its number) where that may be above 0.
     """
 
     units: Units
@@ -235,7 +239,7 @@ class Answered:
         return bool(self.units.found.any() or self.units.calibrated.any())
 
     def estimate(self, own: Ints, effects: Effects | None, confidence: float, verdict: str = LIKE) -> Estimate:
-        """In some documents. own (Ints): Their numbers, ascending. verdict (str): Whether all of them are like the fit data, see `Drift`."""
+        """The count in some documents. own (Ints): Their numbers, ascending. verdict (str): On all, see `Drift`."""
         units = self.units.of(own)
         if self.draws is None:
             return estimate(units, effects, confidence, verdict)
@@ -244,7 +248,7 @@ class Answered:
         return told(int(units.found.sum()), reduce(added, parts, Counted(0, np.ones(1))), confidence)
 
     def by_raw(self, own: Ints, confidence: float) -> dict[str, float | None]:
-        """What raw scores of independent units say of some documents; None of draws."""
+        """The estimate from raw scores of independent units in some documents; None for draws."""
         names = ("raw_expected", "raw_low", "raw_high")
         if self.draws is not None:
             return dict.fromkeys(names)
@@ -254,11 +258,11 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What all questions were answered of N documents.
+    """The answers of N documents to all questions.
 
-    answered (Sequence[Answered]): Of each question. groups (Sequence[str]): By what each document is counted; "" for nothing. sizes (Floats):
-    Tokens of each. unit (str): What a document is. true (Ints): What the gold of each document counts, for each question, shape (n, N).
-    texts (Sequence[int]): A digest of the text of each, without its white space.
+    answered (Sequence[Answered]): Of each question. groups (Sequence[str]): The group in which each document counts, or
+        "". sizes (Floats): Tokens of each. unit (str): What a document is. true (Ints): Gold count of each question and
+        document, shape (n, N). texts (Sequence[int]): Digest of each text, without its white space.
     """
 
     answered: Sequence[Answered]
@@ -274,7 +278,7 @@ class Gathered:
         return np.array([places.get(text, -1) for text in self.texts], dtype=np.intp)
 
     def known(self, place: int) -> Known:
-        """The labelled documents, for one question."""
+        """The labelled documents, as one question sees them."""
         units = self.answered[place].units
         columns = (self.true[place].astype(np.float64), units.expected, units.open, self.sizes)
         return Known(*(column[:, None] for column in columns))
@@ -284,7 +288,8 @@ class Gathered:
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """(a row for each group, the row of all documents) of the question at a place.
 
-        verdict (str): Whether the texts are like the fit data, see `Drift`. labelled (Gathered | None): What corrects the counts.
+        verdict (str): Whether texts are like the fit data, see `Drift`. labelled (Gathered | None): Corrects the
+            counts.
         """
         answered, known, gold = self.answered[place], None, None
         if labelled is not None:

@@ -1,4 +1,4 @@
-"""The distribution of a whole number: that of a sum of independent yes-or-no units, of a mixture, or of draws."""
+"""The distribution of a whole number: a sum of independent yes-or-no units, a mixture, or draws."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from ..errors import calib_error
 from ..types import ROUNDING, Floats
 
-# Units whose distribution is made one unit after the other, before such blocks are joined; and blocks that are made together (a power of 2, so that
-# the same ones are joined whatever it is).
+# Units per block, whose distribution is made unit by unit before blocks are joined; and blocks made at once (a power of
+# 2, so that joins do not depend on it).
 _BLOCK, _TOGETHER = 64, 1 << 10
-# What the ends of a distribution hold less than this of is left out: the rounding of the sums is larger.
+# Ends of a distribution with less than this are cut off: rounding of the sums is larger.
 _NOTHING = 1e-18
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """P(count = first + i) for i = 0, 1, ...; numbers outside have none.
+    """P(count = first + i) for i = 0, 1, ...; other numbers have chance 0.
 
     first (int): The least number. chances (Floats): They sum to 1, shape (m,), m at least 1.
     """
@@ -30,7 +30,7 @@ class Counted:
 
     @property
     def numbers(self) -> Floats:
-        """The numbers that the chances are of."""
+        """All numbers with a chance, shape (m,)."""
         return self.first + np.arange(len(self.chances), dtype=np.float64)
 
     @property
@@ -40,11 +40,11 @@ class Counted:
 
     @property
     def variance(self) -> float:
-        """The mean squared distance from the expected number."""
+        """The variance of the number."""
         return float(np.square(self.numbers - self.mean) @ self.chances)
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """(least, greatest): each number outside has at most half of the rest, on its side, so that the interval holds the count at least this often.
+        """(least, greatest) number inside: at most half of 1 - confidence lies outside on each side.
 
         RAISES C001: confidence out of range.
         """
@@ -65,11 +65,10 @@ class Counted:
 
 
 def independent(chances: Any) -> Counted:
-    """The number of units that hold, of independent ones with unequal chances: the Poisson-binomial distribution, exact up to rounding.
+    """How many independent units with unequal chances hold: the Poisson-binomial distribution, exact up to rounding.
 
-    Halves are joined by convolution, without the ends that hold nothing: n units cost about n log n, and far less where most are nearly sure.
-    chances (Floats): Of each unit, in [0, 1], shape (n,); n may be 0.
-    RAISES C390: they are no probabilities.
+    Halves are joined by convolution, without their empty ends: n units cost about n log n, and far less where most are
+    nearly sure. chances (Floats): Of each unit, in [0, 1], shape (n,), n may be 0. RAISES C390: no probabilities.
     """
     given = np.asarray(chances, dtype=np.float64)
     if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():  # NaN fails this too
@@ -82,7 +81,7 @@ def independent(chances: Any) -> Counted:
 
 
 def _joined(parts: list[Counted]) -> Counted:
-    """The sum of independent numbers; neighbours are added first."""
+    """The sum of independent numbers, neighbours added first."""
     while len(parts) > 1:
         joined = [added(one, other) for one, other in zip(parts[::2], parts[1::2], strict=False)]
         parts = joined + parts[len(joined) * 2 :]
@@ -90,7 +89,7 @@ def _joined(parts: list[Counted]) -> Counted:
 
 
 def _blocks(chances: Floats) -> list[Counted]:
-    """The distribution of each block of units, all made together."""
+    """The distribution of each block of units, all at once."""
     n_blocks = max(1, -(-len(chances) // _BLOCK))
     filled = np.zeros(n_blocks * _BLOCK)
     filled[: len(chances)] = chances
@@ -113,7 +112,7 @@ def added(one: Counted, other: Counted) -> Counted:
 
 
 def _trimmed(first: int, chances: Floats) -> Counted:
-    """Without the ends that hold nothing."""
+    """The distribution without empty ends."""
     kept = np.flatnonzero(chances > _NOTHING)
     if not len(kept):
         return Counted(first, chances)
@@ -121,7 +120,7 @@ def _trimmed(first: int, chances: Floats) -> Counted:
 
 
 def mixed(parts: Sequence[Counted], weights: Floats) -> Counted:
-    """The number is one of these, with these chances. weights (Floats): They sum to 1."""
+    """The mixture of some distributions. weights (Floats): Their chances, which sum to 1."""
     first = min(part.first for part in parts)
     chances = np.zeros(max(part.first + len(part.chances) for part in parts) - first)
     for part, weight in zip(parts, weights.tolist(), strict=True):
@@ -130,10 +129,10 @@ def mixed(parts: Sequence[Counted], weights: Floats) -> Counted:
 
 
 def drawn(numbers: Any) -> Counted:
-    """The distribution of draws: of units that depend on each other, such as entities under clusterings of their mentions.
+    """The distribution of draws, for units that depend on each other (entities by drawn clusterings).
 
-    numbers (Ints): What each draw counts, shape (n_draws,), or (n_draws, n_parts), summed over the parts.
-    RAISES C391: there are no draws, or they are no whole numbers of 0 or more.
+    numbers (Ints): The count in each draw, shape (n_draws,), or (n_draws, n_parts) to be summed over the parts.
+    RAISES C391: no draws, or not whole numbers from 0 up.
     """
     held = np.asarray(numbers)
     held = held.sum(axis=1) if held.ndim == 2 else held

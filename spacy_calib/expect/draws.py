@@ -1,6 +1,6 @@
-"""Whole annotations drawn by the probabilities of their parts: a label of each unit, a set of spans. Knows arrays, never Docs.
+"""Whole annotations drawn by the probabilities of their parts: a label of each unit, a set of spans.
 
-What is drawn first does not depend on how much is drawn: the first ten of a hundred are the ten that are drawn alone.
+What is drawn first does not depend on how much is drawn: the first ten of a hundred are the ten of ten.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..types import Floats, Ints
 
-# No label that is known: the rest of the probability fell to this draw.
+# None of the labels: the rest of the probability fell to this draw.
 REST = -1
 
 
 def generator(n: int, seed: int, text: int) -> np.random.Generator:
-    """Of the random numbers of a text.
+    """The random numbers for the draws of a text.
 
-    n (int): How many draws. text (int): A hash of the text, so that draws with one seed of different texts do not depend on each other.
+    n (int): How many draws. text (int): A hash of it, so that draws of different texts with one seed are independent.
     RAISES C001: n or seed is negative, or not whole.
     """
     for name, value in (("n", n), ("seed", seed)):
@@ -30,16 +30,17 @@ def generator(n: int, seed: int, text: int) -> np.random.Generator:
 
 
 def within_one(sums: NDArray[Any]) -> Floats:
-    """What makes probabilities of events that exclude each other sum to 1 at most, where they sum to these: 1 where they do."""
+    """Factors that bring sums of probabilities of exclusive events down to 1; 1 for sums up to 1."""
     return 1.0 / np.maximum(1.0, sums)
 
 
 def draw_entries(rows: Ints, scores: Floats, n_units: int, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    """One entry of each unit, or none: each with its own probability, whatever the other units have.
+    """One entry of each unit, or none, each with its own probability, independent of other units.
 
-    rows (Ints): The unit of each entry, ascending. scores (Floats): The probability of each; those of a unit are scaled down to sum to 1 where they sum to more.
-    RETURNS (tuple): The place of an entry for each draw and unit, REST with what the scores of a unit lack to 1, shape (n, n_units); what the scores of
-        each unit were multiplied with first, (n_units,).
+    rows (Ints): Unit of each entry, ascending. scores (Floats): Probability of each; a unit's are scaled down to a sum
+        of 1.
+    RETURNS (tuple): Place of the entry of each draw and unit, or REST, shape (n, n_units); each unit's scale,
+        (n_units,).
     """
     scale = within_one(np.bincount(rows, weights=scores, minlength=n_units))
     starts = np.searchsorted(rows, np.arange(n_units + 1))
@@ -58,12 +59,12 @@ def draw_each(scores: Floats, n: int, rng: np.random.Generator) -> NDArray[np.bo
 def draw_apart(starts: Ints, ends: Ints, scores: Floats, n: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], Floats]:
     """Sets of spans that do not overlap, in which each span has its own probability.
 
-    From left to right: where spans begin and nothing that began before covers their first token, one of them is drawn with its score over the
-    probability that nothing does. That is exact where the scores of the spans over each token sum to 1 at most. Where they do not, no distribution has
-    these scores, and those spans are scaled down until they do.
+    From left to right: where spans begin and no earlier one covers their first token, one is drawn with its score over
+    the probability that the token is free. That is exact if the scores over each token sum to at most 1. If not, no
+    distribution has these scores, and the spans there are scaled down until they do.
 
     starts, ends (Ints): First token, and the one after the last, of m spans in any order; none is empty.
-    RETURNS (tuple): Whether each is in each draw, shape (n, m); what its score was multiplied with first, (m,).
+    RETURNS (tuple): Whether each is in each draw, shape (n, m); the scale of each span's score, (m,).
     """
     cover = np.zeros(int(ends.max(initial=0)) + 1)
     np.add.at(cover, starts, scores)

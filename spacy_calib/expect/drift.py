@@ -1,4 +1,4 @@
-"""Are new documents like those that a pipe was fitted on? By their scores, labels and expected accuracy. Knows arrays, never Docs."""
+"""Are new documents like those that a pipe was fitted on? By their scores, labels and expected accuracy."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from ..types import Adds, Floats, Ints
 from .estimates import sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
-# Where the scores compared come from another model.
+# The scores come from another model than those of the fit.
 OTHER_WEIGHTS = "fitted with other weights"
 OTHER_WEIGHTS_SENTENCE = (
     "OTHER WEIGHTS: the component was trained, or replaced, since the pipe was fitted, so that the maps belong to scores that it gave "
     "before. Fit the pipe again."
 )
 
-# A difference that matters: one token in twenty stands elsewhere on the scale of scores, or carries another label. No mean of a quantity
-# in [0, 1] that rises with the score can move by more than the scores do.
+# A difference that matters: one token in twenty moves on the scale of scores, or gets another label. The mean of a
+# quantity in [0, 1] that rises with the score cannot move by more.
 _MATTERS = 0.05
-# Entities are fewer and their scores wider spread.
+# Entities are fewer, with scores more spread out.
 _MATTERS_ENTITIES = 0.1
-# A difference of the expected accuracy that matters: this share of the error rate of the fit data, within these bounds.
+# A difference of expected accuracy that matters: this share of the fit data's error rate, within these bounds.
 _ERRORS, _LEAST, _MOST = 0.25, 0.005, 0.02
-# Documents of the fit data that are kept, bins of their scores, and labels that are counted each by itself.
+# At most so many documents of the fit data are kept; bins of their scores; labels counted each by itself.
 _MOST_DOCS, _BINS, _LABELS = 1000, 20, 30
 # Documents of one source differ by chance: this quantile of the differences of so many draws.
 _DRAWS, _CHANCE = 500, 0.99
-# Where chance alone makes differences this many times larger than one that matters, one that matters would not be seen.
+# If chance alone makes differences this many times larger than one that matters, that one would not be seen.
 BLIND = 2.0
-# The fit data in order is cut into so many parts, to see what differences it holds itself.
+# The fit data in order is cut into so many parts, to see how much they differ.
 _PARTS = 5
-# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens stand for them.
+# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens replace
+# them.
 _FEW_FROM, _FEW, _STRETCH = 10, 100, 100
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """n tokens (or entities) of D documents.
+    """n tokens or entities of D documents.
 
-    documents (Ints): Of each, shape (n,). n_docs (int): D. labels (Sequence[str] | None): Of each. raw, calibrated (Floats): Score of the label.
+    documents (Ints): Document of each, shape (n,). n_docs (int): D. labels (Sequence[str] | None): Label of each. raw,
+        calibrated (Floats): Its score.
     """
-
     documents: Ints
     n_docs: int
     labels: Sequence[str] | None
@@ -53,7 +54,7 @@ class Labelled:
     calibrated: Floats
 
     def take(self, index: Ints) -> Labelled:
-        """Some of them, of as many documents."""
+        """Some of them; D stays."""
         labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
         return Labelled(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
 
@@ -62,8 +63,9 @@ class Labelled:
 class Check:
     """One comparison of the new documents with the fit data.
 
-    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): Their difference. limit (float): The least that
-    matters. chance (float): What as many documents of the fit data itself show in one of a hundred draws at most.
+    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): The difference. limit
+        (float): The least that matters. chance (float): What as many documents of the fit data exceed once in a hundred
+        draws.
     """
 
     name: str
@@ -73,19 +75,19 @@ class Check:
 
     @property
     def differs(self) -> bool:
-        """More than matters, and more than chance makes."""
+        """Whether the difference matters and is more than chance."""
         return self.value > max(self.limit, self.chance)
 
     @property
     def undecided(self) -> bool:
-        """Whether chance may have made a difference that matters, or would hide one."""
+        """Whether chance may have made a difference that matters, or may hide one."""
         return self.limit < self.value <= self.chance or self.chance > BLIND * self.limit
 
 
 @dataclass(frozen=True)
 class Drift:
-    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): What it is drawn from.
-    stretch (int): Tokens of each of the stretches that were compared in place of documents; 0 where documents were.
+    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): Where it comes from.
+    stretch (int): Tokens of each stretch that was compared in place of documents; 0 for documents.
     """
 
     verdict: str
@@ -94,12 +96,12 @@ class Drift:
 
     @property
     def trusted(self) -> bool:
-        """Whether expectations hold: the new documents are like the fit data."""
+        """Whether expectations hold, as the new documents are like the fit data."""
         return self.verdict == LIKE
 
 
 def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
-    """Each table summed over documents, by several weightings of them, shape (n_weightings, n_documents)."""
+    """Each table summed over documents, with weights of shape (n_weightings, n_documents)."""
     return {name: weights @ table for name, table in tables.items()}
 
 
@@ -107,8 +109,9 @@ def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
 class DriftSums(Adds):
     """What is compared of new documents.
 
-    totals (dict): Each table of `DriftProfile.tables` summed over documents. documents, tokens (int): With tokens; and these. stretched (DriftSums | None):
-        The same with stretches for documents; None where documents are too many for that.
+    totals (dict): Each table of `DriftProfile.tables`, summed. documents, tokens (int): Documents with tokens, and
+        these.
+        stretched (DriftSums | None): The same for stretches; None where documents are too many.
     """
 
     totals: dict[str, Floats]
@@ -118,20 +121,20 @@ class DriftSums(Adds):
 
     @classmethod
     def of(cls, tables: dict[str, Floats], tokens: int, stretched: DriftSums | None = None) -> DriftSums:
-        """tokens (int): Of all documents."""
+        """The sums of some documents. tokens (int): In all of them."""
         with_tokens = int((tables["scores"].sum(axis=1) > 0).sum())
         return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretched)
 
 
 @dataclass(frozen=True, eq=False)
 class DriftProfile(Saved):
-    """The fit data, as far as new documents are compared with it; D documents at most _MOST_DOCS, at equal distances.
+    """What new documents are compared with: D documents of the fit data, evenly picked, at most _MOST_DOCS.
 
-    edges (Floats): Of the bins of the tokens' raw scores. labels (tuple[str, ...]): The most frequent ones; a last column is for all others.
-    scores, label_counts (Floats): Tokens of each document in each bin, and with each label; shape (D, bins), (D, labels + 1).
-    calibrated (Floats): Sum of the tokens' calibrated scores, shape (D,).
-    span_edges, spans (Floats): The same as edges and scores for the raw scores of entities; without bins where there are none.
-    stretch (int): Tokens of each of the stretches that stand for documents where these are few and long; 0 where documents do.
+    edges (Floats): Of the bins of tokens' raw scores. labels (tuple[str, ...]): The most frequent; the others share a
+        last column. scores, label_counts (Floats): Tokens of each document by bin and by label; shape (D, bins),
+        (D, labels + 1). calibrated (Floats): Sum of the tokens' calibrated scores, shape (D,).
+    span_edges, spans (Floats): Edges and table of the raw scores of entities; no bins without entities.
+    stretch (int): Tokens of each stretch that replaces documents, where these are few and long; 0 for documents.
     """
 
     edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
@@ -158,7 +161,7 @@ class DriftProfile(Saved):
 
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
-        """tokens, spans (Labelled): Of the fit data; calibrated by maps that did not see the document. Labels of spans are not looked at."""
+        """tokens, spans (Labelled): The fit data, calibrated by maps that did not see the document; spans need no labels."""
         long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH)
         stretch = _STRETCH if long else 0
         tokens, spans = _in_stretches(tokens, spans, stretch)
@@ -173,7 +176,7 @@ class DriftProfile(Saved):
         return cls(edges, labels, span_edges=span_edges, stretch=stretch, **{name: table[name][kept] for name in table})
 
     def tables(self, tokens: Labelled, spans: Labelled | None) -> dict[str, Floats]:
-        """What is kept of each document, by the name of the attribute."""
+        """The table of each attribute, with a row for each document."""
         n_docs = tokens.n_docs
         names, of_token = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
         column = {label: i for i, label in enumerate(self.labels)}
@@ -188,18 +191,18 @@ class DriftProfile(Saved):
         }  # fmt: skip
 
     def compare(self, tokens: Labelled, spans: Labelled | None = None, seed: int = 0) -> Drift:
-        """New documents against the fit data: see `judge`. tokens, spans (Labelled): Of the new documents."""
+        """The verdict on new documents, see `judge`. tokens, spans (Labelled): Theirs."""
         return self.judge(self.sums_of(tokens, spans), seed)
 
     def sums_of(self, tokens: Labelled, spans: Labelled | None = None) -> DriftSums:
-        """What is compared of new documents."""
+        """The sums that the verdict on new documents needs."""
         stretched = None
         if len(np.unique(tokens.documents)) < _FEW:
             stretched = DriftSums.of(self.tables(*_in_stretches(tokens, spans, self.usual)), len(tokens.raw))
         return DriftSums.of(self.tables(tokens, spans), len(tokens.raw), stretched)
 
     def judge(self, new: DriftSums, seed: int = 0) -> Drift:
-        """New documents against the fit data. seed (int): Of the draws that show what chance makes."""
+        """The verdict on new documents. seed (int): Of the draws that show what chance makes."""
         fit, usual, stretch = self.held, self.usual, self.stretch
         if new.stretched is not None and few_and_long(new.documents, new.tokens, usual):
             new, stretch = new.stretched, usual
@@ -220,15 +223,15 @@ class DriftProfile(Saved):
 
     @property
     def usual(self) -> int:
-        """Tokens of a document of the fit data on the mean, rounded up."""
+        """Mean number of tokens in a document of the fit data, rounded up."""
         return int(np.ceil(self.scores.sum() / len(self.scores)))
 
     def worth(self, documents: int, tokens: float) -> int:
-        """How many fit documents say as much as new ones, so many with tokens: as many, but with no more tokens in all."""
+        """How many fit documents say as much as so many new ones: as many, but with no more tokens in all."""
         return max(1, min(documents, int(np.ceil(tokens / (self.scores.sum() / len(self.scores))))))
 
     def _chance(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
-        """The difference that so many documents, drawn from the fit data, show from as many as the fit data has, drawn likewise."""
+        """The differences that chance makes: between so many documents, drawn from the fit data, and fit data drawn anew."""
         rng = np.random.default_rng(seed)
         n = len(self.scores)
         even = np.full(n, 1 / n)
@@ -238,8 +241,8 @@ class DriftProfile(Saved):
         return {name: float(np.quantile(np.nan_to_num(values, nan=1.0), _CHANCE)) for name, values in drawn.items()}
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """The least difference that matters, by the name of the check; or, where consecutive parts of the fit data differ by more from the
-        rest, and by more than chance makes, that: the fit data holds such differences itself.
+        """The least difference that matters, by check; or more, if consecutive parts of the fit data differ from the
+        rest by more than that and more than chance makes: the fit data itself has such differences.
         """
         fit, n = self.held, len(self.scores)
         part = np.arange(n) * _PARTS // n
@@ -258,21 +261,19 @@ class DriftProfile(Saved):
         return {name: max(least[name], most[name] if most[name] > chance[name] else 0.0) for name in own}
 
     def state(self) -> dict[str, Any]:
-        """Counts in half as many bytes."""
+        """The saved form, with counts in half as many bytes."""
         counts = {name: getattr(self, name).astype(np.float32) for name in ("scores", "label_counts", "spans")}
         return {**super().state(), **counts}
 
 
 def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
-    """Whether there are few documents, but not too few to stand for others, each as long as two stretches or more on the mean."""
+    """Whether documents are few, but enough for a comparison, and on average at least two stretches long."""
     return _FEW_FROM <= documents < _FEW and tokens >= 2 * stretch * documents
 
 
 def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:
-    """The same with stretches of about so many tokens of a document as documents; as they are for 0. Spans go to the stretch that stands as
-    far from the beginning of its document, by their number.
-
-    tokens, spans (Labelled): Those of one document in the order of the text.
+    """Tokens and spans with stretches of about so many tokens as documents; unchanged for 0. A span goes to the stretch
+    as far into its document, counted in spans. tokens, spans (Labelled): Of one document, in the order of the text.
     """
     if not stretch:
         return tokens, spans
@@ -294,7 +295,7 @@ def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tup
 
 
 def _edges(raw: Floats) -> Floats:
-    """Bins that hold about equally many; equal edges once."""
+    """Edges of bins that hold about equally many; equal edges once."""
     return np.unique(np.quantile(raw, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(raw) else np.zeros(0)
 
 
@@ -304,10 +305,10 @@ def _table(documents: Ints, columns: Ints, n_docs: int, n_columns: int) -> Float
 
 
 def differences(one: dict[str, Floats], other: dict[str, Floats]) -> dict[str, Floats]:
-    """Of the totals of two sets of documents, shape (n,); NaN where one of them is empty.
+    """The differences between the totals of two sets of documents, shape (n,); NaN where a set is empty.
 
-    "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation distance.
-    "expected accuracy": of the mean calibrated scores.
+    "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation
+    distance. "expected accuracy": difference of the mean calibrated scores.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = {

@@ -1,14 +1,16 @@
-"""What the independence of units leaves out, learned of each label: documents that are unlike each other, maps that are off, labels without scores.
+"""What counts of labels miss if units are taken for independent: documents differ, maps are off, labels lack scores.
 
-The first two are shifts of log-odds. A document's shift moves its expected number of a label by the shift times v, the sum of p (1 - p) of its units:
-to first order, the number in a part then varies by sum v + tau^2 sum v_d^2. The variance tau^2 is learned by moments, as `estimates.Residuals` learns
-it of shares, from scores of maps that did not see the document. Labels with few units take most of it from the others (empirical Bayes). Units
-whose gold label is below the threshold have no score that could be added up: their rate is learned, and how unevenly documents have them.
+The first two are shifts of log-odds. A document's shift moves its expected number of a label by the shift times v, the
+sum of p (1 - p) of its units: to first order, the number in a part varies by sum v + tau^2 sum v_d^2. The variance
+tau^2 is learned by moments, as in `estimates.Residuals`, from scores of maps that did not see the document; labels with
+few units take most of it from the others (empirical Bayes). Units whose gold label is below the threshold have no score
+to add up: their rate is learned, and how unevenly documents have them.
 
-What annotators of another source hold for right, no fit can know: there, what its maps expect may be farther off than what the model found, and
-documents of one source say nothing of it. The number that the gold of a source counts of a label is that found and an error: a shift times v,
-and noise. A label has few sources to learn the width of these shifts from: the widths of all labels have a common distribution on a grid, which
-expectation maximization learns (Kiefer and Wolfowitz 1956). It has long tails: of most labels sources agree, of some not at all.
+What annotators of another source hold for right, no fit can know: there the maps' expectation may be farther off than
+the number found, and documents of one source do not show it. A source's gold count of a label is the number found plus
+an error: a shift times v, and noise. Each label has few sources to learn the width of its shifts from: so the widths of
+all labels have a common distribution on a grid, learned by expectation maximization (Kiefer and Wolfowitz 1956). It has
+long tails: on most labels sources agree, on some not at all.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ from .estimates import Residuals, Sums, sum_by
 
 @dataclass(frozen=True)
 class Effects(Saved):
-    """What the numbers of a label differ by.
+    """How the counts of a label depart from those of independent units.
 
-    between (float): Variance of a document's own shift of log-odds. shift (float): That of all documents: more or fewer hold than the scores say.
-    shared (float): Variance of the error of `shift`.
-    missed (float): Units that hold and have no score of the label, for each unit of any label. uneven (float): Variance of a document's rate of
-    them, in squares of the rate. unsure (float): That of the error of the rate, likewise.
-    widths (tuple[float, ...]): How likely the number found is off by shifts of each of WIDTHS, in another source; () where
-    that is not known. sources (int): Sources of gold that it was learned from.
+    between (float): Variance of a document's shift of log-odds. shift (float): The shift that all documents share: more
+        or fewer units hold than scores say. shared (float): Variance of the error of `shift`.
+    missed (float): Units that hold without a score of the label, per unit of any label. uneven (float): Variance of
+        that rate between documents, and unsure (float): of its error, in squares of the rate.
+    widths (tuple[float, ...]): How likely the number found is off, in another source, by shifts of each of WIDTHS; ()
+        where unknown. sources (int): Sources of gold that these were learned from.
     """
 
     between: float = kept(number(0.0), 0.0)
@@ -51,13 +53,13 @@ class Effects(Saved):
         return "" if len(held["widths"]) in (0, len(WIDTHS)) else f"{len(WIDTHS)} widths, or none"
 
 
-# The widths of shifts (standard deviations, in log-odds) by which a source may be off, see `sources`.
+# Widths of the shifts by which a source may be off: standard deviations, in log-odds.
 WIDTHS = 0.05 * 2.0 ** np.arange(9)
 
 
 def of_new_source(sources: int) -> float:
-    """How many times wider the shifts of a source nobody knows are taken than those that were learned of so many: few sources seldom show how far others
-    may be off. Chosen on parts of EWT and GUM.
+    """The factor on the width of shifts for an unknown source: the few sources of a fit seldom show how far others may
+    be off. Chosen on parts of EWT and GUM.
     """
     return float(np.sqrt(1 + 2 / sources))
 
@@ -68,11 +70,11 @@ _Moments = dict[str, float]
 def effects_of_labels(
     chances: Floats, holds: Floats, documents: Ints, labels: Ints, names: Sequence[str]
 ) -> dict[str, Effects]:
-    """Of each label that has open units in two documents or more.
+    """The effects of each label that has open units in two documents or more.
 
-    chances (Floats): Of each pair of a unit and a label, by maps that did not see the document. holds (Floats): 1 where the unit has the label,
-    else 0. documents (Ints): Number of each pair's document. labels (Ints): Of each pair, a place in `names`.
-    RAISES C002: lengths differ.
+    chances (Floats): Of each pair of a unit and a label, by maps that did not see the document. holds (Floats): 1 where
+        the unit has the label, else 0. documents (Ints): Document of each pair. labels (Ints): Its label's place in
+        `names`. RAISES C002: lengths differ.
     """
     if not len(chances) == len(holds) == len(documents) == len(labels):
         raise calib_error(
@@ -91,7 +93,7 @@ def effects_of_labels(
 
 
 def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
-    """Sums over the documents of one label; None where fewer than two have open units."""
+    """Sums over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
     _, numbers = np.unique(documents, return_inverse=True)
     n_docs = int(numbers.max()) + 1
     opens = sum_by(numbers, chances * (1 - chances), n_docs)
@@ -110,14 +112,14 @@ def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None
 
 
 def _pooled(found: dict[str, _Moments]) -> dict[str, Effects]:
-    """Each label's own moments, drawn towards what all labels show as far as its own are noise."""
+    """Each label's own moments, drawn towards those of all labels as far as its own are noise."""
     if not found:
         return {}
     every = {
         key: np.array([held[key] for held in found.values()]) for key in ("open", "squares", "excess", "noise", "residual")
     }
     between = _drawn_together(every["excess"], every["squares"], every["noise"])
-    # The shift of the label: that of its residual, of which its own error explains a part.
+    # The label's shift: its residual, of which its own error explains a part.
     error = (every["open"] + between * every["squares"]) / np.square(every["open"])
     shift = every["residual"] / every["open"]
     weight = 1 / error
@@ -129,10 +131,10 @@ def _pooled(found: dict[str, _Moments]) -> dict[str, Effects]:
 
 
 def _drawn_together(excess: Floats, squares: Floats, noise: Floats) -> Floats:
-    """A variance component of each label by moments, drawn towards that of all, as far as it is noise.
+    """A variance component of each label by moments, drawn towards that of all as far as it is noise.
 
-    excess (Floats): Squared residuals beyond what independence explains, summed. squares (Floats): What the component multiplies. noise
-    (Floats): The variance of `excess`.
+    excess (Floats): Sum of squared residuals beyond what independence explains. squares (Floats): The component's
+        factor in it. noise (Floats): Variance of `excess`.
     """
     every = max(0.0, float(excess.sum())) / max(float(squares.sum()), 1e-300)
     own = excess / np.maximum(squares, 1e-300)
@@ -143,10 +145,10 @@ def _drawn_together(excess: Floats, squares: Floats, noise: Floats) -> Floats:
 def with_missed(
     effects: dict[str, Effects], missed: Ints, documents: Ints, sizes: Floats, names: Sequence[str]
 ) -> dict[str, Effects]:
-    """The effects, with those of units that have no score of their gold label; labels without effects get some.
+    """The effects, with those of units that have no score of their gold label, also for labels that had no effects.
 
-    missed (Ints): The gold label of each such unit, a place in `names`. documents (Ints): Its document. sizes (Floats): Units with gold of each
-    document, shape (n_docs,).
+    missed (Ints): Gold label of each such unit, a place in `names`. documents (Ints): Its document. sizes (Floats):
+        Units with gold in each document, shape (n_docs,).
     """
     total = float(sizes.sum())
     found = np.unique(missed)
@@ -166,15 +168,15 @@ def with_missed(
     return made
 
 
-# The grid weighs as much beforehand as so many labels; labels with fewer open units tell nothing of it; steps of the maximization.
+# Weight of the even prior on the grid, in labels; labels with fewer open units than this are left out; steps of the EM.
 _PRIOR, _OPEN, _STEPS = 1.0, 0.5, 100
 
 
 class SourceSums(NamedTuple):
     """What was counted of S sources and L labels, shapes (S, L).
 
-    gold, found (Floats): What the gold counts, and what the model found. opens (Floats): The sums of p (1 - p). squares (Floats): Those of documents,
-    squared and summed.
+    gold, found (Floats): Counts of the gold and of the model. opens (Floats): Sum of p (1 - p). squares (Floats): Sum
+        over documents of the square of theirs.
     """
 
     gold: Floats
@@ -186,8 +188,9 @@ class SourceSums(NamedTuple):
 def source_sums(
     chances: Floats, documents: Ints, labels: Ints, found: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
 ) -> SourceSums:
-    """chances (Floats), documents, labels (Ints): Of each pair of a unit and a label. found (Ints): The likeliest pair of each unit, by number.
-    gold (tuple): (document, label) of each unit with gold. of_sources (Ints): Number of each document's source, -1 where it has no name.
+    """chances (Floats), documents, labels (Ints): Of each pair of a unit and a label. found (Ints): Number of each
+    unit's likeliest pair. gold (tuple): (document, label) of units with gold. of_sources (Ints): Source of each
+    document, or -1.
     """
     names, sources = np.unique(of_sources, return_inverse=True)
     n_docs, shape = len(of_sources), (len(names), n_labels)
@@ -204,7 +207,7 @@ def source_sums(
 
 
 def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequence[str]) -> dict[str, Effects]:
-    """The effects of labels, with the widths of the shifts by which found numbers are off. names (Sequence[str]): Of the labels."""
+    """The effects, with the widths of shifts by which found numbers are off. names (Sequence[str]): The labels."""
     made = dict(effects)
     own = np.array([place for place, name in enumerate(names) if name in effects], dtype=np.intp)
     some = SourceSums(*(table[:, own] for table in sums))
@@ -216,10 +219,11 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
 
 
 def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
-    """The variance of the shift of log-odds of a source about all of them, by moments; of a single number, in place of one of each label.
+    """The variance, by moments, of a source's shift of log-odds for all labels together.
 
-    errors (Floats): What the gold of each source counts less what its scores expect, shape (S,). opens, noise (Floats): See `weights_of`.
-    RETURNS (float): 0 of a single source, of which it cannot be known.
+    errors (Floats): Gold count less the expected one of each source, shape (S,). opens, noise (Floats): See
+        `weights_of`.
+    RETURNS (float): 0 for a single source, which does not show it.
     """
     n, squares = len(errors), float(np.square(opens).sum())
     excess = float((np.square(errors) - noise).sum())

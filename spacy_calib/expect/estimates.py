@@ -1,8 +1,9 @@
-"""Expected accuracy, precision, recall and F of documents without gold, from calibrated scores. Knows arrays, never Docs.
+"""Expected accuracy, precision, recall and F of documents without gold, from calibrated scores.
 
-The sum of the calibrated probabilities of n labels is the number of right ones to be expected. What it misses is learned on the fit data,
-from scores of maps that did not see the document (cross-fitted): by how much all documents together (the rectifier of prediction-powered
-inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes 2024), and how much the single documents vary.
+The sum of the calibrated probabilities of n labels is the expected number of right ones. Its errors are learned on the
+fit data from scores of maps that did not see the document (cross-fitted): the error of all documents together (the
+rectifier of prediction-powered inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes
+2024), and how much single documents vary.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from ..errors import calib_error
 from ..schema import Form, Misfit, Saved, floats, kept, lengths, number, whole
 from ..types import Adds, Floats, Ints
 
-# Neighbouring documents are alike (parts of one text, texts of one source) up to this distance: Newey and West (1987).
+# Neighbouring documents (parts of one text, texts of one source) are alike up to this distance: Newey and West (1987).
 _LAGS = 2
-# Least variance of an expected share: by the formula that of scores that are all 0 or 1 would be none.
+# Least variance of an expected share: scores that are all 0 or 1 would give none.
 _LEAST_VARIANCE = 1e-12
 
 
@@ -34,9 +35,10 @@ class Estimate(NamedTuple):
 class Sums(Adds):
     """What the scores of D documents say of k numbers of events; arrays of shape (D, k), but for units.
 
-    expected (Floats): Expected number of events. independent (Floats): Its variance if they were independent, given the scores.
-    units (Floats): Tokens of each document, shape (D,). squares (Floats | None): Their squares; where each of the D is a sum over several
-        documents, the sum of theirs. None reckons them from `units`.
+    expected (Floats): Expected number of events. independent (Floats): Its variance for events independent given
+        scores.
+    units (Floats): Tokens of each document, shape (D,). squares (Floats | None): Their squares, or where a row is of
+        several documents, the sum of these. None takes them from `units`.
     """
 
     expected: Floats
@@ -45,7 +47,7 @@ class Sums(Adds):
     squares: Floats | None = None
 
     def total(self) -> Sums:
-        """All documents as one; these add up."""
+        """All documents as one row, of the kind that adds up."""
         return Sums(
             self.expected.sum(axis=0, keepdims=True),
             self.independent.sum(axis=0, keepdims=True),
@@ -61,12 +63,13 @@ class Sums(Adds):
 
 @dataclass(frozen=True, eq=False)
 class Residuals(Saved):
-    """By how much the events of the fit documents differ from what held-out scores expected of them; k kinds of events.
+    """By how much the events of the fit documents differ from what held-out scores expected; k kinds of events.
 
-    docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of the squared numbers of tokens.
-    residual (Floats): Events less expected ones, of all documents, shape (k,). independent (Floats): As in Sums, of all documents, (k,).
-    moment, neighbours (Floats): Sum over documents of the products of two kinds' residuals about their mean; and what covariances with
-        the documents before and behind add to it; shape (k, k).
+    docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of the squared numbers of
+        tokens.
+    residual (Floats): Events less expected ones, summed, shape (k,). independent (Floats): As in Sums, summed, (k,).
+    moment, neighbours (Floats): Sum over documents of the products of two kinds' residuals about their mean; and what
+        covariances with the documents before and behind add to it; shape (k, k).
     """
 
     docs: int = kept(whole(1))
@@ -79,7 +82,7 @@ class Residuals(Saved):
 
     @classmethod
     def of_kinds(cls, k: int) -> Form:
-        """The form of those of k kinds of events."""
+        """The form of saved residuals with k kinds of events."""
         sizes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
 
         def form(value: Any, where: str) -> Residuals:
@@ -92,7 +95,7 @@ class Residuals(Saved):
 
     @classmethod
     def of(cls, observed: Floats, sums: Sums) -> Residuals:
-        """observed (Floats): Events of each document, shape (D, k); documents in their order, those without tokens are left out."""
+        """observed (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out."""
         kept = np.flatnonzero(sums.units > 0)
         units = sums.units[kept].astype(np.float64)
         residual = (observed - sums.expected)[kept]
@@ -103,17 +106,18 @@ class Residuals(Saved):
         )  # fmt: skip
 
     def correction(self, units: float) -> Floats:
-        """Events to be added to the expected ones of so many tokens, shape (k,)."""
+        """Events to add to the expected ones of so many tokens, shape (k,)."""
         return self.residual / self.units * units
 
     def variance(self, weights: Floats, sums: Sums) -> float:
-        """Of the error of a weighted sum of the events of new documents: theirs, and that of the correction.
+        """Variance of the error of a weighted sum of new documents' events: their own, and that of the correction.
 
-        A document's residual varies as independent events do, and as a shift that all its tokens share; the mean square of the shift is
-        what independence leaves unexplained of the fit documents (a variance component by moments).
+        A document's residual varies as independent events do, and by a shift that its tokens share; the shift's mean
+        square is what independence leaves unexplained of the fit documents (a variance component by moments).
         """
         own = float(weights @ self.moment @ weights)
-        # Small fit sets can show negative covariances by luck. Neighbours that are alike widen the interval; nothing narrows it.
+        # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow
+        # it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(own, _LEAST_VARIANCE)
         together = max(0.0, own - float(np.square(weights) @ self.independent)) / self.squares
         of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * sums.units_squared
@@ -131,25 +135,22 @@ def _neighbours(residual: Floats) -> Floats:
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
-    """The values of each document summed, or counted where they are None; shape (n_docs,)."""
+    """The sum of each document's values, or their number for None; shape (n_docs,)."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
 
 
 def token_sums(scores: Floats, documents: Ints, n_docs: int) -> Sums:
-    """Right tokens to be expected of each document.
-
-    scores (Floats): Calibrated probability of each token's label. documents (Ints): Of each token.
-    """
+    """Expected right tokens of each document. scores (Floats): Calibrated, of each token. documents: Theirs."""
     expected, independent = sum_by(documents, scores, n_docs), sum_by(documents, scores * (1 - scores), n_docs)
     return Sums(expected[:, None], independent[:, None], sum_by(documents, None, n_docs))
 
 
 def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95, between: float = 0.0) -> Estimate:
-    """The share of right labels among all tokens.
+    """The expected share of right labels among all tokens.
 
-    residuals (Residuals): Of right tokens on the fit data, k = 1. sums (Sums): Of the new documents. confidence (float): In (0, 1).
-    between (float): Variance of the shift of log-odds that their source has. RAISES C001: confidence out of range.
+    residuals (Residuals): Right tokens of the fit data, k = 1. sums (Sums): The new documents. confidence (float): In
+        (0, 1). between (float): Variance of their source's shift of log-odds. RAISES C001: confidence out of range.
     """
     units = float(sums.units.sum())
     right = float(sums.expected.sum() + residuals.correction(units)[0])
@@ -158,9 +159,9 @@ def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95
 
 
 def interval(share: float, variance: float, docs: float, confidence: float) -> Estimate:
-    """The beta distribution of this mean and variance, cut off at its tails; so shares near 0 and 1 stay inside.
+    """A beta distribution of this mean and variance, cut off at its tails, so that shares stay in [0, 1].
 
-    docs (float): Documents that the variance was learned from: few of them widen it as Student's t does.
+    docs (float): Documents that the variance comes from: few of them widen it as Student's t does.
     RAISES C001: confidence out of range.
     """
     from scipy.stats import beta, norm, t
@@ -183,8 +184,9 @@ def interval(share: float, variance: float, docs: float, confidence: float) -> E
 class EntitySums(NamedTuple):
     """What the scores of D documents say of their entities; arrays of shape (D,).
 
-    predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside (Floats): Expected tokens of
-    entities among those outside of all that were found: the sum of 1 - P(O). units, squares (Floats): Tokens, and their squares as in Sums.
+    predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside
+        (Floats): Expected tokens of entities outside of those found: the sum of 1 - P(O). units, squares (Floats): As
+        in Sums.
     """
 
     predicted: Floats
@@ -202,10 +204,10 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Saved):
-    """How many gold entities there are beside the right ones among those found, and the residuals of both numbers on the fit data.
+    """How many gold entities there are besides the right ones found, and the residuals of both numbers on the fit data.
 
-    A missed entity is one in whose place a wrong one was found (wrong bounds or label), or one of which nothing was found.
-    per_wrong (float): Missed ones for each wrong one. per_outside (float): Missed ones for each token of `EntitySums.outside`.
+    A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed
+    ones per wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
     residuals (Residuals): Of right and missed entities, k = 2.
     """
 
@@ -215,9 +217,10 @@ class EntityModel(Saved):
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
-        """Both rates by non-negative least squares, each document weighted by 1 / its tokens, and scaled to give the total.
+        """Both rates by non-negative least squares, each document weighted by 1 / its tokens, scaled to the right
+        total.
 
-        sums (EntitySums): From held-out scores. right, gold (Floats): Right and gold entities of each document, shape (D,).
+        sums (EntitySums): From held-out scores. right, gold (Floats): Right and gold entities of each document, (D,).
         """
         from scipy.optimize import nnls
 
@@ -232,7 +235,7 @@ class EntityModel(Saved):
         return cls(model.per_wrong, model.per_outside, Residuals.of(observed, model.sums(sums)))
 
     def sums(self, given: EntitySums) -> Sums:
-        """Right and missed entities to be expected, k = 2; missed ones vary as Poisson numbers do."""
+        """Expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""
         missed = self.per_wrong * given.wrong + self.per_outside * given.outside
         return Sums(
             np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units, given.squares
@@ -241,8 +244,8 @@ class EntityModel(Saved):
 
 @dataclass(frozen=True)
 class EntityEstimates:
-    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None): None where nothing
-    was found, or nothing is to be found.
+    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None):
+    None for a share of nothing.
     """
 
     predicted: int
@@ -259,9 +262,9 @@ def expected_entities(model: EntityModel, given: EntitySums, confidence: float =
 
 
 def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidence: float = 0.95) -> EntityEstimates:
-    """Precision, recall and F of the entities; their intervals by linearizing the ratios (Taylor series; Särndal et al. 1992, section 5.5).
+    """Precision, recall and F, with intervals from linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
 
-    sums (Sums): What `EntityModel.sums` gave. predicted (float): Entities found. RAISES C001: confidence out of range.
+    sums (Sums): From `EntityModel.sums`. predicted (float): Entities found. RAISES C001: confidence out of range.
     """
     residuals = model.residuals
     counts = sums.expected.sum(axis=0) + residuals.correction(float(sums.units.sum()))

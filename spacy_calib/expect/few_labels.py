@@ -1,4 +1,4 @@
-"""The scored corpora of many texts, and that of a few labelled ones -> what `summary.expectations` says, corrected by the labels."""
+"""Scored corpora of many texts, and one of a few labelled ones -> `summary.expectations`, corrected by the labels."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ Chosen = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A corpus, with what it does not hold itself of its Docs.
-
-    gold (Ints): Gold entities of each Doc. digests (Sequence[int]): Of the text of each, see `seen.digest`.
-    """
+    """A corpus, and of each Doc, gold (Ints): its gold entities, and digests (Sequence[int]): its `seen.digest`."""
 
     corpus: ScoredCorpus
     gold: Ints
@@ -42,7 +39,7 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Rest(Adds):
-    """What the scores expect of texts without gold, as sums over them. expected, units (Floats): As in `Survey`, shape (1, k). squares (float)."""
+    """Sums over texts without gold. expected, units (Floats): As in `Survey`, shape (1, k). squares (float)."""
 
     expected: Floats
     units: Floats
@@ -51,9 +48,9 @@ class Rest(Adds):
 
 @dataclass(eq=False)
 class Beside:
-    """Texts beside labelled documents: they come some after the others, and sums are all that is held of them.
+    """Texts beside labelled documents; the texts come in parts, of which only sums are kept.
 
-    few (Read): The labelled documents. labels (Sequence[str]): Of the source. model (EntityModel | None): Of the fit record.
+    few (Read): The labelled documents. labels (Sequence[str]): Of the source. model (EntityModel | None): Of the fit.
     """
 
     few: Read
@@ -63,7 +60,7 @@ class Beside:
     _used: Counter[int] = field(default_factory=Counter)
 
     def add(self, texts: Read) -> None:
-        """More texts; no document has parts here and there."""
+        """Add texts; no document may be split between calls."""
         others = ~self.met(texts.digests)
         documents = _documents(texts.corpus)[others]
         more = []
@@ -74,7 +71,7 @@ class Beside:
         self._rest = [one + other for one, other in zip(self._rest, more, strict=True)] if self._rest else more
 
     def met(self, digests: Sequence[int]) -> Chosen:
-        """Which of more texts stand among the labelled ones; each labelled text is that of one text at most. digests (Sequence[int]): Of the texts."""
+        """Which texts, by their digests, are labelled ones; each labelled text counts for one text at most."""
         found = np.zeros(len(digests), dtype=bool)
         for i, digest in enumerate(digests):
             if self._used[digest] < self._labelled[digest]:
@@ -84,12 +81,12 @@ class Beside:
 
     @cached_property
     def _labelled(self) -> Counter[int]:
-        """Digest -> labelled documents that have it."""
+        """Digest -> number of labelled documents with it."""
         few = self.few
         return Counter(digest for digest, has in zip(few.digests, few.labelled().tolist(), strict=True) if has)
 
     def among(self) -> Chosen:
-        """Which of the labelled documents stand among the texts, shape (n_docs,)."""
+        """Which of the labelled documents are among the texts, shape (n_docs,)."""
         found, left = np.zeros(len(self.few.digests), dtype=bool), Counter(self._used)
         for i in np.flatnonzero(self.few.labelled()).tolist():
             found[i] = left[self.few.digests[i]] > 0
@@ -97,7 +94,7 @@ class Beside:
         return found
 
     def surveys(self) -> list[Survey]:
-        """Of right tokens; with a model also of right and missed entities. Docs are brought together in their documents; those without tokens are left out."""
+        """For right tokens, and with a model for right and missed entities; by documents that have tokens."""
         among, own, made = self.among(), _documents(self.few.corpus), []
         for rest, few in zip(self._rest, _by_doc(self.few, self.labels, self.model, judged=True), strict=True):
             whole = Known(*(_grouped(part, own) for part in few))
@@ -108,12 +105,12 @@ class Beside:
 
 
 def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[str, Any]:
-    """What `expectations` gave, with the numbers that the labelled documents give in the place of those of the fit data.
+    """What `expectations` gave, with the numbers from the labelled documents in place of those from the fit data.
 
-    RETURNS (dict): Of "accuracy" and "entities" the numbers are others; "trusted" is true, whatever the verdict on drift: the labelled documents
-        are of the new kind. Further "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the texts, where they are counted
-        once), "correction" (of the accuracy), and "shares": by name "scores_alone" (what was expected without them), "classical" (the interval
-        of the labelled documents alone) and "narrower" (the share of its width that is saved).
+    RETURNS (dict): "accuracy" and "entities" have other numbers, and "trusted" is true, as labels need no like texts.
+        New is "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the texts
+        and count once), "correction" (of the accuracy), and "shares", each with "scores_alone" (expected without
+        labels), "classical" (from labelled documents alone) and "narrower" (share of its width that is saved).
     RAISES C001: confidence out of range. C226: fewer than two documents have labels.
     """
     parts, few = texts.surveys(), texts.few
@@ -151,7 +148,7 @@ def _beside(scores_alone: dict[str, Any] | None, powered: Estimate, classical: E
 def known_of(
     tokens: Labelled, right: NDArray[Any], spans: Labelled, spans_right: NDArray[Any], gold: Ints, model: EntityModel | None
 ) -> list[Known]:
-    """What scores and gold say of each document: of right tokens; with a model also of right and missed entities.
+    """Scores and gold of each document: of right tokens; with a model also of right and missed entities.
 
     right, spans_right (Ints): Whether each is right, see `ScoredCorpus`. gold (Ints): Gold entities of each document.
     """
@@ -166,7 +163,7 @@ def known_of(
 
 
 def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, judged: bool = False) -> list[Known]:
-    """`known_of` by Doc. judged (bool): Only of tokens and entities with gold."""
+    """`known_of` by Doc. judged (bool): Whether to take only tokens and entities with gold."""
     corpus = read.corpus
     right, spans_right = corpus.right[corpus.counted], corpus.spans.right
     tokens = replace(tokens_of(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
@@ -182,6 +179,6 @@ def _documents(corpus: ScoredCorpus) -> Ints:
 
 
 def _grouped(values: Floats, documents: Ints) -> Floats:
-    """Rows of one document summed."""
+    """The sum of the rows of each document."""
     n = int(documents.max(initial=-1)) + 1
     return np.stack([sum_by(documents, column, n) for column in values.T], axis=1)

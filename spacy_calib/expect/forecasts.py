@@ -1,5 +1,5 @@
-"""Forecasts of yes-or-no questions about whole units (sentences, entities): what is known of a unit, the forecaster and its size by cross-validation
-over whole documents, and what a squared loss is made of.
+"""Forecasts of yes-or-no questions about whole units (sentences, entities): the evidence, the forecaster and its size
+by cross-validation over documents, and the parts of its squared loss.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .forecasters.logistic import Logistic
 from .forecasters.neighbours import Neighbours
 from .forecasters.trees import Boosting, Tree
 
-# What `unit_features` gives, column by column.
+# The columns of `unit_features`.
 UNIT_FEATURES = (*(name for name in NAMES if "own" not in name), "second least", "doubtful tokens")
-# Which of the features of spans they are.
+# Which of the features of spans are among them.
 _KEPT = [place for place, name in enumerate(NAMES) if "own" not in name]
 # A token is doubtful below this score.
 _DOUBTFUL = 0.9
-# Sizes that held-out units choose among: of regions, and of how many trees are added up.
+# Sizes (of regions, numbers of trees) among which held-out units choose.
 _SIZES = (10, 20, 40, 80, 160)
 _FOLDS = 5
 
@@ -38,8 +38,8 @@ _FOLDS = 5
 class Evidence:
     """What is known of n units before their question is answered.
 
-    features (Floats): Shape (n, k): what a forecaster sees. raw, own (Floats): What is said of each without a forecaster, before and after calibration: of
-    tokens the product of their scores. RAISES C002: lengths differ.
+    features (Floats): For a forecaster, shape (n, k). raw, own (Floats): An estimate without a forecaster, before and
+    after calibration: for tokens the product of their scores. RAISES C002: lengths differ.
     """
 
     features: Floats
@@ -62,27 +62,26 @@ class Evidence:
         return len(self.own)
 
     def take(self, index: Any) -> Evidence:
-        """Of some of the units."""
+        """The evidence of some of the units."""
         return Evidence(self.features[index], self.raw[index], self.own[index])
 
     @classmethod
     def of_tokens(cls, units: Spans) -> Evidence:
-        """units (Spans): With the calibrated score of each token's label, and as their own the product of the raw ones."""
+        """units (Spans): With the calibrated score of each token's label, and as own the product of the raw ones."""
         return cls(unit_features(units), units.own, product_of(units))
 
     @classmethod
     def joined(cls, parts: Sequence[Evidence], width: int) -> Evidence:
-        """Of the units of several Docs, one after the other. width (int): k."""
+        """The evidence of units of several Docs, one after the other. width (int): k."""
         none = np.zeros(0)
         features = np.concatenate([np.zeros((0, width)), *(part.features for part in parts)])
         return cls(features, *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in ("raw", "own")))
 
 
 def unit_features(units: Spans) -> Floats:
-    """One row per unit, columns as in UNIT_FEATURES: what spans are recalibrated by from the scores of their tokens, the log-odds of the second least score (of a single token
-    again the least), and how many tokens are doubtful.
-
-    units (Spans): With the calibrated score of each token's label.
+    """One row per unit, columns as in UNIT_FEATURES: the features of spans from token scores, the log-odds of the
+    second least score (or only one), and the number of doubtful tokens. units (Spans): With each token's calibrated
+    score.
     """
     if not len(units):
         return np.zeros((0, len(UNIT_FEATURES)))
@@ -95,14 +94,14 @@ def unit_features(units: Spans) -> Floats:
 
 @dataclass(frozen=True)
 class Trial(Saved):
-    """A forecaster that was tried: its name with its size, and the mean squared loss of its forecasts of units whose document it did not see."""
+    """A forecaster that was tried. name (str): With its size. loss (float): Mean squared loss on held-out documents."""
 
     name: str = kept(text)
     loss: float = kept(number(0.0, 1.0))
 
 
 def candidates() -> tuple[Forecaster, ...]:
-    """What is tried where nothing else is said, the smoothest first."""
+    """What is tried by default, the smoothest first."""
     return (*(Logistic(ridge) for ridge in (100.0, 10.0, 1.0)), Boosting(), Tree(), Neighbours())
 
 
@@ -111,26 +110,26 @@ def fit_units(
 ) -> tuple[Tried, list[Trial]]:
     """The forecaster of least squared loss on held-out documents, fitted on all units, and all that were tried.
 
-    features (Floats): Shape (n, k). hits: Whether each unit is right. documents (Ints): Of each. RAISES C373: there are no units.
+    features (Floats): (n, k). hits: Whether each unit is a yes. documents (Ints): Its document. RAISES C373: no units.
     """
     tried = [tune(one, features, hits, documents, _SIZES, _FOLDS) for one in prototypes]
     return choose(tried), [Trial(described(one.forecaster), one.loss) for one in tried]
 
 
 def described(forecaster: Forecaster) -> str:
-    """In a few words: "tree (min_leaf 40)"."""
+    """A forecaster in a few words: "tree (min_leaf 40)"."""
     settings = forecaster.settings()
     shown = forecaster.size_name or next(iter(settings))
     return f"{forecaster.short} ({shown} {settings[shown]:g})"
 
 
-# Of k in k-NN and of the least leaf of a tree (Kuleshov and Liang 2015, section 5.3).
+# Sizes for k in k-NN and the least leaf of a tree (Kuleshov and Liang 2015, section 5.3).
 SIZES = tuple(range(5, 501, 5))
 
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A forecaster fitted on all rows. held_out (Floats): The forecast of each row by one that did not see its unit. loss (float): Its mean squared loss."""
+    """A forecaster fitted on all rows. held_out (Floats): Each row forecast without its unit. loss (float): Mean."""
 
     forecaster: Forecaster
     held_out: Floats
@@ -145,10 +144,10 @@ def tune(
     sizes: Sequence[int] = SIZES,
     n_folds: int = 10,
 ) -> Tried:
-    """The forecaster with the size of least squared loss on held-out units; of equal ones the largest, whose regions hold most.
+    """The forecaster with the size of least squared loss on held-out units; of equal ones the largest, and smoothest.
 
-    prototype (Forecaster): One with a `size_name`, or without, which has nothing to choose. features (Floats): Shape (n, k). hits: (n,).
-    units (Ints): The unit of each row (word, document). sizes: Those above the number of rows that are learned from are left out.
+    prototype (Forecaster): Without a `size_name` it is fitted as it is. features (Floats): (n, k). hits: (n,). units
+    (Ints): Unit of each row (word, document). sizes: Those above the number of rows to learn from are left out.
     RAISES C372, C373: see `Forecaster.fit`.
     """
     given, folds = as_features(features), folds_of(units, n_folds)
@@ -178,10 +177,10 @@ def choose(tried: Sequence[Tried]) -> Tried:
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of the squared loss of n forecasts F of yes-or-no questions y, with T the share of yes among those whose forecast is in the same
-    bin as F: loss = uncertainty - sharpness + calibration, but for what the bins hide.
+    """Parts of the squared loss of n forecasts F of yes-or-no answers y; T is the share of yes in F's bin. But for what
+    bins hide, loss = uncertainty - sharpness + calibration.
 
-    loss (float): Mean (y - F)^2. calibration (float): Mean (T - F)^2. sharpness (float): Variance of T. uncertainty (float): Variance of y.
+    loss (float): Mean (y - F)^2. calibration: Mean (T - F)^2. sharpness: Variance of T. uncertainty: Variance of y.
     """
 
     loss: float
@@ -192,10 +191,10 @@ class Parts:
 
 
 def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10, weights: ArrayLike | None = None) -> Parts | None:
-    """Equation 3 of the paper, over bins of equal width: [0, .1), [.1, .2) ... out of the box.
+    """The loss by equation 3 of Kuleshov and Liang (2015), over bins of equal width: [0, .1), [.1, .2) and so on.
 
-    forecasts: n probabilities. hits: n booleans. weights: n whole numbers above 0, or None. RETURNS (Parts): None without any.
-    RAISES C001: values out of range. C002: lengths differ.
+    forecasts: n probabilities. hits: n booleans. weights: n whole numbers above 0, or None. RETURNS (Parts): None
+    for n = 0. RAISES C001: values out of range. C002: lengths differ.
     """
     edges = fixed_edges(check_count("n_bins", n_bins))
     found = decompose(forecasts, hits, lambda scores, weights=None: edges, weights)

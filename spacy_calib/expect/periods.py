@@ -1,4 +1,4 @@
-"""Dates -> the periods that windows may be: days, weeks, months, years, decades. Their names sort as they follow one another."""
+"""Dates -> periods: days, weeks, months, years, decades. The names of periods sort in the order of time."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from datetime import date, timedelta
 from typing import Any
 
 EVERY = ("day", "week", "month", "year", "decade")
-# A year, a month of it, a day of that; the time of day and the time zone behind it are not looked at.
+# A year, month and day; the time of day and the time zone behind it do not count.
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ]\d\d.*)?)?)?", re.DOTALL)
-# How many parts of a date tell the period.
+# How many parts of a date a period needs.
 _NEEDED = {"day": 3, "week": 3, "month": 2, "year": 1, "decade": 1}
 
 
 def period_of(given: Any, every: str) -> str:
-    """The period of a date: "2026-11-22", "2026-W47", "2026-11", "2026", "2020s".
+    """The period of a date: "2026-11-22", "2026-W47", "2026-11", "2026", "2020s". every (str): One of EVERY.
 
-    given (Any): A date as text (ISO 8601: "2026-11-22", with a time or without; for months and years "2026-11" or "2026", too) or a year as
-        a number. every (str): One of EVERY.
-    RAISES ValueError: it is no such date, or does not tell the period.
+    given (Any): A year as a number, or an ISO 8601 text: "2026-11-22", with a time or without, or "2026-11" or "2026"
+        if that tells the period. RAISES ValueError: no such date, or too little of one.
     """
     text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
     found = _DATE.fullmatch(text.strip()) if isinstance(text, str) else None
@@ -43,7 +42,7 @@ def named(day: date, every: str) -> str:
 
 
 def first_day(period: str, every: str) -> date:
-    """The first day of a period. RAISES ValueError: it is none."""
+    """The first day of a period. RAISES ValueError: there is no such period."""
     if every == "week":
         year, _, week = period.partition("-W")
         return date.fromisocalendar(int(year), int(week), 1)
@@ -55,13 +54,13 @@ def first_day(period: str, every: str) -> date:
 
 
 def following(period: str, every: str) -> str:
-    """The next period. RAISES OverflowError, ValueError: it is behind the year 9999."""
+    """The next period. RAISES OverflowError, ValueError: it is after the year 9999."""
     longest = {"day": 1, "week": 7, "month": 31, "year": 366, "decade": 3653}[every]
     return named(first_day(period, every) + timedelta(days=longest), every)
 
 
 def periods_between(first: str, last: str, every: str, most: int) -> Iterator[str]:
-    """All from the first to the last; `most` at most."""
+    """All periods from the first to the last, but at most `most`."""
     period = first
     for _ in range(most):
         yield period

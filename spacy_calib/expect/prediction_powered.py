@@ -1,9 +1,10 @@
-"""Shares of right labels and entities from the scores of many texts and the gold of a few. Knows arrays, never Docs.
+"""Shares of right labels and entities from the scores of many texts and the gold of a few.
 
-Prediction-powered inference (Angelopoulos et al. 2023) in the form for a finite number of texts: the scores say what to expect of each text, and
-the labelled documents by how much that is off. Nothing is assumed of the scores, only that the labelled documents were picked at random from
-texts of this kind. A document is the unit throughout, as the tokens of one are alike. The weight of the scores is always 1 and not tuned (PPI++,
-Angelopoulos, Duchi and Zrnic 2023): on few documents the tuned interval is narrower by a hundredth at most where it holds, and holds less often.
+Prediction-powered inference (Angelopoulos et al. 2023) for a finite number of texts: scores say what to expect,
+labelled documents by how much that is off. Scores may be anything; labelled documents must be picked at random from
+such texts. A document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++,
+Angelopoulos, Duchi and Zrnic 2023): with few documents a tuned interval is at most a hundredth narrower where it holds,
+and holds less often.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from .estimates import Estimate, interval
 class Known(NamedTuple):
     """n labelled documents and k kinds of events.
 
-    observed (Floats): Events of each document, shape (n, k). expected (Floats): What the scores expect, (n, k). independent (Floats): The
-    variance of the events if they were independent, given the scores, (n, k). units (Floats): What each kind is counted in (tokens, entities
-    found), (n, k); that of the last kind is tokens, or the one unit that there is.
+    observed (Floats): Events of each document, shape (n, k). expected (Floats): By the scores, (n, k). independent
+    (Floats): Variance of events independent given the scores, (n, k). units (Floats): What each kind is counted in
+    (tokens, entities found), (n, k); for the last kind tokens, or the only unit.
     """
 
     observed: Floats
@@ -35,9 +36,9 @@ class Known(NamedTuple):
 class Survey:
     """Texts, and the labelled documents that stand for them.
 
-    known (Known): All labelled documents. inside, inside_units (Floats): Events and units of those that are among the texts, shape (k,): these
-    need no estimate. expected, units (Floats): As in Known, of the D texts without gold, shape (D, k). squares (float | None): Sum of the squared units
-    of the last kind; where each of the D is a sum over several texts, of all of them. None reckons it from `units`.
+    known (Known): All labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the
+    texts, which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k).
+    squares (float | None): Sum over texts of the last kind's squared units; None takes it from `units`.
     """
 
     known: Known
@@ -48,11 +49,11 @@ class Survey:
     squares: float | None = None
 
     def total_units(self) -> Floats:
-        """Of all texts, shape (k,)."""
+        """Units in all texts, shape (k,)."""
         return np.asarray(self.inside_units + self.units.sum(axis=0))
 
     def correction(self) -> Floats:
-        """Events more than expected for each unit, in the labelled documents, shape (k,)."""
+        """By how many events per unit the labelled documents exceed the expectation, shape (k,)."""
         known = self.known
         return _ratio((known.observed - known.expected).sum(axis=0), known.units.sum(axis=0))
 
@@ -65,7 +66,7 @@ class Survey:
         return _ratio(self.units.sum(axis=0), self.known.units.sum(axis=0))
 
     def variance(self, weights: Floats) -> float:
-        """Of the error of the weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
+        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
         known, scaled = self.known, weights * self.reach()
         residual = known.observed - known.expected - self.correction() * known.units
         total = known.units.sum(axis=0)
@@ -76,7 +77,7 @@ class Survey:
         return max(float(each @ each), float(np.square(scaled) @ least)) * (1 + self.own_share())
 
     def own_share(self) -> float:
-        """The variance of the texts' own residuals, in that of what the labelled documents say of them: n of N documents, n / (N - n)."""
+        """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
         mine, theirs = self.units[:, -1], self.known.units[:, -1]
         if not mine.any():
             return 0.0
@@ -84,18 +85,18 @@ class Survey:
         return float(squares / np.square(theirs).sum() / self.reach()[-1] ** 2)
 
     def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
-        """The estimate of a share of two totals.
+        """The estimate of a share of two totals. value (float): The share. RAISES C001: confidence out of range.
 
-        value (float): The share. weights (Floats): Of an error in each total, times the denominator (Taylor series; Särndal et al. 1992, section
-        5.5). RAISES C001: confidence out of range.
+        weights (Floats): Of an error in each total, times the denominator (Taylor; Särndal et al. 1992, section 5.5).
         """
         docs = min(_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
         return _interval(value, self.variance(weights) / denominator**2, docs, confidence)
 
     def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
-        """The share of the labelled documents alone, as an estimate for all texts.
+        """The share in the labelled documents alone, as an estimate for all texts. RAISES C001: confidence out of
+        range.
 
-        part, whole (Floats): Of each labelled document, shape (n,). RAISES C001: confidence out of range.
+        part, whole (Floats): Of each labelled document, shape (n,).
         """
         total = float(whole.sum())
         value = float(part.sum()) / total
@@ -106,18 +107,17 @@ class Survey:
 
 
 def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
-    """Of tokens, k = 1: (prediction-powered, of the labelled documents alone). RAISES C001: confidence out of range."""
+    """For tokens, k = 1: (prediction-powered, from labelled documents alone). RAISES C001: confidence out of range."""
     units, known = float(survey.total_units()[0]), survey.known
     powered = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
     return powered, survey.classical(known.observed[:, 0], known.units[:, 0], confidence)
 
 
 def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
-    """Of right entities, in units of those found, and of missed ones, in tokens: k = 2.
+    """For right entities, per entity found, and missed ones, per token: k = 2. RAISES C001: confidence out of range.
 
-    RETURNS: (right, gold, {"precision", "recall", "f": as `accuracy` gives them}): the numbers of all texts; a share is left out where the
-    labelled documents have none of what it is a share of.
-    RAISES C001: confidence out of range.
+    RETURNS: (right, gold, {"precision", "recall", "f": as from `accuracy`}) for all texts; a share is left out where
+    the labelled documents have nothing that it is a share of.
     """
     known = survey.known
     (right_of, missed_of), found_of = known.observed.T, known.units[:, 0]
@@ -127,7 +127,7 @@ def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, di
     gold = right + max(0.0, float(totals[1]))
     if not found_of.any():
         return right, gold, {}
-    # Of each share: both totals; how much an error in the right ones adds to the first; whether the gold ones, and so both errors, are in the second.
+    # Each share: both totals; factor of right ones in the first; whether gold ones (so both errors) are in the second.
     shares = {
         "precision": (right, found, 1.0, 0.0, right_of, found_of),
         "recall": (right, gold, 1.0, 1.0, right_of, right_of + missed_of),
@@ -143,18 +143,18 @@ def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, di
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """0 for nothing of nothing."""
+    """part / whole; 0 where whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
 
 
 def _spare(units: Floats, total: Floats | float) -> Floats:
-    """One less each document's part in the ratio that the residuals are about: they are that much too small (HC2, MacKinnon and White 1985)."""
+    """1 less a document's part in the ratio, by which residuals are too small (HC2, MacKinnon and White 1985)."""
     return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
 
 
 def _by_chance(events: Floats, total: Floats | float) -> Floats:
-    """The variance of so many events among independent ones, one more of either kind counted: labelled documents without any error do not
-    show that there are none.
+    """The variance of this number of independent events, one more of either kind counted: no error in the labelled
+    documents does not show that there are none.
     """
     share = (events + 1) / (total + 2)
     return np.asarray(total * share * (1 - share))
@@ -166,7 +166,7 @@ def _effective(units: Floats) -> float:
 
 
 def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
-    """As `estimates.interval`, by a distribution whose mean stands one standard deviation away from 0 and 1 at least."""
+    """`estimates.interval`, by a distribution whose mean is at least one standard deviation away from 0 and 1."""
     edge = min(0.5, float(np.sqrt(variance)))
     found = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
     mean = min(max(value, 0.0), 1.0)

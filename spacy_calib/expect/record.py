@@ -1,4 +1,4 @@
-"""What a fitted pipe remembers of its fit documents, to say later what to expect of others. Knows arrays, never Docs."""
+"""What a fitted pipe remembers of its fit documents, to say later what to expect of others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_s
 
 
 class FoundSpans(Protocol):
-    """The spans of labelled documents: a `SpanFit`, or what adapted it."""
+    """The spans of labelled documents: a `SpanFit`, or an adapter of one."""
 
     @property
     def data(self) -> SpanData: ...
@@ -42,10 +42,10 @@ class FoundSpans(Protocol):
 class FitRecord(Saved):
     """What is kept of the fit documents.
 
-    tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
-    spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its numbers differ by document; empty of a
-    fit before they were learned. between (float): Variance of the shift of log-odds of right tokens that a source of gold has which nobody knows; 0 of a
-    fit on one source.
+    tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a
+    source without spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its
+    numbers vary; empty in older fits. between (float): Variance of the shift of log-odds of right tokens in a source
+    that nobody knows; 0 for a fit on one source.
     """
 
     tokens: Residuals = kept(Residuals.of_kinds(1))
@@ -73,14 +73,14 @@ def record_fit(
     gold: Ints | None = None,
     of_sources: Ints | None = None,
 ) -> FitRecord | None:
-    """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
+    """Learn from the tokens of the fit data, scored by maps that did not see their documents.
 
-    judged (JudgedPairs): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags.
-    found (SpanFit | None): None for a source without spans.
-    unjudged (JudgedPairs | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
-    gold (Ints | None): Column of each token's gold label, negative where there is none; None leaves open which labels have tokens without a score.
-    of_sources (Ints | None): Number of the source of each document's gold, -1 where it has no name; None takes all for one source.
-    RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
+    judged (JudgedPairs): Tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of
+        the tags. found (SpanFit | None): None for a source without spans. unjudged (JudgedPairs | None): Tokens without
+        gold, for the comparison with new documents, where all tokens count. gold (Ints | None): Column of each token's
+        gold label, negative for none; None leaves out tokens without a score of it. of_sources (Ints | None): Source of
+        each document's gold, -1 without a name; None for one source.
+    RETURNS (FitRecord | None): None where fewer than two documents have tokens, so that their differences are unknown.
     """
     pairs = judged.pairs
     tokens, top = _labelled(judged, n_docs, labels)
@@ -110,7 +110,7 @@ def record_fit(
 
 
 def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) -> float:
-    """See FitRecord. right (Floats): Right tokens of each document. of_sources (Ints): Its source."""
+    """`FitRecord.between`. right (Floats): Right tokens of each document. of_sources (Ints): Its source."""
     names, places = np.unique(of_sources, return_inverse=True)
     n, opens = len(names), sums.independent[:, 0]
     together = max(0.0, float(residuals.moment[0, 0] - residuals.independent[0])) / residuals.squares
@@ -141,20 +141,20 @@ def _tokens_of(judged: JudgedPairs, gold: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:
-    """Both, in the order of the text."""
+    """The pairs of both, in the order of the text."""
     pairs, order = interleave(one.pairs, other.pairs)
     calibrated, documents = np.concatenate([one.calibrated, other.calibrated]), np.concatenate([one.documents, other.documents])
     return JudgedPairs(pairs, calibrated[order], documents[order])
 
 
 def _all_spans(found: SpanData, n_docs: int) -> Labelled:
-    """Those on the Docs, with gold or without; they are compared by their raw scores."""
+    """All spans on the Docs, with gold or without, to be compared by their raw scores."""
     own = np.flatnonzero(found.spans.chosen)
     return Labelled(found.documents[own], n_docs, None, found.raw[own], found.raw[own])
 
 
 def entity_sums(tokens: Labelled, spans: Labelled) -> EntitySums:
-    """The sums of each document that the expected numbers of entities are made of."""
+    """For each document the sums that give the expected numbers of entities."""
     n_docs = tokens.n_docs
     is_outside: NDArray[np.bool_] = np.array(tokens.labels or (), dtype=object) == OUTSIDE
     p = spans.calibrated

@@ -1,4 +1,4 @@
-"""Salted digests of the texts that a fit saw, to tell when it is judged on them again. No text is kept."""
+"""Salted digests of the texts that a fit saw, to tell when the same texts test it. No text is kept."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n stretches of text: each document as a whole, and each of its sentences.
-
-    digests (Digests), words (Ints): Of each. documents (Ints): The document of each. whole (NDArray[bool]): Whether it is the document.
+    """n stretches of text: each document as a whole, and each of its sentences. digests (Digests), words (Ints): Of
+    each.
+    documents (Ints): Its document. whole (NDArray[bool]): Whether it is the whole document.
     """
 
     digests: Digests
@@ -38,7 +38,8 @@ class TextUnits:
 class SeenShare:
     """How much of some data a fit has seen.
 
-    documents (int): That could be compared. seen (int): Those of which the fit saw half of the words or more. share (float): Of all words.
+    documents (int): Comparable ones. seen (int): Those with half of their words seen, or more. share (float): Of all
+        words.
     """
 
     documents: int
@@ -76,7 +77,7 @@ class SeenSums(Adds):
 
 @dataclass(frozen=True, eq=False)
 class SeenTexts(Saved):
-    """digests (Digests): Of the documents and sentences of the fit data, ascending; of very many the MOST lowest, which are a fair sample.
+    """digests (Digests): Of documents and sentences of the fit data, ascending; at most the MOST lowest, a fair sample.
     salt (str): Of these digests, see `keyed`.
     """
 
@@ -85,11 +86,11 @@ class SeenTexts(Saved):
 
     @classmethod
     def of(cls, digests: Digests, salt: str = "") -> SeenTexts:
-        """Those of some texts, each once; of more than MOST the lowest."""
+        """The digests of some texts, each once; at most the MOST lowest."""
         return cls(np.zeros(0, dtype=np.uint64), salt).plus(digests)
 
     def plus(self, digests: Digests) -> SeenTexts:
-        """These texts too."""
+        """With these texts too."""
         return SeenTexts(np.unique(np.concatenate([self.digests, keyed(digests, self.salt)]))[:MOST], self.salt)
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
@@ -97,7 +98,7 @@ class SeenTexts(Saved):
         return self.sums_of(units).share()
 
     def sums_of(self, units: TextUnits) -> SeenSums:
-        """Of other data: documents that are known as a whole, and the known sentences of the others."""
+        """The sums over other data: documents known as a whole, and known sentences of the rest."""
         long = units.words >= LEAST_WORDS
         digests = keyed(units.digests, self.salt)
         known = long & np.isin(digests, self.digests)
@@ -115,14 +116,14 @@ class SeenTexts(Saved):
         return SeenSums(int(held.sum()), int((2 * seen[held] >= compared[held]).sum()), int(compared.sum()), int(seen.sum()))
 
     def share_in(self, units: TextUnits) -> SeenShare | None:
-        """How many of these texts stand in other data; None where there are none. Texts are counted, since their words are not known."""
+        """The share of these texts that is in other data, counted in texts; None where there are none."""
         long = SeenTexts.of(units.digests[units.words >= LEAST_WORDS], self.salt)
         n, found = len(self.digests), int(np.isin(self.digests, long.digests).sum())
         return SeenShare(n, found, found / n) if n else None
 
 
 def warning_of(seen: dict[str, Any] | None) -> str | None:
-    """What to say of `SeenShare.to_dict`; None where the data is a fair test, or nothing is known."""
+    """The warning for a `SeenShare.to_dict`; None where the data is a fair test, or nothing is known."""
     if seen is None or not seen["many"]:
         return None
     return (

@@ -1,4 +1,4 @@
-"""A scored corpus and the record of the fit -> what quality to expect, whether to trust it, and how it compares with the gold."""
+"""A scored corpus and the record of the fit -> what quality to expect, whether to trust it, and the gold beside it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST_WORDS = 6
 
 
 def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
-    """The counted tokens. labels (Sequence[str]): Of the source: an edit tree is what the fit saw, not the lemma that it gives."""
+    """The counted tokens. labels (Sequence[str]): Of the source, which may be edit trees, not the lemmas they give."""
     counted = np.flatnonzero(corpus.counted)
     own = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
     own = own[np.argsort(corpus.tag_raw[own], kind="stable")]  # of trees that give one lemma the likeliest
@@ -33,17 +33,18 @@ def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
 
 
 def spans_of(corpus: ScoredCorpus) -> Labelled:
-    """The entities."""
+    """The entities of a scored corpus."""
     documents = corpus.documents_of(corpus.spans.docs)
     return Labelled(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
 
 @dataclass(frozen=True)
 class TextSums(Adds):
-    """What expectations are made of.
+    """The sums that expectations are made of.
 
-    tokens (int): How many are counted. scores (float): The sum of their calibrated scores. By the record of the fit, None without one: right (Sums): Right
-    tokens, `Sums.total`. entities (Sums | None), predicted (float): Right and missed entities, the same, and those found. drift (DriftSums | None).
+    tokens (int): Counted ones. scores (float): Sum of their calibrated scores. None without a record: right (Sums):
+    Right tokens. entities (Sums | None): Right and missed ones, predicted (float): found ones. drift (DriftSums |
+    None).
     """
 
     tokens: int
@@ -55,7 +56,7 @@ class TextSums(Adds):
 
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled, record: FitRecord | None) -> TextSums:
-        """Of all tokens and entities of some texts."""
+        """The sums over all tokens and entities of some texts."""
         n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
             return cls(n, scores)
@@ -70,20 +71,19 @@ class TextSums(Adds):
 def expectations(
     tokens: Labelled, spans: Labelled, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Any]:
-    """What `expected_of` tells of the sums of these tokens and entities."""
+    """`expected_of` for the sums of these tokens and entities."""
     return expected_of(TextSums.of(tokens, spans, record), record, event, confidence, seed)
 
 
 def expected_of(
     sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Any]:
-    """What is to be expected, and whether to trust it.
+    """What to expect, and whether to trust it. event (str): When an entity counts as right.
 
-    event (str): When an entity counts as right.
-    RETURNS (dict): "accuracy": {"expected", "low", "high"}, with the mean of the calibrated scores and the accuracy of the fit data;
-        "entities": the numbers and the same for "precision", "recall" and "f" (None for a source without entities; without recall and F
-        for an event other than exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether the verdict is that
-        the texts are like the fit data. Without a record of the fit "low", "high" and "drift" are None, and so is "entities".
+    RETURNS (dict): "accuracy": {"expected", "low", "high"}, the mean calibrated score and the accuracy on the fit data;
+        "entities": numbers, and "precision", "recall" and "f" (None for a source without entities; no recall and F for
+        an event but exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether texts are like
+        the fit data. Without a record "low", "high", "drift" and "entities" are None.
     """
     mean = sums.scores / sums.tokens
     if record is None or sums.right is None or sums.drift is None:
@@ -103,10 +103,9 @@ def expected_of(
 
 @dataclass
 class Summed:
-    """Texts summed up, some after the others.
+    """Texts summed up, part by part. labels (Sequence[str]): Of the source. record (FitRecord | None): Of the fit.
 
-    labels (Sequence[str]): Of the source. record (FitRecord | None): Of the fit. n_documents (int): So far. rows (list): What `documents_of` gave
-    of those that `add_documents` was given.
+    n_documents (int): So far. rows (list): What `documents_of` gave for the parts in `add_documents`.
     """
 
     labels: Sequence[str]
@@ -116,23 +115,23 @@ class Summed:
     _parts: list[TextSums] = field(default_factory=list)
 
     def add(self, corpus: ScoredCorpus) -> None:
-        """More texts."""
+        """Add texts."""
         self._parts.append(TextSums.of(tokens_of(corpus, self.labels), spans_of(corpus), self.record))
         self._parts = [self.sums]
         self.n_documents += corpus.n_documents
 
     def add_documents(self, corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> None:
-        """Each document of the texts that are added next. record, confidence, check: See `documents_of`."""
+        """Add a row for each document of the texts that are added next. The arguments are those of `documents_of`."""
         rows = documents_of(corpus, record, confidence, check)
         self.rows += [{**row, "doc": row["doc"] + self.n_documents} for row in rows]
 
     @property
     def sums(self) -> TextSums:
-        """Of all texts; of one at least."""
+        """The sums over all texts, at least one."""
         return reduce(add, self._parts)
 
     def expected(self, event: str, confidence: float = 0.95) -> dict[str, Any]:
-        """See `expected_of`."""
+        """`expected_of` these texts."""
         return expected_of(self.sums, self.record, event, confidence)
 
 
@@ -143,7 +142,7 @@ def told_of_drift(drift: Drift) -> dict[str, Any]:
 
 
 def without_trust(result: dict[str, Any]) -> dict[str, Any]:
-    """What `expectations` gave, where the component was trained since the fit."""
+    """What `expectations` gave, with the verdict that the component was trained since the fit."""
     drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
     return {**result, "drift": drift, "trusted": False}
 
@@ -167,10 +166,11 @@ def _plain(estimate: Estimate | None) -> dict[str, float] | None:
 
 
 def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
-    """The true values, and whether the intervals hold them: None where some documents have no gold, which the intervals are of too.
+    """The true values, and whether the intervals hold them: None if some documents have no gold. gold (int): Gold
+    entities.
 
-    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`.
-    RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
+    result (dict): What is expected, and `checked_documents`.
+    RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined.
     """
     known = corpus.counted & (corpus.right != UNKNOWN)
     judged = corpus.right[known]
@@ -209,8 +209,8 @@ def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
 
 
 def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
-    """Each document with tokens: "doc" (its number, from 0), "text" (first words), "tokens", "expected", "low" and "high" (None without a
-    record), "true" (accuracy; None without gold, or where it is not to be checked).
+    """A row for each document with tokens: "doc" (number, from 0), "text" (first words), "tokens", "expected", "low"
+    and "high" (None without a record), "true" (accuracy; None without gold, or where it is not to be checked).
     """
     sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
     known = corpus.counted & (corpus.right != UNKNOWN)
@@ -235,7 +235,7 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
 
 
 def corrected(rows: Sequence[dict[str, Any]], correction: float) -> list[dict[str, Any]]:
-    """What `documents_of` gave without a record. correction (float): What labelled documents add to each mean score."""
+    """Rows of `documents_of` without a record, corrected. correction (float): To be added to each expectation."""
     return [{**row, "expected": _in_range(row["expected"] + correction)} for row in rows]
 
 

@@ -1,6 +1,6 @@
-"""What is counted of the texts of a window. All are whole numbers that add up: windows merged in any order give the same ones.
+"""What is counted of the texts of a window: whole numbers that add up the same in any order.
 
-No text, no word, and no digest of one is kept: tags are those of the model.
+No text, word or digest is kept: tags are those of the model.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counts(Adds):
-    """Of one window, or of several that were added up.
+    """The counts of one window, or of several.
 
-    documents (int): Docs that were looked at. scored (int): Those with tokens that have a score. stretches (int): Pieces of the usual length
-        of a fit document that those could be cut into, at least one each. tokens, squares (int): Tokens, and the sum over documents of their
-        squares.
-    expected, independent (int): Sums over tokens of the calibrated score p, and of p (1 - p), in parts of ONE. outside (int): Of 1 - p over
-        tokens outside of all entities that were found.
-    raw, calibrated (Ints): Tokens by group of tags and bin of the score, shape (groups + 1, bins); the last row is of tags without a group.
-    labels (Ints): Tokens by the labels of the drift profile, and all others; shape (labels + 1,).
-    spans, spans_expected, spans_independent (int): Entities; sums of their scores as above. span_raw, span_calibrated (Ints): By bin.
+    documents (int): Docs looked at. scored (int): Those with scored tokens. stretches (int): Pieces as long as a usual
+        fit document in these, at least one each. tokens, squares (int): Scored tokens, and the sum of their squares by
+        document. expected, independent (int): Sums over tokens of the calibrated score p, and of p (1 - p), in parts of
+        ONE. outside (int): Of 1 - p over tokens outside of entities.
+    raw, calibrated (Ints): Tokens by group of tags and bin of the score, (groups + 1, bins); last row: tags without a
+        group. labels (Ints): Tokens by label of the drift profile, and all others, (labels + 1,).
+    spans, spans_expected, spans_independent (int): Entities, and sums of scores as above. span_raw, span_calibrated
+        (Ints): Entities by bin.
     """
 
     documents: int
@@ -110,9 +110,9 @@ class Counts(Adds):
 class Layout:
     """How the tokens of one pipe are counted.
 
-    profile (DriftProfile): Of its fit documents: whose edges and labels are used. n_groups (int): Groups of tags.
-    group_of, label_of (Ints): Of each label of the source, and of others at the end: row in the tables by group, place among the profile's labels.
-    is_outside (NDArray[bool]): Whether it says that the token is outside of all entities.
+    profile (DriftProfile): Of its fit, whose edges and labels are used. n_groups (int): Groups of tags. For each label
+    of the source, others last: group_of, label_of (Ints): row in the tables by group, place in the profile's labels;
+    is_outside (NDArray[bool]): whether it says "outside of entities".
     """
 
     profile: DriftProfile
@@ -123,7 +123,7 @@ class Layout:
 
     @classmethod
     def of(cls, profile: DriftProfile, labels: Sequence[str], groups: Groups) -> Layout:
-        """labels (Sequence[str]): Of the source. groups (Groups): Of its tags."""
+        """labels (Sequence[str]): Of the source. groups (Groups): Its tags' groups."""
         place = {label: i for i, label in enumerate(profile.labels)}
         of_tag = groups.of(np.append(np.arange(len(labels)), -1)).astype(np.intp)
         of_tag[-1] = -1
@@ -137,7 +137,7 @@ class Layout:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the arrays of Counts."""
+        """The shapes of the arrays in Counts."""
         rows, bins, span_bins = self.n_groups + 1, len(CALIBRATED_EDGES) + 1, len(self.profile.span_edges)
         return {
             "raw": (rows, len(self.profile.edges) + 1),
@@ -153,7 +153,7 @@ class Layout:
         return Counts(**{field.name: arrays.get(field.name, 0) for field in fields(Counts)})
 
     def count(self, batch: Batch) -> Counts:
-        """Those of some Docs."""
+        """The counts of some Docs."""
         units = np.bincount(batch.documents, minlength=batch.n_docs)
         groups, labels = self.group_of[batch.columns], self.label_of[batch.columns]
         p, q = batch.calibrated, batch.span_calibrated
@@ -188,7 +188,7 @@ class Layout:
         return record(forms)
 
     def read(self, data: Any, where: str) -> Counts:
-        """RAISES Misfit: the data is not of the form."""
+        """The counts in data. RAISES Misfit: it is not of the form."""
         held = self.form(data, where)
         arrays = {name: np.array(held[name], dtype=np.int64).reshape(shape) for name, shape in self.shapes.items()}
         return Counts(**{**held, **arrays})
@@ -206,16 +206,16 @@ def _table(rows: Ints, columns: Ints, shape: tuple[int, ...]) -> Ints:
     return np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-# Version of the lines, under the key that tells them from texts.
+# Version of the lines, under the key that marks a line as a window, not a text.
 MARK, VERSION = "calib_watch", 1
 # Windows of a number of documents, or the name of a period.
 Window = int | str
-# Periods without texts are listed where the stream has so many periods in all.
+# Periods without texts are listed in streams of at most so many periods.
 _MOST_PERIODS = 10_000
 
 
 class Key(NamedTuple):
-    """Names a window. part (str): Of which stream. at (int | str): Its number there, from 1, or its period."""
+    """Names a window. part (str): Its stream. at (int | str): Its number there, from 1, or its period."""
 
     part: str
     at: Any
@@ -234,7 +234,7 @@ def words_of(window: Window) -> str:
 
 
 def with_gaps(keys: Iterable[Key], window: Window) -> list[Key]:
-    """The keys in their order; between the periods of a part those that had no texts, too, unless there are very many."""
+    """The keys in order, with the periods of a part between its first and last that had no texts, unless too many."""
     held = sorted(keys)
     if isinstance(window, int):
         return held
@@ -276,7 +276,7 @@ MONITOR = record({**_VERSION, "part": text, "rate": number(1.0), "confidence": n
 
 
 class Line(NamedTuple):
-    """A window that was read. pipe (str): Fingerprint of its pipe. counts (Any): As `Layout.read` wants them."""
+    """A window as read. pipe (str): Fingerprint of its pipe. counts (Any): As `Layout.read` wants them."""
 
     pipe: str
     window: Window
@@ -285,18 +285,18 @@ class Line(NamedTuple):
 
 
 def read_line(data: Any) -> Line:
-    """RAISES Misfit: it is no window."""
+    """A window from a line of a file. RAISES Misfit: it is no window."""
     held = _LINE(data, "window")
     return Line(held["pipe"], held["window"], Key(held["part"], _one_of(held["window"])(held["at"], "at")), held["counts"])
 
 
 def line_of(pipe: str, window: Window, key: Key, counts: Any) -> dict[str, Any]:
-    """What `read_line` reads."""
+    """The line that `read_line` reads."""
     return {MARK: VERSION, "pipe": pipe, "window": window, **key._asdict(), "counts": counts}
 
 
 def differs_in(line: Mapping[str, Any]) -> str:
-    """What differs in a window with an alarm, and in how many windows together; "" without an alarm. line (Mapping): Of `Monitor.lines`."""
+    """What differs in a window with an alarm, and in how many together; "" without. line: Of `Monitor.lines`."""
     if not line["alarm"]:
         return ""
     names = ", ".join(check["name"] for check in line["checks"] if check["differs"])

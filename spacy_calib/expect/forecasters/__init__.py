@@ -1,1 +1,1 @@
-"""Classifiers that say how probable yes is, given features: k nearest neighbours, trees, logistic regression, boosting."""
+"""Classifiers that give P(yes) from features: k nearest neighbours, trees, logistic regression, boosting."""

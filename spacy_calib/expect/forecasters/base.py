@@ -29,10 +29,11 @@ def as_features(values: ArrayLike) -> Floats:
 
 
 class Forecaster(Part):
-    """P(yes | features). Settings are constructor arguments; what was learned ends in an underscore and is arrays, never pickled objects.
+    """P(yes | features). Settings are constructor arguments; what was learned is arrays, under names with an
+    underscore.
 
-    registered (str): Name in the registry `calib_forecasters`, by which a saved one finds its class. short (str): What it is called in tables.
-    learned_form (Form): The saved form of what was learned. size_name (str): The setting that `tune` chooses, "" where there is none.
+    registered (str): Name in the registry `calib_forecasters`. short (str): Name in tables. learned_form (Form): The
+    saved form of what was learned. size_name (str): The setting that `tune` chooses, or "".
     """
 
     kind = "@calib_forecasters"
@@ -52,9 +53,8 @@ class Forecaster(Part):
         return self
 
     def predict(self, features: ArrayLike) -> Floats:
-        """The probability of each of n rows.
-
-        RAISES C004: not fitted. C372: features that are no finite numbers. C374: another number of features than was learned.
+        """The probability of each of n rows. RAISES C004: not fitted. C372: features that are no finite numbers.
+        C374: another number of features than was learned.
         """
         if not self.fitted:
             raise calib_error("C004", what=type(self).__name__)
@@ -64,11 +64,11 @@ class Forecaster(Part):
         return self._predict(given) if len(given) else np.zeros(0)
 
     def sized(self, size: int) -> Forecaster:
-        """A new one, not fitted, with another value of the setting `size_name`."""
+        """A new one, not fitted, with this value of the setting `size_name`."""
         return type(self)(**{**self.settings(), self.size_name: size})
 
     def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], asked: Floats, sizes: Sequence[int]) -> Floats:
-        """What forecasters of these sizes, learned from features and hits, say of other rows, shape (len(sizes), len(asked))."""
+        """What forecasters of these sizes, fitted on features and hits, give for `asked`, (len(sizes), len(asked))."""
         return np.stack([self.sized(size).fit(features, hits).predict(asked) for size in sizes])
 
     @property
@@ -83,7 +83,7 @@ class Forecaster(Part):
     def _predict(self, features: Floats) -> Floats: ...
 
 
-# The saved form of centre and spread of each feature.
+# The saved form of each feature's mean and standard deviation.
 UNITS = {"centre_": floats(), "spread_": floats(1e-12)}
 
 

@@ -36,7 +36,7 @@ class Logistic(Forecaster):
     spread_: Floats
 
     def __init__(self, ridge: float = 1.0):
-        """ridge (float): Half of it times the sum of squared weights is added to the summed log loss (scikit-learn's 1 / C). RAISES C001: not above 0."""
+        """ridge (float): Factor of half the sum of squared weights in the log loss. RAISES C001: not above 0."""
         if not ridge > 0:
             raise calib_error("C001", name="ridge", wanted="above 0", given=repr(ridge))
         self.ridge = float(ridge)

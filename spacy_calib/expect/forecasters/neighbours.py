@@ -22,10 +22,11 @@ def _agree(held: dict[str, Any]) -> str:
 
 
 class Neighbours(Forecaster):
-    """k-NN (Kuleshov and Liang 2015, section 5.1: k = 100), distances measured in standard deviations of each feature. Of rows that are
-    equally far it takes as many as it needs: features with few values are better left to trees.
+    """k-NN (Kuleshov and Liang 2015, section 5.1: k = 100), distances in standard deviations of each feature. Of rows
+    at one distance it takes as many as it needs: features with few values suit trees better.
 
-    rows_ (Floats): The fit data in those units, shape (n, k). hits_ (Floats): 1 or 0 of each. centre_, spread_ (Floats): Of each feature.
+    rows_ (Floats): The fit data in those units, (n, k). hits_ (Floats): 1 or 0 of each. centre_, spread_: Of each
+        feature.
     """
 
     registered = "spacy-calib.Neighbours.v1"
@@ -57,7 +58,7 @@ class Neighbours(Forecaster):
         return self._nearest_hits(features, self.k).mean(axis=1)
 
     def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], asked: Floats, sizes: Sequence[int]) -> Floats:
-        """As elsewhere, with one search for all sizes."""
+        """See `Forecaster`; one search for all sizes."""
         made = Neighbours(max(sizes))
         made._fit(features, hits)
         sums = made._nearest_hits(asked, made.k).cumsum(axis=1)

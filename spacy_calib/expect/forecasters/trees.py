@@ -24,8 +24,9 @@ _LEAF = -1
 class Nodes(Saved):
     """Trees whose m nodes follow one another.
 
-    n_features (int): Columns that they look at. roots (Ints): The first node of each tree. left, right (Ints): Children of each node, -1 of a
-    leaf. feature (Ints), threshold (Floats): A row goes left where this feature is at most this. value (Floats): What a leaf says.
+    n_features (int): Features to look at. roots (Ints): First node of each tree. left, right (Ints): Children of each
+    node, -1 for a leaf. feature (Ints), threshold (Floats): A row with at most this goes left. value (Floats): Of
+    leaves.
     """
 
     n_features: int = kept(whole(1))
@@ -76,7 +77,7 @@ class Nodes(Saved):
         )
 
     def values_of(self, features: Floats) -> Floats:
-        """What each tree says of each of n rows, shape (n, number of trees)."""
+        """The value of each tree for each of n rows, shape (n, number of trees)."""
         rows = features.astype(np.float32)  # as scikit-learn compares them
         at = np.tile(self.roots, (len(rows), 1))
         inner = self.left[at] != _LEAF
@@ -103,7 +104,7 @@ class _OfTrees(Forecaster):
 
 
 class Tree(_OfTrees):
-    """A decision tree by squared error; a leaf says the share of yes among its rows (Kuleshov and Liang 2015, section 4)."""
+    """A decision tree by squared error; a leaf gives its rows' share of yes (Kuleshov and Liang 2015, section 4)."""
 
     registered = "spacy-calib.Tree.v1"
     short = "tree"
@@ -112,7 +113,7 @@ class Tree(_OfTrees):
     learned_form = record({"nodes_": Nodes.read})
 
     def __init__(self, min_leaf: int = 25):
-        """min_leaf (int): Rows of the fit data in each leaf, at least. RAISES C001: below 1."""
+        """min_leaf (int): Least number of fit rows in a leaf. RAISES C001: below 1."""
         self.min_leaf = check_count("min_leaf", min_leaf)
 
     def settings(self) -> dict[str, Any]:
@@ -129,9 +130,10 @@ class Tree(_OfTrees):
 
 
 class Boosting(_OfTrees):
-    """Gradient boosting of small trees by log loss: sigmoid(start + rate * sum of what the trees say).
+    """Gradient boosting of small trees by log loss: sigmoid(start + rate * sum of the trees' values).
 
-    start_ (float): Log-odds of the share of yes in the fit data. nodes_ (Nodes): None where all of the fit data were yes, or none.
+    start_ (float): Log-odds of yes in the fit data. nodes_ (Nodes): No trees where all of the fit data were yes, or
+        none.
     """
 
     registered = "spacy-calib.Boosting.v1"
@@ -142,8 +144,8 @@ class Boosting(_OfTrees):
     start_: float
 
     def __init__(self, n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25):
-        """n_trees (int), depth (int), rate (float), min_leaf (int): As `n_estimators`, `max_depth`, `learning_rate` and `min_samples_leaf` of
-        scikit-learn. RAISES C001: a count below 1, or a rate that is not in (0, 1].
+        """n_trees, depth, rate, min_leaf: scikit-learn's `n_estimators`, `max_depth`, `learning_rate` and
+        `min_samples_leaf`. RAISES C001: a count below 1, or a rate outside of (0, 1].
         """
         self.n_trees, self.depth = check_count("n_trees", n_trees), check_count("depth", depth)
         self.min_leaf = check_count("min_leaf", min_leaf)
@@ -171,7 +173,7 @@ class Boosting(_OfTrees):
         self.nodes_ = Nodes.of(trees, features.shape[1])
 
     def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], asked: Floats, sizes: Sequence[int]) -> Floats:
-        """As elsewhere, from one fit: the first trees of many are those of a fit of few."""
+        """See `Forecaster`; one fit for all sizes, as the first trees of many are those of a fit of few."""
         made = Boosting(max(sizes), self.depth, self.rate, self.min_leaf)
         made._fit(features, hits)
         sums = made.nodes_.values_of(asked).cumsum(axis=1)
