@@ -47,6 +47,7 @@ class Labelled:
     documents (Ints): Document of each, shape (n,). n_docs (int): D. labels (Sequence[str] | None): Label of each. raw,
         calibrated (Floats): Its score.
     """
+
     documents: Ints
     n_docs: int
     labels: Sequence[str] | None
@@ -161,7 +162,7 @@ class DriftProfile(Saved):
 
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
-        """tokens, spans (Labelled): The fit data, calibrated by maps that did not see the document; spans need no labels."""
+        """tokens, spans (Labelled): The fit data, calibrated by maps that did not see a document; spans need no labels."""
         long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH)
         stretch = _STRETCH if long else 0
         tokens, spans = _in_stretches(tokens, spans, stretch)
@@ -231,7 +232,7 @@ class DriftProfile(Saved):
         return max(1, min(documents, int(np.ceil(tokens / (self.scores.sum() / len(self.scores))))))
 
     def _chance(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
-        """The differences that chance makes: between so many documents, drawn from the fit data, and fit data drawn anew."""
+        """The differences that chance makes between so many documents of the fit data and fit data drawn anew."""
         rng = np.random.default_rng(seed)
         n = len(self.scores)
         even = np.full(n, 1 / n)
