@@ -1,4 +1,4 @@
-"""Calibration of probabilities that no spaCy pipeline gave: a scikit-learn estimator over arrays, and files of scores."""
+"""Calibration of probabilities from outside of spaCy: a scikit-learn estimator over arrays, and files of scores."""
 
 from .tag_calibrator import TagCalibrator
 

@@ -1,4 +1,4 @@
-"""A file of scores and its calibrator -> a scored corpus, as a pipeline and Docs give one."""
+"""A file of scores and its calibrator -> a scored corpus, as from a pipeline and Docs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 
 def scored_corpus(calibrator: TagCalibrator, found: ScoreUnits) -> ScoredCorpus:
-    """Each unit stands for a token: it carries its likeliest tag, and its document is a Doc. Units without sentences are one each.
-
-    RAISES C294: a tag that the calibrator does not know.
+    """The scores of a file as a corpus: units are tokens with their likeliest tag, documents Docs. Units without
+    sentences are one each. RAISES C294: a tag that the calibrator does not know.
     """
     documents = document_numbers(found.groups, found.n_units)
     order = np.argsort(documents, kind="stable")
@@ -60,7 +59,7 @@ def scored_corpus(calibrator: TagCalibrator, found: ScoreUnits) -> ScoredCorpus:
 
 
 def _in_order(calibrator: TagCalibrator, found: ScoreUnits, order: np.ndarray) -> tuple[Marginals, Floats]:
-    """(the scores that reach the threshold, units in this order; what the calibrator makes of each)."""
+    """(scores above the threshold, with units in this order; what the calibrator makes of them)."""
     given = calibrator.calibrated(found.scores_for(calibrator.classes_.tolist()))
     marginals, place = given.marginals, np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
@@ -70,7 +69,7 @@ def _in_order(calibrator: TagCalibrator, found: ScoreUnits, order: np.ndarray) -
 
 
 def _words(found: ScoreUnits, order: np.ndarray) -> np.ndarray:
-    """What stands in each unit, or what it is called."""
+    """The word of each unit, or its name."""
     words = np.full(found.n_units, None) if found.words is None else found.words.values()
     named = [words[unit] or found.name_of(unit) for unit in order.tolist()]
     return np.array([*named, None], dtype=object)[:-1]

@@ -1,4 +1,4 @@
-"""Scores, labels and documents as people hold them in arrays -> the nouns of the core; parameters -> the steps of a calibration."""
+"""Scores, labels and documents as people hold them in arrays -> types of the core; parameters -> steps."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def check_probabilities(values: NDArray[Any]) -> None:
 
 
 def dense_scores(array: NDArray[Any]) -> DenseScores:
-    """Of an array (units, tags). RAISES C001: no probabilities."""
+    """The scores in an array (units, tags). RAISES C001: no probabilities."""
     check_probabilities(array)
     return DenseScores(np.clip(array, 0.0, 1.0) if array.size and (array.min() < 0 or array.max() > 1) else array)
 
 
 def sparse_scores(matrix: Any) -> SparseScores:
-    """Of a scipy sparse matrix (units, tags); what it does not store is 0. RAISES C001: no probabilities."""
+    """The scores in a scipy sparse matrix (units, tags), 0 where not stored. RAISES C001: no probabilities."""
     check_probabilities(matrix.data)
     every = from_sparse(matrix, 0.0)
     check_probabilities(every.scores)  # entries that are stored twice are added up
@@ -54,10 +54,11 @@ def sparse_scores(matrix: Any) -> SparseScores:
 
 
 def triple_scores(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | None) -> SparseScores:
-    """Of (rows, tags, scores): the number of the unit, the tag and the score of each entry; what is not named is 0.
+    """The scores in (rows, tags, scores): unit number, tag and score of each entry; 0 for all others.
 
-    labels (Sequence): Of the columns; tags are labels, or columns. n_units (int | None): None for as many as the greatest row says.
-    RAISES C001: rows that are no numbers of units, no probabilities, or a unit with a tag twice. C002: lengths differ. C294: an unknown tag.
+    labels (Sequence): Of the columns; tags are labels, or columns. n_units (int | None): None counts up to the last
+        row.
+    RAISES C001: no unit numbers, no probabilities, or a tag twice. C002: lengths differ. C294: an unknown tag.
     """
     rows, tags, scores = (np.asarray(part) for part in P)
     for name, array in (("row", rows), ("tag", tags)):
@@ -83,30 +84,29 @@ def triple_scores(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int |
 
 
 def lookup_of(labels: Sequence[Any]) -> dict[Any, int]:
-    """Label -> column; also column -> column where no label is a number."""
+    """Label -> column; also column -> column if no label is a number."""
     by_label = {label: column for column, label in enumerate(labels)}
     numbers = any(isinstance(label, (int, float)) for label in labels)
     return by_label if numbers else {**{column: column for column in range(len(labels))}, **by_label}
 
 
 def columns_of(values: NDArray[Any], labels: Sequence[Any]) -> Ints:
-    """The column of each value, a label or a column; -1 for none."""
+    """The column of each value, which is a label or a column; -1 for neither."""
     lookup = lookup_of(labels)
     return np.array([lookup.get(value, -1) for value in values.tolist()], dtype=np.intp)
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a gold label says that there is none: None, NaN (also that of pandas), an empty text, or a negative number."""
+    """Whether a gold label stands for none: None, NaN (or that of pandas), an empty text, or a negative number."""
     if isinstance(value, (int, float)):
         return not value >= 0  # NaN is not
     return value is None or type(value).__name__ == "NAType" or value == "" or value != value
 
 
 def classes_of(y: NDArray[Any], n_tags: int) -> list[Any]:
-    """The label of each column where nobody names them: those of y in their order, if they are as many (-1 and 1 are two); else the
-    columns' numbers.
+    """The label of each column without names: the sorted labels of y, if as many (-1 and 1 are two), else numbers.
 
-    RAISES C295: neither can be.
+    RAISES C295: neither is possible.
     """
     values = set(y.tolist())
     met = {value for value in values if not is_missing(value)}
@@ -120,7 +120,7 @@ def classes_of(y: NDArray[Any], n_tags: int) -> list[Any]:
 
 
 def classes_of_tags(tags: NDArray[Any]) -> list[Any]:
-    """The labels of tags that nobody names: themselves, sorted; of columns as many as the greatest one says."""
+    """The labels of tags without names: the sorted tags, or for columns the numbers up to the greatest."""
     if tags.dtype.kind in "iu":
         return list(range(int(tags.max(initial=-1)) + 1))
     return sorted(set(tags.tolist()))
@@ -139,14 +139,14 @@ class Gold:
     unknown: Counter[str]
 
     def unknown_words(self) -> dict[str, str]:
-        """What a sentence about unknown gold names."""
+        """The words for a sentence about unknown gold."""
         n = self.unknown.total()
         names = [label for label, _ in self.unknown.most_common()]
         return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorter(names)}
 
 
 def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
-    """RAISES C071: no unit has gold. C296: no gold label is one of the columns'."""
+    """The gold labels as columns. RAISES C071: no unit has gold. C296: no gold label is one of the columns'."""
     values = y.tolist()
     lookup = lookup_of(labels)
     columns = np.array([lookup[v] if v in lookup else -2 if is_missing(v) else -1 for v in values], dtype=np.intp)
@@ -161,7 +161,7 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
 
 
 def likeliest(marginals: Marginals, scores: NDArray[Any]) -> Ints:
-    """The column of the highest-scored entry of each unit, of equals the first; -1 for a unit without entries. scores: One per entry."""
+    """The column of each unit's highest score (the first of equals); -1 without entries. scores: One per entry."""
     found = np.full(marginals.n_tokens, -1, dtype=np.intp)
     best = leading(marginals.rows, scores)
     found[marginals.rows[best]] = marginals.tags[best]
@@ -169,7 +169,7 @@ def likeliest(marginals: Marginals, scores: NDArray[Any]) -> Ints:
 
 
 def rescaled(dense: Floats, scores: Scores) -> Floats:
-    """Rows that sum to 1. dense (Floats): What the scores became; a row of zeros gets what they were, or equal shares."""
+    """Rows divided by their sums. dense (Floats): New scores; a row of zeros gets its old ones, or equal shares."""
     silent = dense.sum(axis=1) == 0
     if silent.any():
         every = scores.above(0.0)
@@ -180,7 +180,7 @@ def rescaled(dense: Floats, scores: Scores) -> Floats:
 
 
 def document_numbers(groups: Any, n_units: int) -> Ints:
-    """The document of each unit as a number, in the order in which they are met; None makes each unit one of its own.
+    """The document of each unit as a number, in order of first occurrence; for None each unit is a document.
 
     RAISES C002: not one for each unit.
     """
@@ -194,9 +194,9 @@ def document_numbers(groups: Any, n_units: int) -> Ints:
 
 
 def token_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, lowest: float) -> TokenData:
-    """What a calibration is fitted on; units of one document are put beside one another.
+    """What a calibration is fitted on, with the units of a document side by side.
 
-    gold (Ints), documents (Ints): Of each unit. lowest (float): Entries below it are left out.
+    gold, documents (Ints): Of each unit. lowest (float): Entries below it are left out.
     """
     every = scores.above(lowest)
     if (np.diff(documents) < 0).any():
@@ -218,7 +218,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArraySteps:
-    """The steps that an estimator's parameters ask for; a `StepSettings`, with what is promised of the scores beside it."""
+    """The steps that an estimator's parameters ask for, like `StepSettings`, and sets."""
 
     threshold: float
     grouping: Grouping
@@ -230,10 +230,7 @@ class ArraySteps:
 
 
 def steps_of(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float, sets: Any) -> ArraySteps:
-    """The parameters as steps, see `TagCalibrator`.
-
-    RAISES C001: one out of range. C293: scaling or tag offsets beside the method "auto".
-    """
+    """Parameters of `TagCalibrator` as steps. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
     before = None if scaling is None else _named("scaling", scaling, scalings())
@@ -257,7 +254,7 @@ def steps_of(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, thre
 
 
 def _named(setting: str, given: Any, known: Mapping[str, Part], others: tuple[str, ...] = ()) -> Part:
-    """A part by its short or registered name; or itself, not fitted. RAISES C001: none of this name."""
+    """A part by its short or registered name; an instance not fitted. RAISES C001: none of this name."""
     found = {**{one.registered: one for one in known.values()}, **known}
     if isinstance(given, str) and given in found:
         return found[given]

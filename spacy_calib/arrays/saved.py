@@ -1,4 +1,4 @@
-"""The saved form of a `TagCalibrator`: the forms of a pipe's maps, beside the estimator's parameters. Never pickle."""
+"""The saved form of a `TagCalibrator`: maps as a pipe saves them, and the estimator's parameters. Never pickle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KIND_OF = {
 
 
 def _plain(value: Any, where: str) -> Any:
-    """A text, a number, true, false, or null; or a part, which `make_part` reads."""
+    """A text, number, true, false or null; or a part for `make_part`."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
@@ -108,7 +108,7 @@ def dump(made: TagCalibrator) -> bytes:
 
 
 def _saved(value: Any) -> Any:
-    """A parameter as plain data: of a part its name and settings, not what it may have learned."""
+    """A parameter as plain data; a part as its name and settings, without what it has learned."""
     kind = next((kind for kind, base in _KIND_OF.items() if isinstance(value, base)), None)
     if kind is not None:
         return {kind: value.registered, "settings": value.settings(), "learned": {}}
@@ -116,9 +116,9 @@ def _saved(value: Any) -> Any:
 
 
 def read(kind: type[Estimator], data: bytes, path: str, find: Callable[[str, str], Any]) -> Estimator:
-    """The estimator that `dump` wrote. path (str): Where the bytes come from, for the message. find (Callable): See `make_part`.
+    """The estimator that `dump` wrote. path (str): Where the bytes come from, for the message. find: See `make_part`.
 
-    RAISES C298: not such bytes, truncated or changed, or not of the form STATE. C299: of a later format, or a part is not found.
+    RAISES C298: not such bytes, damaged, or not of the form STATE. C299: of a later format, or a part is not found.
     """
 
     def load(part: Any) -> Any:
@@ -141,7 +141,7 @@ def read(kind: type[Estimator], data: bytes, path: str, find: Callable[[str, str
 
 
 def _made(kind: type[Estimator], held: dict[str, Any], load: Callable[[Any], Any]) -> Estimator:
-    """RAISES Misfit, CalibError: a part, or a parameter, out of range."""
+    """A fitted estimator from STATE. RAISES Misfit, CalibError: a part, or a parameter, out of range."""
     given = {name: load(value) if isinstance(value, dict) else value for name, value in held["parameters"].items()}
     if given["tag_counts"] is not None:
         given["tag_counts"] = dict(given["tag_counts"])
@@ -160,7 +160,7 @@ def _made(kind: type[Estimator], held: dict[str, Any], load: Callable[[Any], Any
 
 
 def file_bytes(path: Path) -> bytes:
-    """RAISES C298: the file cannot be read."""
+    """The bytes of a file. RAISES C298: it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

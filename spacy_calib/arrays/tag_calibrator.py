@@ -35,27 +35,29 @@ UNIT = "unit"
 
 
 class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Learns on held-out gold how true the probabilities of a tagger (or of any classifier) are, and gives true ones.
+    """Learns on held-out gold how true the probabilities of a tagger (or any classifier) are, and gives true ones.
 
-    P, everywhere: the probabilities of n units (tokens, documents) for k tags. An array (n, k), whose rows need not sum to 1; a scipy
-    sparse matrix of that shape; or a tuple (rows, tags, scores) with the unit, the tag (label or column) and the score of each entry.
+    P, everywhere: the probabilities of n units (tokens, documents) for k tags. An array (n, k), whose rows need not sum
+    to 1; a scipy sparse matrix of that shape; or a tuple (rows, tags, scores): unit, tag (label or column) and score.
 
-    method (str | Recalibrator): "auto" chooses scaling, map, groups and tag offsets by cross-validation over documents; or one of identity,
-        temperature, platt, beta, histogram, scaling-binning, isotonic, venn-abers, or what else is registered; or a recalibrator.
-    n_groups (int): Tag frequency groups, each with a map of its own. With "auto" those by which scores are promised and judged.
-    scaling (str | Scaling | None): Weighs the tags of a unit anew first: temperature, vector, matrix.
-    tag_offsets (bool | TagOffsets): Whether each tag is corrected by itself too, pooled towards its group.
-    threshold (float): Scores below it take no part: they are 0 after calibration. Kranzlein et al. (2021, section 3.1) take .01.
-    normalize (bool | str): True divides the scores of a unit by their sum; "other" leaves room for tags below the threshold.
-    intervals (bool): Whether `predict_interval` can be asked. sets (float | ConformalSets | None): Whether `predict_set` can; a number is the
-        share of units whose set may miss the gold tag.
-    classes (Sequence | None): The label of each column. None takes the columns' names of a data frame; else the labels of y, sorted, if
-        they are as many as columns; else the columns' numbers.
+    method (str | Recalibrator): "auto" chooses scaling, map, groups and tag offsets by cross-validation over documents;
+        else a recalibrator, or the name of one: identity, temperature, platt, beta, histogram, scaling-binning,
+        isotonic, venn-abers, or another registered one.
+    n_groups (int): Tag frequency groups, each with its own map; with "auto" the groups of promises and figures.
+    scaling (str | Scaling | None): First weighs the tags of a unit anew: temperature, vector, matrix.
+    tag_offsets (bool | TagOffsets): Whether each tag is also corrected by itself, pooled towards its group.
+    threshold (float): Lower scores are 0 after calibration. Kranzlein et al. (2021, section 3.1) take .01.
+    normalize (bool | str): True divides a unit's scores by their sum; "other" leaves room for tags below the threshold.
+    intervals (bool): Allows `predict_interval`. sets (float | ConformalSets | None): Allows `predict_set`; a number is
+        the share of units whose set may miss the gold tag.
+    classes (Sequence | None): Label of each column. None takes a data frame's names; else the sorted labels of y, if
+        they are as many as columns; else numbers.
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.
 
-    classes_ (NDArray): The label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): By which scores are
-    judged. selection_ (dict): What "auto" chose from, {} otherwise. held_out_ (HeldOut): Log loss raw and calibrated, each document judged by
-    what the others teach. unknown_gold_ (dict): Gold labels that no column has -> their number.
+    classes_ (NDArray): Label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): Those
+    of the figures. selection_ (dict): What "auto" chose from, else {}. held_out_ (HeldOut): Log loss raw and
+    calibrated, each document by a fit on the others. unknown_gold_ (dict): Gold labels without a column -> their
+    number.
     n_features_in_ (int), feature_names_in_ (NDArray): As everywhere in scikit-learn.
     """
 
@@ -88,11 +90,12 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def fit(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> TagCalibrator:
         """Learn from units with gold.
 
-        y (ArrayLike): The gold label of each unit, or its column; None, NaN, "" or a negative number (-100) where there is none, unless
-            a class is called so. A label that no column has makes all tags of its unit wrong, see `unknown_gold_`.
-        groups (ArrayLike | None): The document of each unit: what cross-validation holds out as a whole. None takes each unit for one.
-        RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no gold. C293: a parameter
-            beside "auto". C294: an unknown tag. C295: columns without names. C296: no gold label is known.
+        y (ArrayLike): The gold label of each unit, or its column; None, NaN, "" or a negative number (-100) for none,
+            unless a class is called so. With a label that no column has, all tags of the unit are wrong.
+        groups (ArrayLike | None): Document of each unit, which cross-validation does not split; None: a unit each.
+        RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no
+            gold. C293: a parameter with "auto". C294: an unknown tag. C295: columns without names. C296: no known gold
+            label.
         """
         steps = _steps_of(self)
         gold_of = _labels_of(y)
@@ -127,9 +130,9 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predict_proba(self, P: Any, normalize: bool = True) -> Floats:
         """The calibrated probability of each tag, shape (n, k) in the order of `classes_`; 0 below the threshold.
 
-        normalize (bool): Whether each row is divided by its sum, as scikit-learn expects of probabilities (one in which nothing has a score
-            gets the scores before calibration). False gives what `transform` does, which is what figures judge.
-        RAISES C001: scores out of range. C294: an unknown tag.
+        normalize (bool): Whether rows are divided by their sums, as scikit-learn expects (a row of zeros gets its
+            scores before calibration). False gives what `transform` does, by which figures go. RAISES C001: scores out
+            of range. C294: an unknown tag.
         """
         scores = self._read(P)
         found = self.calibration_.calibrate(scores, self.threshold)
@@ -137,8 +140,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return inputs.rescaled(dense, scores) if normalize else dense
 
     def transform(self, P: Any) -> Any:
-        """The calibrated scores as they are, whose rows sum to 1 where the parameter `normalize` says so; of a sparse matrix or (rows,
-        tags, scores) a sparse matrix."""
+        """The calibrated scores; rows sum to 1 if the parameter `normalize` says so. A sparse matrix if P is one, or a
+        tuple."""
         from scipy.sparse import csr_matrix, issparse
 
         found = self.calibrated(P)
@@ -148,7 +151,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return csr_matrix((found.scores, (rows, columns)), shape=(found.marginals.n_tokens, len(self.classes_)))
 
     def predict(self, P: Any) -> NDArray[Any]:
-        """The likeliest label of each unit after calibration; where nothing has a score then, the likeliest before."""
+        """The likeliest label of each unit after calibration; before it where all calibrated scores are 0."""
         scores = self._read(P)
         found = self.calibration_.calibrate(scores, self.threshold)
         best = inputs.likeliest(found.marginals, found.scores)
@@ -159,7 +162,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.classes_[np.maximum(best, 0)]
 
     def predict_interval(self, P: Any) -> tuple[Floats, Floats]:
-        """(low, high) of the Venn-Abers interval of each probability, shape (n, k) each, before normalization; 0 below the threshold.
+        """(low, high) Venn-Abers interval of each probability, (n, k) each, before normalization; 0 below the
+        threshold.
 
         RAISES C297: it was fitted without `intervals`. C001, C294: see `predict_proba`.
         """
@@ -169,7 +173,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return _dense(self, found, found.low), _dense(self, found, found.high)
 
     def predict_set(self, P: Any) -> NDArray[np.bool_]:
-        """Whether each tag is in the unit's set, shape (n, k); all are where no smaller set keeps the promise.
+        """Whether each tag is in the unit's set, shape (n, k); all are if no smaller set keeps the promise.
 
         RAISES C297: it was fitted without `sets`. C001, C294: see `predict_proba`.
         """
@@ -190,15 +194,15 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.calibration_.calibrate(scores, self.threshold)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The labels, as `set_output` names columns by them."""
+        """The labels, by which `set_output` names columns."""
         check_is_fitted(self)
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 
     # Judging
 
     def score(self, P: Any, y: ArrayLike) -> float:
-        """Minus the mean log loss of the calibrated pairs of unit and tag: higher is better, so that a search over methods finds the truest
-        scores. (Of accuracy calibration changes next to nothing; `sklearn.metrics.accuracy_score(y, predict(P))` gives it.)
+        """Minus the mean log loss of the calibrated pairs of unit and tag: higher is truer, for a search over methods.
+        (Calibration hardly changes accuracy: `sklearn.metrics.accuracy_score(y, predict(P))`.)
 
         RAISES C003: no pair reaches the threshold. C001, C071, C294, C296: see `fit`.
         """
@@ -216,11 +220,11 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         n_groups: int | None = None,
         seed: int = 0,
     ) -> dict[str, Any]:
-        """The figures of `spacy calib evaluate`: calibration errors raw and calibrated, over all tags (SMCE) and by tag frequency group (GMCE),
-        with noise floors and 95 % intervals.
+        """The figures of `spacy calib evaluate`: calibration errors raw and calibrated, over all tags (SMCE) and by tag
+        frequency group (GMCE), with noise floors and 95 % intervals.
 
-        y, groups: As for `fit`; the intervals resample whole documents. n_bins (int): Adaptive bins. n_groups (int | None): Judge by this
-        many groups; None takes those of the fit. seed (int): Of all random numbers.
+        y, groups: See `fit`; intervals resample documents. n_bins (int): Adaptive bins. n_groups (int | None): Number
+        of groups; None takes those of the fit. seed (int): Of all random numbers.
         RETURNS (dict): See `metrics.table.calibration_table`. RAISES C001, C002, C071, C294, C296: see `fit`.
         """
         judged = self.judge(P, y, groups)
@@ -231,7 +235,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return calibration_table(judged.pairs, judged.calibrated, by, n_bins, seed, judged.documents, judged.unit, metrics)
 
     def judge(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> JudgedPairs:
-        """The pairs of units with gold, raw and calibrated. y, groups, RAISES: As for `fit`."""
+        """The pairs of units with gold, raw and calibrated. y, groups, RAISES: See `fit`."""
         found = self.calibrated(P)
         gold = inputs.read_gold(_as_long_as(_labels_of(y), found.marginals), self.classes_.tolist()).columns
         documents = inputs.document_numbers(groups, found.marginals.n_tokens)
@@ -248,20 +252,20 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_bytes(cls, data: bytes, find: Callable[[str, str], Any] = registered_maker) -> TagCalibrator:
-        """What `to_bytes` wrote; all of it is checked before anything is made.
+        """The estimator from `to_bytes`; all of it is checked before anything is made.
 
-        find (Callable): (kind, registered name) -> what makes a part that is not registered.
-        RAISES C298: not such bytes. C299: of a later format, or with a part that is not found.
+        find (Callable): (kind, registered name) -> what makes a part that is not registered. RAISES C298: not such
+        bytes. C299: of a later format, or a part is not found.
         """
         return saved.read(cls, data, "the bytes given", find)
 
     def to_disk(self, path: str | Path) -> None:
-        """Write `to_bytes` into a file."""
+        """Write the estimator into a file."""
         Path(path).write_bytes(self.to_bytes())
 
     @classmethod
     def from_disk(cls, path: str | Path, find: Callable[[str, str], Any] = registered_maker) -> TagCalibrator:
-        """What `to_disk` wrote. RAISES C298, C299: see `from_bytes`; or the file cannot be read."""
+        """The estimator from `to_disk`. RAISES C298, C299: see `from_bytes`; or the file cannot be read."""
         return saved.read(cls, saved.file_bytes(Path(path)), str(path), find)
 
     # What scikit-learn asks
@@ -273,7 +277,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _more_tags(self) -> dict[str, Any]:
-        """The same for scikit-learn before 1.6."""
+        """`__sklearn_tags__` for scikit-learn before 1.6."""
         return {"requires_positive_X": True, "X_types": ["2darray", "sparse"]}
 
 
@@ -289,7 +293,7 @@ def _steps_of(made: TagCalibrator) -> ArraySteps:
 
 
 def _read_first(made: TagCalibrator, P: Any, y: NDArray[Any]) -> tuple[Scores, list[Any]]:
-    """(the scores of a fit, the label of each of their columns)."""
+    """(the scores of a fit, the label of each column)."""
     given = None if made.classes is None else np.asarray(made.classes).tolist()
     if given is not None and len({str(label) for label in given}) != len(given):
         raise calib_error("C001", name="classes", wanted="distinct labels, one for each column", given=given)
@@ -308,7 +312,7 @@ def _read_first(made: TagCalibrator, P: Any, y: NDArray[Any]) -> tuple[Scores, l
 
 
 def _labels_of(y: Any) -> NDArray[Any]:
-    """y as one column. RAISES ValueError: scikit-learn's, of other shapes and of numbers that are no labels."""
+    """y as one column. RAISES ValueError: scikit-learn's, for other shapes, and numbers that are no labels."""
     if y is None:
         raise calib_error("C071", what="TagCalibrator (requires y to be passed, but the target y is None)")
     given = column_or_1d(y, warn=True)
@@ -318,17 +322,14 @@ def _labels_of(y: Any) -> NDArray[Any]:
 
 
 def _as_long_as(y: NDArray[Any], scores: Scores | Marginals) -> NDArray[Any]:
-    """RAISES C002: not one label for each unit."""
+    """y, as it is. RAISES C002: not one label for each unit."""
     if len(y) != scores.n_tokens:
         raise calib_error("C002", what="TagCalibrator", first="unit", second="label", n_first=scores.n_tokens, n_second=len(y))
     return y
 
 
 def _validated(estimator: TagCalibrator, P: Any, reset: bool) -> Any:
-    """An array or a CSR matrix, two-dimensional, of numbers; of as many columns, and with the names, of the fit.
-
-    RAISES ValueError: scikit-learn's.
-    """
+    """P as an array or CSR matrix of numbers, with the fit's columns and names. RAISES ValueError: scikit-learn's."""
     wanted: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
     try:
         from sklearn.utils.validation import validate_data

@@ -1,1 +1,1 @@
-"""Coreference: which mentions of a Doc name the same thing, with exact pair probabilities; and how those are made true."""
+"""Coreference: which mentions of a Doc name the same thing, with exact pair probabilities, and their calibration."""

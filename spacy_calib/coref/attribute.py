@@ -23,7 +23,7 @@ def coref_of(doc: Doc) -> DocCoref | None:
 
 
 def register_coref(name: str) -> None:
-    """Make Doc._.coref known; twice is harmless. name (str): Of the component, for the message. RAISES C358: another package owns it."""
+    """Make Doc._.coref known. name (str): The component's, for the message. RAISES C358: another package owns it."""
     if not Doc.has_extension(ATTRIBUTE):
         Doc.set_extension(ATTRIBUTE, getter=coref_of)
     elif Doc.get_extension(ATTRIBUTE)[2] is not coref_of:
@@ -31,6 +31,6 @@ def register_coref(name: str) -> None:
 
 
 def register_quietly() -> None:
-    """The same, unless somebody else owns the name: to import us must never break spaCy."""
+    """`register_coref`, unless somebody else owns the name: importing this package must not break spaCy."""
     with contextlib.suppress(CalibError):
         register_coref("calib_coref")

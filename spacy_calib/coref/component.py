@@ -1,6 +1,6 @@
-"""The component `calib_coref`: which mentions of a Doc name the same, by the antecedent that each chooses (Nguyen & O'Connor 2015, section 5)."""
+"""The component `calib_coref`: which mentions name the same, by antecedents (Nguyen & O'Connor 2015, section 5)."""
 
-# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+# No `from __future__ import annotations` here: spaCy reads the types of `initialize`, and cannot resolve strings.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +29,7 @@ from .mentions import Mentions, aligned_gold, clusters_in, gold_speakers, mentio
 from .scoring import score_coref
 from .view import Resolved, clusters_of, coref_view, write_resolved
 
-# How many clusterings are drawn where the nearest of them is taken, and their seed.
+# The nearest of so many drawn clusterings is taken; their seed.
 _SAMPLES, _SEED = 100, 0
 LEARN_ON = ("gold", "found")
 CLUSTERS = ("best", "sample")
@@ -43,7 +43,7 @@ _STATE = record(
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """index (FeatureIndex): The features that are known. weights (Floats): One each. penalty (float): Of their squares, in the fit."""
+    """index (FeatureIndex): The known features. weights (Floats): One each. penalty (float): Of their squares."""
 
     index: FeatureIndex
     weights: Floats
@@ -61,7 +61,7 @@ class _Document:
 
 
 class CoreferenceResolver(AnnotatingPipe, CorefSettings):
-    """P(a_j = k) is proportional to exp(weights · features of mention j and its antecedent k), k an earlier mention or NEW.
+    """P(a_j = k) is proportional to exp(weights · features of mention j and antecedent k), an earlier mention or NEW.
 
     settings: See CorefSettings, each an attribute of the resolver.
     RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
@@ -95,9 +95,9 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
     # Learning
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Learn the weights, and from the documents that cross-validation holds out how true the probabilities of pairs are.
+        """Learn the weights, and the calibration of pairs from documents held out by cross-validation.
 
-        The components in front of this one look at the predicted Docs first, so train them before.
+        The components in front of this one annotate the predicted Docs first, so train them before.
         RAISES C356: no gold clusters. C359: a mention stands in two clusters. C361: too few pairs to calibrate.
         """
         validate_get_examples(get_examples, "CoreferenceResolver.initialize")
@@ -124,7 +124,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return _Document(words, self._candidates(words), clusters_in(mentions, gold))
 
     def _annotated(self, doc: Doc, nlp: Language | None) -> Doc:
-        """What the components in front of this one say of a Doc."""
+        """A Doc as annotated by the components in front of this one."""
         for name, pipe in [] if nlp is None else nlp.pipeline:
             if name == self.name:
                 break
@@ -132,7 +132,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return doc
 
     def gold_of(self, example: Example) -> dict[tuple[int, int], int]:
-        """The gold mentions in tokens of the predicted Doc, with their clusters. RAISES C359: a mention stands in two clusters."""
+        """Gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters."""
         return aligned_gold(example, self.prefix, self.mentions)
 
     def _candidates(self, words: MentionWords) -> Candidates:
@@ -150,9 +150,9 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return JudgedMentions(document.words.mentions.places, pair_chances(held, self.threshold), document.clusters)
 
     def calibrate(self, examples: Iterable[Example]) -> None:
-        """Learn anew how true the probabilities of pairs are, from other gold than the weights were learned from; the weights stay.
+        """Learn the calibration of pairs anew, from other gold than the weights, which stay.
 
-        examples: The predicted Docs have passed this component. RAISES C361: it has no recalibrator, or too few pairs reach the threshold.
+        examples: Predicted Docs that passed this component. RAISES C361: no recalibrator, or too few pairs.
         """
         learned, judged = self.learned, []
         if self.recalibrator is None:
@@ -199,7 +199,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
             write_resolved(doc, one)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """See `score_coref`. RAISES C359: a gold mention stands in two clusters."""
+        """The figures of `score_coref`. RAISES C359: a gold mention stands in two clusters."""
         return score_coref(examples, self.gold_of)
 
     # Saving
@@ -219,7 +219,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
 
 
 def _learned_from(state: Any, load: Callable[[dict[str, Any]], Any]) -> _Learned | None:
-    """None where nothing was learned. RAISES Misfit: it is not of the form _STATE."""
+    """What was saved, None if nothing was learned. RAISES Misfit: it is not of the form _STATE."""
     if isinstance(state, dict) and not state:
         return None
     held = _STATE(state, "state")

@@ -22,10 +22,10 @@ _PREFIX = "coref_clusters"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterDraws(Draws):
-    """Clusterings.
+    """Clusterings. view (DocCoref): Of its mentions. first (Ints): First mention of each one's cluster, (n,
+    n_mentions).
 
-    view (DocCoref): Of which mentions. first (Ints): The first mention of each mention's cluster, shape (n, n_mentions).
-    off (float): How far the pair probabilities of the draws are from the calibrated ones, as the root of the mean square over the pairs of `view.pairs`.
+    off (float): Root mean square difference of the draws' and the calibrated probabilities, over `view.pairs`.
     """
 
     view: DocCoref
@@ -36,13 +36,13 @@ class ClusterDraws(Draws):
         return len(self.first)
 
     def write(self, doc: Doc, number: int) -> None:
-        """Clusters of two or more stand in doc.spans["coref_clusters_1"] and so on, in place of those that stood there."""
+        """Put clusters of two or more into doc.spans["coref_clusters_1"] and so on, in place of those there."""
         clusters = self.view.clustered(self.first[number])
         write_clusters(doc, _PREFIX, [[doc[span.start : span.end] for span in cluster] for cluster in clusters])
 
 
 def draw_clusters(view: DocCoref, n: int, seed: int, calibrated: bool) -> ClusterDraws:
-    """n clusterings. seed (int): With the text it decides what is drawn. calibrated (bool): Whether they are to follow the calibrated pairs.
+    """n clusterings. seed (int): Decides the draws, with the text. calibrated (bool): By the calibrated pairs.
 
     RAISES C001: n or seed is negative. C415: more than 1,000 mentions with calibrated pairs.
     """

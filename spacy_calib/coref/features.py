@@ -1,4 +1,4 @@
-"""What speaks for a mention being new, and for an earlier one being its antecedent (after Durrett & Klein 2013, section 3), as hashes."""
+"""Features of a mention as new, and of it with an antecedent, as hashes (after Durrett & Klein 2013, section 3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .mentions import PRONOUNS, Mentions
 Hashes = NDArray[np.uint64]
 _MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _NONE = np.uint64(0)
-# Distances are told apart in these steps.
+# Edges of the bins of distances.
 _STEPS = np.array([0, 1, 2, 3, 4, 5, 8, 16, 32, 64])
 
 
@@ -35,7 +35,7 @@ def mixed(*columns: Any) -> Hashes:
 
 
 def candidates_of(mentions: Mentions, words: Hashes, window: int) -> Candidates:
-    """The last `window` mentions, and of those further back the last `window` with the same head word. words (Hashes): The heads of the mentions."""
+    """The last `window` mentions, and as many before them with the same head. words (Hashes): Heads of the mentions."""
     same: dict[int, list[int]] = {}
     earlier = []
     for mention, word in enumerate(words.tolist()):
@@ -49,9 +49,9 @@ def candidates_of(mentions: Mentions, words: Hashes, window: int) -> Candidates:
 
 @dataclass(frozen=True, eq=False)
 class MentionWords:
-    """What the features of the n mentions of a Doc are made of: a number for each, by name; and their words.
+    """What the features of a Doc's n mentions are made of. columns (dict): Name -> numbers, shape (n,).
 
-    columns (dict): Name -> shape (n,). words (csr_matrix): Which words each holds, shape (n, n_words). of_head (Ints): The column of its head's word.
+    words (csr_matrix): Which words each holds, shape (n, n_words). of_head (Ints): Column of its head's word.
     """
 
     mentions: Mentions
@@ -100,7 +100,7 @@ class MentionWords:
         return cls(mentions, columns, words, place[heads])
 
     def new_hashes(self) -> Hashes:
-        """The features of each mention being new, shape (n, n_templates)."""
+        """The features of each mention as new, shape (n, n_templates)."""
         own = self.columns
         met_head, met_text = _met(own["head"]), _met(own["text"])
         simple = [
@@ -119,7 +119,7 @@ class MentionWords:
         )
 
     def link_hashes(self, candidates: Candidates) -> Hashes:
-        """The features of each candidate being the antecedent, shape (n_candidates, n_templates)."""
+        """The features of each candidate as antecedent, shape (n_candidates, n_templates)."""
         late, early = candidates.mentions, candidates.earlier
         own = self.columns
         kinds = mixed(own["kind"][early], own["kind"][late])
@@ -135,7 +135,7 @@ class MentionWords:
         return np.stack(found, axis=1)
 
     def _link_columns(self, late: Ints, early: Ints) -> Iterator[Hashes]:
-        """What holds between two mentions, each as a column of numbers."""
+        """Properties of pairs of mentions, each a column of numbers."""
         own, at = self.columns, self.mentions
 
         def pair(name: str) -> Hashes:
@@ -178,12 +178,12 @@ def _bucket(distances: Ints) -> Hashes:
 
 
 def _same_speaker(one: Hashes, other: Hashes) -> Hashes:
-    """1 where one person says both, 2 where two do, 0 where it is not known."""
+    """1 where one person says both, 2 where two do, 0 where that is unknown."""
     return np.where((one == _NONE) | (other == _NONE), 0, np.where(one == other, 1, 2)).astype(np.uint64)
 
 
 def _met(words: Hashes) -> Hashes:
-    """Whether an earlier mention has the same."""
+    """Whether an earlier mention has the same word."""
     _, firsts = np.unique(words, return_index=True)
     met = np.ones(len(words), dtype=np.uint64)
     met[firsts] = 0
@@ -191,14 +191,14 @@ def _met(words: Hashes) -> Hashes:
 
 
 def _type(token: Token, kind: int) -> int:
-    """A pronoun is told by itself, whatever its case; others by their kind."""
+    """The type of a mention: a pronoun's word, whatever its case; else its kind."""
     if KINDS[kind] != "pronoun":
         return kind
     return get_string_id(PRONOUNS.get(token.lower_, token.lower_))
 
 
 def _agreement(head: Token, span: Any) -> tuple[int, int, int]:
-    """Number, person and gender, as far as the features of the head tell; of "A and B" the plural."""
+    """Number, person and gender by the features of the head; plural for "A and B"."""
     joined = any(token.dep_ == "conj" and token.head == head for token in span)
     told = head.morph.to_dict()
     number, person, gender = (told.get(name, "") for name in ("Number", "Person", "Gender"))

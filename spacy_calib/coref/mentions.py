@@ -1,4 +1,4 @@
-"""The mentions of a Doc: those that stand in a span group, or its entities, noun chunks and pronouns."""
+"""The mentions of a Doc: those in a span group, or its entities, noun chunks and pronouns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..types import Ints
 from .inference.calibration import KINDS, Places
 
 _NOMINAL, _PROPER, _PRONOUN = range(len(KINDS))
-# What stands for all forms of an English pronoun, which tells more than the form does; also what is a pronoun where no tags say so.
+# One name for all forms of an English pronoun, as the form tells less; without tags, these words are the pronouns.
 _FORMS = {
     "i": "i me my mine myself", "you": "you your yours yourself yourselves u", "he": "he him his himself", "she": "she her hers herself",
     "it": "it its itself", "we": "we us our ours ourselves", "they": "they them their theirs themselves themself",
@@ -27,10 +27,11 @@ PRONOUNS = {form: name for name, forms in _FORMS.items() for form in forms.split
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """Stretches of tokens, in the order of the text: by their first token, then by their last.
+    """Stretches of tokens, in the order of their first tokens, then of their last.
 
-    starts, ends (Ints): First token, and the one after the last. heads (Ints): The token that the others depend on; the last without a parse.
-    kinds (Ints): A number of KINDS each. sentences (Ints): The number of the sentence of the first token; 0 where none are known.
+    starts, ends (Ints): First token, and the one after the last. heads (Ints): The syntactic head; the last token
+    without a parse. kinds (Ints): Numbers of KINDS. sentences (Ints): Number of the first token's sentence; 0 if
+    unknown.
     """
 
     starts: Ints
@@ -48,7 +49,7 @@ class Mentions:
 
     @classmethod
     def on(cls, doc: Doc, spans: Iterable[tuple[int, int]]) -> Mentions:
-        """Those at these tokens. spans: (first token, the one after the last), in any order, each once."""
+        """The mentions at these tokens. spans: (first token, the one after the last), in any order, each once."""
         bounds = np.array(sorted(spans), dtype=np.intp).reshape(-1, 2)
         parsed = doc.has_annotation("DEP")
         heads = np.array([doc[a:b].root.i if parsed else b - 1 for a, b in bounds.tolist()], dtype=np.intp)
@@ -58,13 +59,13 @@ class Mentions:
 
 
 def mentions_of(doc: Doc, key: str) -> Mentions:
-    """The mentions of `doc.spans[key]`, if it has this key, else those that are found. RAISES C359: see `given_mentions`."""
+    """The mentions in `doc.spans[key]`, or without this key those that are found. RAISES C359: see `given_mentions`."""
     given = given_mentions(doc, key) if key and key in doc.spans else found_mentions(doc)
     return Mentions.on(doc, given)
 
 
 def given_mentions(doc: Doc, key: str) -> set[tuple[int, int]]:
-    """Those of a span group; they may overlap and cross sentences. RAISES C359: one stands there twice."""
+    """The spans of a group; they may overlap and cross sentences. RAISES C359: one stands there twice."""
     found: set[tuple[int, int]] = set()
     for span in doc.spans[key]:
         if (span.start, span.end) in found:
@@ -92,7 +93,7 @@ def _kind(doc: Doc, head: int) -> int:
 
 
 def sentence_numbers(doc: Doc) -> Ints:
-    """The number of each token's sentence; 0 where sentences are not known."""
+    """The number of each token's sentence; 0 without sentences."""
     if not doc.has_annotation("SENT_START"):
         return np.zeros(len(doc), dtype=np.intp)
     starts = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1) == 1
@@ -101,7 +102,7 @@ def sentence_numbers(doc: Doc) -> Ints:
 
 
 def speakers_of(doc: Doc, key: str) -> NDArray[np.uint64]:
-    """Who says each token: the hash of the label of the span of `doc.spans[key]` that holds it (of several the last); 0 where none does."""
+    """The speaker of each token: hash of the label of the last span of `doc.spans[key]` that holds it; 0 for none."""
     found = np.zeros(len(doc), dtype=np.uint64)
     for span in doc.spans.get(key, ()):
         found[span.start : span.end] = span.label
@@ -112,8 +113,8 @@ def speakers_of(doc: Doc, key: str) -> NDArray[np.uint64]:
 
 
 def gold_clusters(doc: Doc, prefix: str, key: str) -> list[list[Span]]:
-    """The clusters of a gold Doc: the groups of `doc.spans` under prefix_1, prefix_2 and so on, and each mention of `doc.spans[key]` that is in
-    none of them as one of its own.
+    """The clusters of a gold Doc: the groups prefix_1, prefix_2 and so on of `doc.spans`, and each mention of
+    `doc.spans[key]` in none of them as a cluster of its own.
     """
     groups = [list(group) for name, group in doc.spans.items() if _is_cluster(name, prefix)]
     held = {(span.start, span.end) for group in groups for span in group}
@@ -126,7 +127,7 @@ def _is_cluster(name: str, prefix: str) -> bool:
 
 
 def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) -> None:
-    """Put clusters into `doc.spans`, in place of those that stand there."""
+    """Put clusters into `doc.spans`, in place of those there."""
     for name in [name for name in doc.spans if _is_cluster(name, prefix)]:
         del doc.spans[name]
     for number, cluster in enumerate(clusters, start=1):
@@ -134,9 +135,9 @@ def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) ->
 
 
 def aligned_gold(example: Example, prefix: str, key: str) -> dict[tuple[int, int], int]:
-    """The gold mentions in tokens of the predicted Doc, with their clusters. prefix, key (str): As in `gold_clusters`.
+    """Gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters.
 
-    RAISES C359: a mention stands in two clusters.
+    prefix, key (str): See `gold_clusters`.
     """
     found: dict[tuple[int, int], int] = {}
     for one, cluster in enumerate(gold_clusters(example.reference, prefix, key)):
@@ -162,5 +163,5 @@ def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:
 
 
 def digest(doc: Doc) -> NDArray[Any]:
-    """What the mentions of a Doc belong to: its words."""
+    """What identifies a Doc's mentions: its words."""
     return doc.to_array(["ORTH"]).astype(np.uint64, copy=False).reshape(-1)

@@ -1,4 +1,4 @@
-"""What `spacy evaluate` says of coreference: how near the clusters come to the gold, and how true the probabilities of pairs are."""
+"""What `spacy evaluate` says of coreference: agreement of clusters with the gold, and calibration errors of pairs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ GoldMentions = dict[tuple[int, int], int]
 
 
 def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMentions]) -> dict[str, float | None]:
-    """F of MUC, B3, CEAF-e and LEA over clusters of two or more mentions, a mention being right where its tokens are; and SMCE of the pairs that
-    reach the threshold, raw and calibrated.
+    """F of MUC, B3, CEAF-e and LEA over clusters of two or more mentions (right where their tokens are), and SMCE of
+    the pairs that reach the threshold, raw and calibrated.
 
-    gold_of (Callable): The gold mentions in tokens of the predicted Doc, with their clusters. RETURNS (dict): None for all without gold.
+    gold_of (Callable): Gold mentions in tokens of the predicted Doc -> clusters. RETURNS (dict): All None without gold.
     """
     totals = dict.fromkeys(FIGURES, NOTHING)
     raw, calibrated, hits = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=bool)]
@@ -57,5 +57,5 @@ def clusters_of_several(gold: GoldMentions) -> list[Cluster]:
 
 
 def found_clusters(view: DocCoref) -> list[Cluster]:
-    """Those of a Doc in the same form."""
+    """The clusters on a Doc in the form of `clusters_of_several`."""
     return [frozenset((span.start, span.end) for span in cluster) for cluster in view.clusters]

@@ -1,4 +1,4 @@
-"""What the component leaves on a Doc, and `Doc._.coref`, which reads it: right, or None where the Doc has other words by now."""
+"""What the component leaves on a Doc, and `Doc._.coref`, which reads it; None where the Doc's words have changed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """What was found in a Doc.
+    """What was found in a Doc: mentions and antecedents.
 
-    mentions (Mentions), antecedents (Antecedents). pairs (MentionPairs): Those that reach the threshold, before calibration.
-    calibrated (Floats | None): Of each pair, None without a calibration. rest (Floats): What is said of other pairs, by group; () likewise.
-    first (Ints): The clustering: the first mention of each mention's cluster.
+    pairs (MentionPairs): Those that reach the threshold, before calibration. calibrated (Floats | None): Of each pair,
+    None without calibration. rest (Floats): Probability of other pairs, by group; () without. first (Ints): The
+    clustering: the first mention of each mention's cluster.
     """
 
     mentions: Mentions
@@ -41,7 +41,7 @@ class Resolved:
 
 
 def write_resolved(doc: Doc, found: Resolved) -> None:
-    """Put it on the Doc, in place of what was there."""
+    """Put a result on the Doc, in place of an older one."""
     delete_blocks(doc.user_data, ATTRIBUTE)
     held = found.mentions
     block: dict[str, Any] = {
@@ -70,11 +70,11 @@ def _checksum(doc: Doc) -> int:
 class DocCoref:
     """Read-only view of the coreference of a Doc.
 
-    mentions (tuple[Span, ...]): In the order of the text; others are named by their number here.
-    pairs (MentionPairs): `later`, `earlier` and `chances`, the exact probability of each pair before calibration, as far as it reaches the threshold.
-    calibrated (Floats | None): The calibrated probability of each of these pairs; None where the component was not calibrated.
-    antecedents (Antecedents): P(a_j) of each mention.
-    first (Ints): The first mention of each mention's cluster. found (Mentions): Tokens, heads, kinds and sentences of the mentions. doc (Doc): Whose.
+    mentions (tuple[Span, ...]): In the order of the text; elsewhere they are numbers.
+    pairs (MentionPairs): The pairs that reach the threshold, with their exact probability before calibration.
+    calibrated (Floats | None): Their calibrated probability; None where the component is not calibrated.
+    antecedents (Antecedents): P(a_j) of each mention. first (Ints): First mention of each mention's cluster.
+    found (Mentions): Tokens, heads, kinds and sentences of the mentions. doc (Doc): Whose mentions.
     """
 
     mentions: tuple[Span, ...]
@@ -94,11 +94,11 @@ class DocCoref:
         return True
 
     def __repr__(self) -> str:
-        """Short: how much there is."""
+        """The numbers of mentions, clusters and pairs."""
         return f"<DocCoref: {len(self)} mentions, {len(self.clusters)} clusters of several, {len(self.pairs)} pairs>"
 
     def probability(self, one: int, other: int) -> float:
-        """P(two mentions, by their numbers, name the same), calibrated where the component is; else as `raw`. RAISES C360: there is no such mention."""
+        """P(two mentions name the same), by their numbers: calibrated, or as `raw`. RAISES C360: no such mention."""
         place = self._place(one, other)
         if one == other:
             return 1.0
@@ -110,7 +110,7 @@ class DocCoref:
         return float(self._rest[self.found.places.groups(late, early)][0])
 
     def raw(self, one: int, other: int) -> float:
-        """The exact probability of the model, 0 for pairs below the threshold. RAISES C360: there is no such mention."""
+        """The model's exact probability, 0 for pairs below the threshold. RAISES C360: there is no such mention."""
         place = self._place(one, other)
         return 1.0 if one == other else 0.0 if place < 0 else float(self.pairs.chances[place])
 
@@ -131,17 +131,17 @@ class DocCoref:
         return self.pairs.where(one, other)
 
     def sample(self, n: int = 100, seed: int = 0) -> Ints:
-        """Whole clusterings, drawn from the model before calibration: the first mention of each mention's cluster, shape (n, n_mentions).
+        """Clusterings drawn from the model before calibration: first mention of each one's cluster, (n, n_mentions).
 
         RAISES C001: n is negative.
         """
         return self.antecedents.sample(n, seed)
 
     def draws(self, n: int = 100, seed: int = 0, calibrated: bool = True) -> ClusterDraws:
-        """Whole clusterings that follow the calibrated pairs as nearly as a model of antecedents can, and make Docs: see `draws.draw_clusters`.
+        """Clusterings, drawn as near to the calibrated pairs as a model of antecedents can be; each makes a Doc.
 
-        calibrated (bool): False draws from the model as it is, as does a component without calibration.
-        RAISES C001: n or seed is negative. C415: too many mentions for calibrated draws.
+        calibrated (bool): False draws from the model as it is, as without calibration. RAISES C001: n or seed is
+        negative. C415: too many mentions for calibrated draws.
         """
         from .draws import draw_clusters
 
@@ -153,7 +153,7 @@ class DocCoref:
 
     @property
     def clusters(self) -> list[list[Span]]:
-        """Those of two or more mentions that the component chose, as they stand in `doc.spans`."""
+        """The clusters of two or more mentions that the component chose, as in `doc.spans`."""
         return self.clustered(self.first)
 
 
@@ -166,7 +166,7 @@ def clusters_of(mentions: Sequence[Span], first: Ints) -> list[list[Span]]:
 
 
 def coref_view(doc: Doc) -> DocCoref | None:
-    """Doc._.coref: the mentions of a Doc and who is who; None where no component has looked at it, or its words changed since."""
+    """Doc._.coref: the mentions of a Doc and who is who; None without a result, and where the Doc's words changed."""
     for key, block in held_blocks(doc.user_data, ATTRIBUTE):
         try:
             if key[2] == 0 and print_of(block) == key[3] and block["words"] == _checksum(doc):

@@ -1,4 +1,4 @@
-"""Digests of texts; and how many of very many are distinct, counted in little memory."""
+"""Digests of texts; and the number of distinct ones among very many, in little memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..errors import calib_error
 
 Digests = NDArray[np.uint64]
 
-# Digests that are looked at together.
+# How many digests are held at once.
 _MOST = 1 << 20
 
 
 def digest(text: str) -> int:
-    """64 bits of a text. White space does not count, so that another tokenization or other line breaks make no other text of it."""
+    """64 bits of a text without its white space, so that neither tokenization nor line breaks matter."""
     plain = "".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
 
@@ -35,9 +35,9 @@ def file_faults(code: str) -> Iterator[None]:
 
 
 class Distinct:
-    """Digests wait in a temporary file, eight bytes each, which goes with this object; they are counted part by part, by their remainder.
+    """Counts distinct digests part by part, by remainder; they wait in a temporary file, eight bytes each.
 
-    RAISES C399: there is no folder for such a file, or no room in it.
+    RAISES C399: there is no folder for the file, or no room in it.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Distinct:
         weakref.finalize(self, self._file.close)
 
     def add(self, digests: Digests) -> None:
-        """Some more, with those that are there already."""
+        """Add some more."""
         with file_faults("C399"):
             self._file.write(digests.astype("<u8").tobytes())
         self._n += len(digests)

@@ -1,4 +1,4 @@
-"""Sequences whose items are made when they are asked for: a million records need no memory."""
+"""Sequences whose items are made when they are read: a million rows need no memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MadeOnDemand(Sequence[Item], Generic[Item]):
 
 
 def for_json(value: Any) -> list[Any]:
-    """The `default` of a JSON encoder: a list whose items are made while it is written. RAISES TypeError: the value is no MadeOnDemand."""
+    """The `default` of a JSON encoder: a list with items made as it is written. RAISES TypeError: no MadeOnDemand."""
     if not isinstance(value, MadeOnDemand):
         raise TypeError(f"{type(value).__name__} is nothing that JSON knows")
     return _AsList(value)

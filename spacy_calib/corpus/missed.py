@@ -1,4 +1,4 @@
-"""What is found and what is missed in a scored corpus where every token is looked at that may be inside an entity."""
+"""What is found and what is missed in a scored corpus if all tokens that may be inside an entity are looked at."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..types import Ints
 from .scored import ScoredCorpus
 
 Bools = NDArray[np.bool_]
-# The place of a label that is not known.
+# In place of a type: the label is unknown.
 _UNKNOWN = -2
 
 
 @dataclass(frozen=True, eq=False)
 class GoldEntities:
-    """starts, ends (Ints): First token in the corpus of each gold entity, and the one after the last. labels (Sequence[str]): Of each."""
+    """starts, ends (Ints): First token in the corpus, and the one after the last. labels (Sequence[str]): Of each."""
 
     starts: Ints
     ends: Ints
@@ -30,7 +30,7 @@ class GoldEntities:
 
 
 class ByDocument(NamedTuple):
-    """units, hits (Ints): How many units (tokens, entities) each document has, and how many of them hit; arrays of one length."""
+    """units, hits (Ints): Number of units (tokens, entities) in each document, and of those that hit."""
 
     units: Ints
     hits: Ints
@@ -42,10 +42,11 @@ class ByDocument(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finds:
-    """What some tokens, those flagged, hold of what is to be found.
+    """What flagged tokens hold of what is to be found.
 
-    flagged (ByDocument): Tokens with a score, and those of them that are flagged. found (ByDocument): Tokens to be found, and those found.
-    touched (ByDocument): Gold entities with a score, and those with a flagged token.
+    flagged (ByDocument): Tokens with a score; hits are flagged. found (ByDocument): Tokens to be found; hits are
+        flagged.
+    touched (ByDocument): Gold entities with a score; hits have a flagged token.
     """
 
     flagged: ByDocument
@@ -53,10 +54,11 @@ class Finds:
     touched: ByDocument
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """As plain data.
+        """The figures as plain data.
 
-        RETURNS (dict): "tokens" to be found, those "found", their share "recall"; "flagged" tokens, their "share" of all with a score, and "low" and
-            "high": where it lies for as many tokens of other documents; gold "entities" with a score, and those "touched" by a flag.
+        RETURNS (dict): "tokens" to be found, "found" ones, and their share, "recall"; "flagged" tokens, their "share"
+            of those with a score, and the interval from "low" to "high" for as many tokens of other documents; gold
+            "entities" with a score, and those "touched" by a flag.
         """
         (n_scored, n_flagged), (n, n_found) = self.flagged.totals(), self.found.totals()
         share = n_flagged / n_scored if n_scored else None
@@ -72,25 +74,25 @@ class Finds:
 
 
 class Caught(NamedTuple):
-    """What a cut-off finds, and what is found without any, in the entities that the recognizer predicted."""
+    """What a cut-off finds, and what the recognizer's entities hold without any."""
 
     flagged: Finds
     predicted: Finds
 
     def row(self, key: str, cutoffs: RecallCutoffs) -> dict[str, Any]:
-        """As plain data, see `Finds.to_dict`: with the "key" of the cut-off, and "cutoff"; what is found without it is "predicted"."""
+        """`Finds.to_dict` of the flagged, with "key" and "cutoff", and of the "predicted", found without cut-offs."""
         found, predicted = (one.to_dict(cutoffs.confidence) for one in self)
         return {"key": key, "cutoff": cutoffs.values[key], **found, "predicted": predicted}
 
 
 @dataclass(frozen=True, eq=False)
 class EntityTokens:
-    """The n tokens of a corpus as to entities.
+    """The n tokens of a corpus as parts of entities.
 
-    types (EntityTypes): Of the labels that were met; those of the recognizer first. n_types (int): Of the recognizer.
-    scores (EntityScores): What is said of them. scored (Bools): Whether anything is, (n,).
-    gold, said (Ints): The type that each has, and the one that it carries: a place in types.names, -1 for O, -2 where not known, (n,).
-    documents (Ints): Of each. entities (GoldEntities): The gold ones.
+    types (EntityTypes): Of all labels, those of the recognizer first. n_types (int): How many the recognizer has.
+    scores (EntityScores): Of the tokens. scored (Bools): Whether they have one, (n,). gold, said (Ints): Type in the
+    gold and on the Doc: place in types.names, -1 for O, -2 if unknown, (n,). documents (Ints): Of each. entities: Gold
+    ones.
     """
 
     types: EntityTypes
@@ -106,7 +108,7 @@ class EntityTokens:
     def of(
         cls, corpus: ScoredCorpus, labels: Sequence[str], prefixed: bool, threshold: float, entities: GoldEntities
     ) -> EntityTokens:
-        """labels (Sequence[str]): Of the source. prefixed (bool): Whether they begin with B-, I-, L- or U-. threshold (float): Of the pipe."""
+        """labels: Of the source. prefixed (bool): Whether with B-, I-, L- or U-. threshold (float): Of the pipe."""
         n, types = len(corpus), EntityTypes.of(corpus.names, prefixed)
         of_label = np.append(types.of_label, _UNKNOWN)  # the place -1 is that of no label
         scored = np.zeros(n, dtype=bool)
@@ -123,19 +125,19 @@ class EntityTokens:
         )
 
     def keys(self, per: str) -> tuple[str, ...]:
-        """ "all", or the recognizer's entity types."""
+        """What has a cut-off: "all", or each entity type of the recognizer."""
         return ("all",) if per == "all" else self.types.names[: self.n_types]
 
     def wanted(self, key: str, per: str) -> Bools:
-        """The tokens with a score that are to be found: those in gold entities, of this type or of any."""
+        """The tokens to be found: those with a score in gold entities, of this type or any."""
         return self.scored & (self.gold > OUT if per == "all" else self.gold == self.types.names.index(key))
 
     def predicted(self, key: str, per: str) -> Bools:
-        """The tokens in entities that the recognizer found, of this type or of any: what is looked at without cut-offs."""
+        """The tokens that are looked at without cut-offs: those in the recognizer's entities, of this type or any."""
         return self.scored & (self.said > OUT if per == "all" else self.said == self.types.names.index(key))
 
     def find(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
-        """The cut-offs that bound what is missed. The confidence holds for each of them on its own."""
+        """Cut-offs that bound what is missed; the confidence holds for each by itself."""
         values = {}
         for key in self.keys(per):
             own = self.wanted(key, per)
@@ -149,7 +151,7 @@ class EntityTokens:
         return {key: flags & self.scored for key, flags in found.items()}
 
     def finds(self, key: str, per: str, flagged: Bools) -> Finds:
-        """What some tokens with a score, those flagged, hold of what is to be found."""
+        """What flagged tokens, with a score, hold of what is to be found."""
         wanted = self.wanted(key, per)
         starts, scored, touched = self._entities(key, per, flagged)
         return Finds(
@@ -167,7 +169,7 @@ class EntityTokens:
         }
 
     def _entities(self, key: str, per: str, flagged: Bools) -> tuple[Ints, Bools, Bools]:
-        """(first token of each gold entity, whether it has a token with a score, and one that is flagged)."""
+        """(first token of each gold entity, whether it has a token with a score, whether it has a flagged one)."""
         entities = self.entities
         own = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
         starts, ends = entities.starts[own], entities.ends[own]
@@ -176,7 +178,7 @@ class EntityTokens:
         return starts, scored, touched
 
     def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> ByDocument:
-        """documents (Ints): Of each. units, hits (Bools): Which of them are units, and which of these hit."""
+        """Units and hits by document. documents (Ints): Of each. units, hits (Bools): Which are units, and hits."""
         n = int(self.documents.max(initial=-1)) + 1
         return ByDocument(*(np.bincount(documents[own], minlength=n) for own in (units, hits)))
 
@@ -187,11 +189,11 @@ def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]
 
 
 def review_of(tokens: EntityTokens, flagged: Bools, accepted: Bools) -> dict[str, dict[str, Any]]:
-    """The three parts of a corpus where some entities are accepted unseen, and tokens that are not flagged dropped unseen.
+    """The parts of a corpus whose accepted entities, and whose tokens without a flag, nobody looks at.
 
-    flagged, accepted (Bools): Tokens; those in accepted entities are not looked at though they may be flagged.
-    RETURNS (dict): "accept", "look", "drop": the "tokens" with a score, their "share", how many of those with gold are "inside" gold entities, and the
-        share of these among those with "gold".
+    flagged, accepted (Bools): Tokens; a flagged one in an accepted entity is not looked at. RETURNS (dict): "accept",
+        "look", "drop": "tokens" with a score, their "share", those with "gold", those "inside" gold entities, and their
+        share.
     """
     parts = {"accept": accepted, "look": flagged & ~accepted, "drop": ~flagged & ~accepted}
     n = int(tokens.scored.sum())

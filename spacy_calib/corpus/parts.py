@@ -1,4 +1,4 @@
-"""Parts of scored corpora: some of the Docs, several corpora as one, and what is still of use of corpora that come one after the other."""
+"""Parts of scored corpora: some of the Docs, several corpora as one, and the useful Docs of a stream of corpora."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..types import Ints
 from .scored import ScoredCorpus, ScoredSpans
 
-# What has a row for each token, for each score, and for each span.
+# Columns with a row for each token, each score, and each span.
 OF_TOKENS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")
 OF_SCORES = ("rows", "tags", "columns", "tag_raw", "tag_calibrated", "hits")
 OF_SPANS = tuple(one.name for one in fields(ScoredSpans))
-# Of these the ones that are places in the names.
+# Those of them that are places in the names.
 _NAMED, _NAMED_SCORES = ("labels", "gold"), ("tags",)
 
 
@@ -73,7 +73,7 @@ def joined(one: ScoredCorpus, other: ScoredCorpus) -> ScoredCorpus:
 
 
 def numbered(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
-    """Corpora of one pipe that come one after the other; where there are several, each knows the numbers of its Docs in the data."""
+    """Successive corpora of one pipe; where there are several, each knows the numbers of its Docs in the data."""
     rest, n_docs = iter(corpora), 0
     ahead = list(islice(rest, 2))
     if len(ahead) < 2:
@@ -87,10 +87,10 @@ def numbered(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
 
 @dataclass(eq=False)
 class Kept:
-    """What is still of use of corpora that come one after the other; all of it where there is one only.
+    """The Docs of successive corpora that are still useful; all of them while there is one corpus.
 
-    wanted (Callable): Corpus -> places of the Docs that are of use, ascending: whatever stands beside them. count (Callable): Is told of each corpus, where there are
-    several, before something of it is left out. n_blocks (int): How many came.
+    wanted (Callable): Corpus -> places of its useful Docs, ascending, whatever other Docs there are. count (Callable):
+    Called with each of several corpora before any of its Docs is left out. n_blocks (int): How many corpora came.
     """
 
     wanted: Callable[[ScoredCorpus], Ints]
@@ -99,7 +99,7 @@ class Kept:
     _held: list[ScoredCorpus] = field(default_factory=list)
 
     def add(self, corpus: ScoredCorpus) -> None:
-        """The next one, see `numbered`."""
+        """Add the next corpus, see `numbered`."""
         self.n_blocks += 1
         if self.n_blocks == 1:
             self._held = [corpus]

@@ -1,4 +1,4 @@
-"""Flat arrays of scored tokens, tags and spans: what tables, reports, queues and expectations read. `doc.collect` makes them from Docs."""
+"""Flat arrays of scored tokens, tags and spans, for tables, reports and queues; `doc.collect` makes them from Docs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.judged import JudgedPairs
 from ..types import Floats, Ints, Pairs
 
-# Right, wrong, and nothing known.
+# Right, wrong, and without known gold.
 RIGHT, WRONG, UNKNOWN = 1, 0, -1
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredSpans:
-    """Spans (entities) with a score; n spans, in the order of the text.
+    """n spans (entities) with a score, in the order of the text.
 
-    docs (Ints): Number of the Doc. starts, ends (Ints): First token in the Doc, and the one after the last. labels (Ints): In `names`.
-    raw, calibrated (Floats): Probability before and after calibration. right (NDArray[int8]): 1 or 0, -1 where the gold is not known.
-    accept (NDArray[int8]): 1 or 0 whether it reaches its cut-off, -1 where the pipe has no cut-offs.
+    docs (Ints): Number of the Doc. starts, ends (Ints): First token in the Doc, and the one after the last. labels
+    (Ints): In `names`. raw, calibrated (Floats): Probability before and after calibration. right (NDArray[int8]): 1 or
+    0, -1 without gold. accept (NDArray[int8]): 1 or 0, whether it reaches its cut-off; -1 without cut-offs.
     """
 
     docs: Ints
@@ -44,23 +44,23 @@ class ScoredSpans:
 class ScoredCorpus:
     """n tokens of some Docs, their m scores above the threshold, and their spans.
 
-    Where labels are of whole documents, each of these is a row as a token is, and a sentence of its own.
+    Where labels are of whole documents, a document is a row, as a token is elsewhere, and a sentence.
 
-    names (tuple[str, ...]): The labels that were met.
-    docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs looked at, with or without tokens.
-    doc_documents (Ints | None): Number of the document of the source that each Doc is a part of, from 0, shape (n_docs,); None where each
-        is one by itself. unit (str): What such a document is, see `documents`. row_unit (str): What a row is, "token" or "document".
+    names (tuple[str, ...]): All labels that occur.
+    docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
+    doc_documents (Ints | None): Number of the source document that each Doc is of, from 0, shape (n_docs,); None where
+        each is one. unit (str): What a document is, see `documents`. row_unit (str): A row: "token" or "document".
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
-    labels (Ints): The label that it carries, as a place in names; -1 where none.
-    raw, calibrated (Floats): Probability of that label before and after calibration; NaN where it has none.
-    gold (Ints): The gold label, as a place in names; -1 where none is known.
-    right (NDArray[int8]): Whether the carried label is a gold one: 1 or 0, -1 where no gold is known or it carries none.
-    rows, tags, columns (Ints): Token of each score, ascending; its tag in names; its column in the labels of the source; shape (m,).
-    tag_raw, tag_calibrated (Floats): The score before and after calibration. hits (NDArray[int8]): As `right`, of each score.
+    labels (Ints): The label on it, as a place in names; -1 for none.
+    raw, calibrated (Floats): Probability of that label before and after calibration; NaN for none.
+    gold (Ints): The gold label, as a place in names; -1 for none.
+    right (NDArray[int8]): Whether the label on it is a gold one: 1 or 0, -1 without label or gold.
+    rows, tags, columns (Ints): Token of each score, ascending; tag, in names; column, in the source's labels; (m,).
+    tag_raw, tag_calibrated (Floats): Score before and after calibration. hits (NDArray[int8]): See `right`.
     spans (ScoredSpans): The entities (or categorized spans).
-    numbers (Ints | None): Number of each Doc in the data, shape (n_docs,); None where all of them are here.
-    origins (tuple[dict, ...]): Where each Doc came from, as far as its reader said: "line", "file", "id", "meta"; shape (n_docs,), or ().
+    numbers (Ints | None): Number of each Doc in the data, shape (n_docs,); None where all Docs are here.
+    origins (tuple[dict, ...]): Where each Doc came from, by its reader: "line", "file", "id", "meta"; (n_docs,) or ().
     """
 
     names: tuple[str, ...]
@@ -91,7 +91,7 @@ class ScoredCorpus:
         return len(self.docs)
 
     def origin(self, doc: int) -> dict[str, Any]:
-        """Where a Doc came from; empty where that is not known."""
+        """Where a Doc came from; {} if unknown."""
         return self.origins[doc] if self.origins else {}
 
     @property
@@ -101,7 +101,7 @@ class ScoredCorpus:
 
     @cached_property
     def documents(self) -> Ints:
-        """Number of each token's document, shape (n,): what is resampled and split as a whole."""
+        """Number of each token's document, shape (n,): resampling and splits keep a document whole."""
         return self.documents_of(self.docs)
 
     def documents_of(self, docs: Ints) -> Ints:
@@ -135,7 +135,7 @@ class ScoredCorpus:
 
     @cached_property
     def counted(self) -> NDArray[np.bool_]:
-        """Tokens that carry a label with a score and are not white space, shape (n,): those that queues and expectations are about."""
+        """Which tokens carry a scored label and are not white space, (n,): queues and expectations are about these."""
         is_space = np.array([word.isspace() for word in self.words.tolist()], dtype=bool)
         return ~np.isnan(self.calibrated) & ~is_space
 
@@ -146,7 +146,7 @@ class ScoredCorpus:
 
     @cached_property
     def lengths(self) -> Ints:
-        """How many words each row is, shape (n,): 1 for a token that is not white space; of a document those that white space parts."""
+        """Words in each row, (n,): of a token 1, or 0 for white space; of a document those between white space."""
         words = self.words.tolist()
         counts = (not word.isspace() for word in words) if self.row_unit == TOKEN else (len(word.split()) for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
@@ -157,7 +157,7 @@ class ScoredCorpus:
         return bool((self.right[self.counted] != UNKNOWN).any())
 
     def pairs(self) -> JudgedPairs:
-        """The scores of tokens with gold: each a pair of a token and a tag, and a hit where the tag is the gold one."""
+        """The scores of tokens with gold, as pairs of token and tag; a hit has the gold tag."""
         keep = self.hits != UNKNOWN
         known = np.zeros(len(self), dtype=bool)
         known[self.rows[keep]] = True
@@ -166,16 +166,13 @@ class ScoredCorpus:
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
     def carried_pairs(self) -> JudgedPairs:
-        """The units with gold, each with the label that it carries."""
+        """The units with gold, each paired with the label on it."""
         keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated))
         pairs = Pairs(np.arange(len(keep)), self.labels[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
 
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
-        """The spans with gold, each a unit of its own.
-
-        labels (Sequence[str]): Of the spans of the source, as columns.
-        """
+        """The spans with gold, each a unit of its own. labels (Sequence[str]): The source's span labels, as columns."""
         spans, column = self.spans, {label: i for i, label in enumerate(labels)}
         keep = np.flatnonzero(spans.right != UNKNOWN)
         of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
@@ -184,7 +181,7 @@ class ScoredCorpus:
         return JudgedPairs(pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep]), self.unit)
 
     def tags_met(self) -> list[str]:
-        """The tags with a score, in the order in which they are met."""
+        """The tags with a score, in order of first occurrence."""
         tags, first = np.unique(self.tags, return_index=True)
         return [self.names[tag] for tag in tags[np.argsort(first)].tolist()]
 

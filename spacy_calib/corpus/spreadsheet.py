@@ -1,4 +1,4 @@
-"""CSV for spreadsheets: cells that a spreadsheet would take for formulas are guarded by an apostrophe. JSON Lines are the exact form."""
+"""CSV for spreadsheets: an apostrophe guards cells that look like formulas. JSON Lines are the exact form."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 GUARD = "'"
-# What makes a cell a formula, the same in full width, and what a spreadsheet drops before it looks; a negative number is none. A cell that
-# begins with apostrophes and such a character is guarded too, or it could not be told from a guarded one.
+# What makes a cell a formula (but not a negative number), the same in full width, and what a spreadsheet drops before.
+# A cell with apostrophes and then such a character is guarded too, or it would look like a guarded one.
 _NEGATIVE = r"-(?:[0-9]+\.?[0-9]*|\.[0-9]+|inf)(?:[eE][-+]?[0-9]+)?\Z"
 _BEGINS = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"
 _FORMULA = re.compile(rf"(?!{_NEGATIVE})'*[{re.escape(_BEGINS)}]")
@@ -19,7 +19,7 @@ _SUSPECT = frozenset(GUARD + _BEGINS)
 def csv_lines(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, raw: bool = False, delimiter: str = ","
 ) -> Iterator[str]:
-    """A line for the header and for each row, as they are made; numbers stay as they are, and a NUL, which readers stop at, becomes U+FFFD.
+    """The lines of the header and the rows, as they are made; numbers stay, and NUL, where readers stop, is U+FFFD.
 
     raw (bool): Whether all cells stay as they are.
     """
@@ -36,10 +36,10 @@ class _Echo:
 
 
 def guarded(cell: str) -> str:
-    """A cell as the file holds it: with a guard in front of what a spreadsheet would run, and without NUL, at which readers stop."""
+    """A cell as the file holds it: guarded if a spreadsheet would run it, and without NUL, where readers stop."""
     return (GUARD + cell if cell[:1] in _SUSPECT and _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
 
 
 def unguarded(cell: str) -> str:
-    """The cell from which `guarded` made this one."""
+    """The cell that `guarded` was given."""
     return cell[len(GUARD) :] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell

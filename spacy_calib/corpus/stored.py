@@ -1,4 +1,4 @@
-"""Scored corpora in a temporary file: of Docs that may be wanted again no more than their place is held."""
+"""Scored corpora in a temporary file: in memory is only the place of Docs that may be wanted again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMERIC = tuple(name for name in OF_TOKENS if name != "words")
 
 
 class Stored:
-    """Corpora of one pipe that come one after the other, see `parts.numbered`; each of their Docs is a document by itself.
+    """Successive corpora of one pipe (see `parts.numbered`), each of whose Docs is a document by itself.
 
     RAISES C468: there is no folder for a temporary file, or no room in it.
     """
@@ -33,7 +33,7 @@ class Stored:
         self._places: list[int] = []
 
     def add(self, corpus: ScoredCorpus) -> None:
-        """The next one."""
+        """Add the next corpus."""
         with file_faults("C468"):
             self._firsts.append(int(corpus.numbers_of_docs[0]))
             self._places.append(self._file.seek(0, 2))
@@ -49,7 +49,7 @@ class Stored:
                 self._write(getattr(corpus.spans, name))
 
     def some(self, numbers: Ints) -> ScoredCorpus:
-        """Some of the Docs. numbers (Ints): Theirs in the data, ascending; at least one."""
+        """Some of the Docs. numbers (Ints): Their numbers in the data, ascending; at least one."""
         bounds = [*np.searchsorted(numbers, self._firsts).tolist(), len(numbers)]
         found = [
             some_docs(self._read(place), numbers[start:end] - first)

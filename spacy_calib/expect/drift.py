@@ -162,7 +162,7 @@ class DriftProfile(Saved):
 
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
-        """tokens, spans (Labelled): The fit data, calibrated by maps that did not see a document; spans need no labels."""
+        """tokens, spans (Labelled): The fit data, calibrated by maps that did not see a document; spans: no labels."""
         long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH)
         stretch = _STRETCH if long else 0
         tokens, spans = _in_stretches(tokens, spans, stretch)

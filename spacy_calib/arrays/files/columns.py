@@ -1,4 +1,4 @@
-"""What all formats share: rows come and go as chunks of columns, of which a million rows never stand in memory at once."""
+"""What all formats share: rows as chunks of columns, so that a million rows are never in memory at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def batched(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def with_column(chunks: Iterable[Chunk], calibrated: Floats) -> Iterator[Chunk]:
-    """The same rows with the column CALIBRATED (in place of an older one), None for NaN. RAISES C301: the rows are not as many."""
+    """The rows with a column CALIBRATED in place of any older one, None for NaN. RAISES C301: not as many rows."""
     at = 0
     for chunk in chunks:
         n = length(chunk)

@@ -53,7 +53,7 @@ def chunks_of(path: Path) -> Iterator[Chunk]:
 def with_calibrated(path: Path, output: Path, calibrated: Floats, raw_cells: bool = False) -> Iterator[bytes]:
     """The bytes of output: the rows of path, with a column of calibrated scores.
 
-    calibrated (Floats): Of each row, NaN for none; of a file with a matrix of all scores, of that shape. raw_cells (bool): See `Delimited`.
+    calibrated (Floats): Of each row, NaN for none; or the matrix, where the file has one. raw_cells: See `Delimited`.
     RAISES C301, C303: a file cannot be read, or not be written in this format. C304: pyarrow is not installed.
     """
     source, target = format_of(path), format_of(output, raw_cells)

@@ -14,7 +14,7 @@ from ...errors import calib_error
 from ...types import Floats
 from .columns import CALIBRATED, NUMBERS, ROWS, Chunk, as_text, is_empty
 
-# The matrix of all scores, shape (units, tags), and the label of each of its columns; then there are no columns tag and score.
+# A matrix of all scores, shape (units, tags), and the label of each column, in place of the columns tag and score.
 MATRIX, LABELS = "P", "labels"
 # Names in a file with a matrix -> those of columns.
 OF_UNITS = {"y": "gold", "documents": "document", "words": "word", "units": "unit", "sentences": "sentence"}

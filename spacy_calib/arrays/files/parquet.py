@@ -25,7 +25,7 @@ def load_pyarrow() -> Any:
 
 
 class Parquet:
-    """A file of another format becomes numbers in the columns of scores and texts in all others; a file of Parquet keeps its types."""
+    """Parquet. In files made from other formats, columns of scores are numbers and all others are texts."""
 
     def chunks(self, path: Path) -> Iterator[Chunk]:
         file = _open(path)

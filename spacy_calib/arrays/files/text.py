@@ -17,8 +17,8 @@ from .columns import ABSENT, NUMBERS, Chunk, batched, is_empty, with_column
 
 
 class Delimited:
-    """delimiter (str): Between cells; cells with one, with a quote or a line break stand in double quotes. raw (bool): Whether cells are written
-    that a spreadsheet would take for formulas; else they are guarded, see `spreadsheet.csv_lines`. What is read loses its guards.
+    """delimiter (str): Between cells; a cell with one, a quote or a line break is in double quotes. raw (bool): Whether
+    to write cells that spreadsheets take for formulas without a guard, see `spreadsheet`. Reading takes guards away.
     """
 
     def __init__(self, delimiter: str, raw: bool = False):
@@ -65,7 +65,7 @@ def _cell(value: Any) -> Any:
 
 
 class JsonLines:
-    """Keys that not every line has are ABSENT where they are not; a key that no line of the first chunk has is left out."""
+    """Keys that a line lacks are ABSENT there; a key that no line of the first chunk has is left out."""
 
     def chunks(self, path: Path) -> Iterator[Chunk]:
         with path.open(encoding="utf-8-sig") as file:
@@ -95,7 +95,7 @@ class JsonLines:
 
 
 def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """RAISES C301: a line that is no object, or nested too deep."""
+    """The objects on lines of JSON. RAISES C301: a line that is no object, or nested too deep."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -114,7 +114,7 @@ def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """What JSON can hold of a cell in the column of this name."""
+    """A cell of the column of this name as JSON can hold it."""
     if is_empty(value):
         return "" if value == "" and name not in NUMBERS else None
     if name in NUMBERS:

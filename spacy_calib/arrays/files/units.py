@@ -1,4 +1,4 @@
-"""A file of scores as arrays: what is said of each unit, its gold, and where it stands."""
+"""A file of scores as arrays: the scores of each unit, its gold, and its place."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ScoreUnits:
     """n units of a file, in the order in which they are met.
 
     path (Path): The file. labels (list[str]): The tags that it names.
-    P: Their scores: (unit, place in labels, score) of each row of the file in its order, or the matrix that the file holds.
+    P: The scores: (unit, place in labels, score) of each row of the file, in order; or the matrix in the file.
     documents, units, gold, words, sentences (Named | None): Of each unit; None where the file has no such column.
     """
 
@@ -89,7 +89,7 @@ class ScoreUnits:
         return self.gold.values()
 
     def unknown_gold(self) -> UnknownGold:
-        """RAISES C305: the file has no gold."""
+        """Gold labels that no row names. RAISES C305: the file has no gold."""
         counts = Counter(label for label in self.y().tolist() if label is not None)
         unknown = {label: n for label, n in counts.most_common() if label not in set(self.labels)}
         return UnknownGold(sum(unknown.values()), counts.total(), shorter(list(unknown)))
@@ -107,7 +107,7 @@ class ScoreUnits:
         return whole
 
     def of_rows(self, calibrated: Any, classes: Sequence[Any], threshold: float) -> Floats:
-        """What a calibrator made of the scores, as `with_calibrated` takes it. calibrated: A sparse matrix, or an array (units, classes)."""
+        """Calibrated scores for `with_calibrated`. calibrated: A sparse matrix, or an array (units, classes)."""
         columns = self._columns(classes)
         if not isinstance(self.P, tuple):
             return calibrated[:, columns]
@@ -122,7 +122,7 @@ class ScoreUnits:
         return np.array([column[label] for label in self.labels], dtype=np.intp)
 
     def name_of(self, unit: int) -> str:
-        """How people are told of a unit without a word."""
+        """What a unit without a word is called."""
         name = str(unit + 1) if self.units is None else self.units.at(unit)
         return f"{UNIT} {name}" + ("" if self.documents is None else f" of {self.documents.at(unit)}")
 
@@ -139,8 +139,8 @@ class ScoreUnits:
 def read_units(path: Path) -> ScoreUnits:
     """Read a file of scores.
 
-    RAISES C051: there is no such file. C300: a column is missing. C301: a row that says no score, or twice one. C302: there are no scores.
-    C303: no file of scores. C304: pyarrow is not installed.
+    RAISES C051: there is no such file. C300: a column is missing. C301: a row without a score, or a second one. C302:
+    there are no scores. C303: no file of scores. C304: pyarrow is not installed.
     """
     if path.suffix.lower() == ".npz" and path.is_file():
         arrays = load_arrays(path)
@@ -175,7 +175,7 @@ def _of_rows(path: Path) -> ScoreUnits:
 
 
 def _check_columns(path: Path, header: list[str], held: dict[str, Texts]) -> None:
-    """Leave out what the file has not. RAISES C300: tag or score among it. C302: the file is empty."""
+    """Leave out columns that the file lacks. RAISES C300: tag or score among them. C302: the file is empty."""
     if not header:
         raise calib_error("C302", path=path)
     for name in ("tag", "score"):
@@ -186,7 +186,7 @@ def _check_columns(path: Path, header: list[str], held: dict[str, Texts]) -> Non
 
 
 def _units(held: Mapping[str, Texts], n: int) -> tuple[Ints, Ints]:
-    """(unit of each row, first row of each unit): rows of one document with one unit are of one unit; without units each row is one."""
+    """(unit of each row, first row of each unit). Rows of one document and unit are one; without units each row is."""
     none = np.zeros(n, dtype=np.intp)
     documents = held["document"].codes if "document" in held else none
     units = held["unit"].codes if "unit" in held else np.arange(n)
@@ -199,7 +199,7 @@ def _units(held: Mapping[str, Texts], n: int) -> tuple[Ints, Ints]:
 
 
 def _of_unit(path: Path, name: str, column: Texts, rows: Ints, n_units: int) -> Named:
-    """What the rows of each unit say. RAISES C301: they say different things."""
+    """The values of each unit's rows. RAISES C301: they differ."""
     codes = column.codes
     said = np.flatnonzero(codes >= 0)
     found = np.full(n_units, -1, dtype=np.intp)
@@ -213,7 +213,7 @@ def _of_unit(path: Path, name: str, column: Texts, rows: Ints, n_units: int) -> 
 
 
 def _check_once(found: ScoreUnits) -> None:
-    """RAISES C301: a unit with a tag twice."""
+    """RAISES C301: a unit has two scores of one tag."""
     rows, tags, _ = found.P
     order = np.lexsort((tags, rows))
     twice = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(tags[order]) == 0))
@@ -229,7 +229,7 @@ def _by_name(texts: Mapping[str, Named]) -> dict[str, Named | None]:
 
 
 def _of_matrix(path: Path, arrays: Mapping[str, NDArray[Any]]) -> ScoreUnits:
-    """RAISES C300: no labels. C301: a score that is none. C302: there are none. C303: arrays that do not go together."""
+    """The scores of a matrix. RAISES C300: no labels. C301: no score. C302: no scores. C303: arrays do not fit."""
     matrix = arrays[MATRIX]
     if LABELS not in arrays:
         raise calib_error("C300", path=path, missing=LABELS, known=", ".join(arrays))

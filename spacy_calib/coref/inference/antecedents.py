@@ -1,4 +1,4 @@
-"""Which earlier mention each mention refers back to, if any: a distribution for each, independent of the others (Nguyen & O'Connor 2015, definition 2)."""
+"""Which earlier mention each mention refers to: independent distributions (Nguyen & O'Connor 2015, definition 2)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import numpy as np
 from ...errors import calib_error
 from ...types import ROUNDING, Floats, Ints
 
-# What stands for no antecedent: the mention begins a new cluster.
+# No antecedent: the mention begins a new cluster.
 NEW = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The earlier mentions that each mention may choose as its antecedent.
+    """The earlier mentions that each mention may choose as its antecedent. RAISES C355: a wrong order.
 
     starts (Ints): Where the candidates of each of the n mentions begin, and the end of the last, shape (n + 1,).
     earlier (Ints): The candidates, ascending within a mention, each less than the mention itself.
-    RAISES C355: a candidate does not stand before its mention, or they are out of order.
     """
 
     starts: Ints
@@ -45,12 +44,12 @@ class Candidates:
 
     @property
     def mentions(self) -> Ints:
-        """The mention that each candidate is of."""
+        """The mention of each candidate."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @property
     def options(self) -> Ints:
-        """Where the options of each mention begin, if NEW stands before its candidates; shape (n + 1,)."""
+        """Where each mention's options begin, with NEW before the candidates; shape (n + 1,)."""
         return self.starts + np.arange(len(self.starts))
 
     def of(self, mention: int) -> Ints:
@@ -61,8 +60,8 @@ class Candidates:
 class Antecedents:
     """P(a_j) of each mention j of a document, in the order of the text.
 
-    candidates (Candidates): Whom each may choose. chances (Floats): P(a_j = k) of each candidate; the rest to 1 is P(a_j = NEW).
-    RAISES C355: they are no probabilities, or not one for each candidate.
+    candidates (Candidates): Whom each may choose. chances (Floats): P(a_j = k) of each candidate; the rest is of NEW.
+    RAISES C355: no probabilities, or not one for each candidate.
     """
 
     candidates: Candidates
@@ -103,13 +102,13 @@ class Antecedents:
         return found
 
     def sample(self, n: int, seed: int) -> Ints:
-        """Independent clusterings: the first mention of each mention's cluster, shape (n, n_mentions). RAISES C001: n is negative."""
+        """Independent clusterings: first mention of each one's cluster, (n, n_mentions). RAISES C001: n is negative."""
         if n < 0:
             raise calib_error("C001", name="n", wanted="0 or more", given=n)
         return self.drawn(np.random.default_rng(seed).random((len(self), n)).T)
 
     def drawn(self, numbers: Floats) -> Ints:
-        """The same by given random numbers in [0, 1), of each clustering and mention one."""
+        """`sample` with given random numbers in [0, 1), one for each clustering and mention."""
         n = len(numbers)
         labels = np.tile(np.arange(len(self)), (n, 1))
         every = np.arange(n)
@@ -146,18 +145,18 @@ def softmax(scores: Floats, starts: Ints) -> Floats:
     return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
 
 
-# How much the distance from the chances of the model weighs beside that from a pair probability: it decides between antecedents that are in one cluster
-# anyway. And how much that of a mention's options from a sum of 1, which is made exact in the end.
+# Weight of the distance from the model's chances, beside 1 for pair probabilities: it decides between antecedents in
+# one cluster. Weight of the distance of a mention's sum from 1, which is made exact in the end.
 _HOLD, _WHOLE = 0.01, 100.0
 
 
 def refit(antecedents: Antecedents, wanted: Floats) -> Antecedents:
-    """Chances of the same candidates.
+    """Chances of the same candidates that give the wanted pair probabilities, or come near them.
 
-    Mention by mention in the order of the text: P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the chances of j once those of the mentions before it
-    are known, so they are found by non-negative least squares. Not every array of pair probabilities belongs to a distribution of clusterings
-    (P(a ~ c) cannot be less than P(a ~ b) + P(b ~ c) - 1): then pairs are only come near to.
-    wanted (Floats): P(i ~ j), symmetric, shape (n, n).
+    Mention by mention, P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the chances of j, so non-negative
+    least squares find them. Some arrays of pair probabilities belong to no distribution of clusterings (P(a ~ c) is at
+    least
+    P(a ~ b) + P(b ~ c) - 1). wanted (Floats): P(i ~ j), symmetric, shape (n, n).
     """
     from scipy.optimize import nnls
 

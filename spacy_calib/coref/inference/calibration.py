@@ -1,7 +1,4 @@
-"""Pair probabilities made true: a map for each kind of pair and what stands around it. Knows arrays only.
-
-It is learned from held-out documents.
-"""
+"""Calibrated pair probabilities, learned from held-out documents: a map for each kind of pair, or a context."""
 
 from __future__ import annotations
 
@@ -23,21 +20,21 @@ from ...schema import floats, lengths, maybe, optional, record
 from ...types import Floats, Groups, Ints, Pairs
 from .pairs import MentionPairs
 
-# Of more pairs than this, so many at equal distances are learned from: those of one document tell much the same.
+# Of more pairs than this, so many at equal distances are used: pairs of one document tell much the same.
 _MOST = 100_000
 
 
 def expected_sizes(pairs: MentionPairs) -> Floats:
-    """How many mentions the cluster of each mention is expected to have, itself counted, shape (n_mentions,): the sum of its pairs' probabilities."""
+    """Expected size of each mention's cluster, shape (n_mentions,): 1 for itself, and the sum of its pairs' chances."""
     ends = np.concatenate([pairs.later, pairs.earlier])
     return np.asarray(1.0 + np.bincount(ends, weights=np.tile(pairs.chances, 2), minlength=pairs.n_mentions), dtype=np.float64)
 
 
 def context_columns(pairs: MentionPairs, groups: Ints, n_kinds: int) -> list[Floats]:
-    """2 * n_kinds + 4 features of each pair: indicators of its kinds and of mentions that are far from one another, and the mean logarithm of the
-    expected sizes of their clusters; then the same times the log-odds of the pair.
+    """2 * n_kinds + 4 features of each pair: indicators of its kinds and of distant mentions, and the mean log of the
+    expected sizes of their clusters; then these times the pair's log-odds.
 
-    groups (Ints): Twice the number of its kinds, below n_kinds, and 1 more where they are far.
+    groups (Ints): Twice the number of the kinds, below n_kinds, plus 1 for distant mentions.
     """
     logs: Floats = np.log(expected_sizes(pairs))
     kinds = [(groups // 2 == kind).astype(np.float64) for kind in range(n_kinds)]
@@ -49,9 +46,9 @@ def context_columns(pairs: MentionPairs, groups: Ints, n_kinds: int) -> list[Flo
 def fit_context(
     documents: Sequence[MentionPairs], groups: Sequence[Ints], hits: NDArray[np.bool_], n_kinds: int
 ) -> RidgeModel | None:
-    """Logistic regression on the log-odds of the pairs and these features; None of fewer documents than tell how documents differ.
+    """Logistic regression on the pairs' log-odds and these features; None if documents are too few to differ.
 
-    groups: Of the pairs of each document. hits: Of all pairs, document after document.
+    groups: Of each document's pairs. hits: Of all pairs, document after document.
     """
     if len(documents) < DOCUMENTS_TO_CHOOSE:
         return None
@@ -64,13 +61,13 @@ def fit_context(
 
 
 def in_context(model: RidgeModel, pairs: MentionPairs, groups: Ints, n_kinds: int) -> Floats:
-    """The probability of each pair of a document. groups, n_kinds: As in `context_columns`."""
+    """The probability of each pair of a document. groups, n_kinds: See `context_columns`."""
     return model.predict(log_odds(pairs.chances), model.around(context_columns(pairs, groups, n_kinds)))
 
 
-# What mentions are.
+# The kinds of mentions.
 KINDS = ("nominal", "proper", "pronoun")
-# A pair is near where its mentions stand in one sentence, or in two that follow one another.
+# A pair is near if its mentions are in one sentence, or in consecutive ones.
 _NEAR = 1
 _KINDS = tuple(combinations_with_replacement(range(len(KINDS)), 2))
 PAIR_GROUPS = tuple(f"{KINDS[a]}, {KINDS[b]}, {place}" for a, b in _KINDS for place in ("near", "far"))
@@ -81,7 +78,7 @@ for _number, (_a, _b) in enumerate(_KINDS):
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """What tells the group of a pair of mentions. kinds (Ints): Of each mention, a number of KINDS. sentences (Ints): The number of its sentence."""
+    """What decides the group of a pair. kinds (Ints): Number in KINDS of each mention. sentences (Ints): Of its sentence."""
 
     kinds: Ints
     sentences: Ints
@@ -94,7 +91,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class JudgedMentions:
-    """A document whose gold is known, with pairs by a model that did not learn from it. clusters (Ints): The gold cluster of each mention."""
+    """A document with gold, and pairs by a model that did not learn from it. clusters (Ints): Gold one of each mention."""
 
     places: Places
     pairs: MentionPairs
@@ -122,8 +119,9 @@ CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context
 
 @dataclass(frozen=True, eq=False)
 class PairCalibration:
-    """Of the pairs that reach the threshold, either maps (GroupedRecalibrator | None): one for each group; or context (RidgeModel | None): see
-    `context.py`. rest (Floats): Of each group the share of those below it that are in one cluster: what is said of each of them.
+    """The calibration of pairs: maps (GroupedRecalibrator | None), one for each group, or context (RidgeModel | None).
+    rest (Floats): For each group, the share in one cluster of pairs below the threshold: the probability of each of
+        them.
     """
 
     maps: GroupedRecalibrator | None
@@ -134,10 +132,8 @@ class PairCalibration:
     def fit(
         cls, documents: Sequence[JudgedMentions], prototype: Recalibrator, name: str, context: bool = False
     ) -> PairCalibration:
-        """prototype (Recalibrator): Of the maps. context (bool): Look at the context instead, if the documents are enough to learn it.
-        name (str): Of the component, for the message.
-
-        RAISES C361: too few pairs reach the threshold.
+        """prototype (Recalibrator): Of the maps. context (bool): Use the context instead, if documents suffice. name
+        (str): Of the component, for the message. RAISES C361: too few pairs reach the threshold.
         """
         groups = [one.places.groups(*one.kept) for one in documents]
         none = np.zeros(0, dtype=np.intp)
@@ -163,20 +159,20 @@ class PairCalibration:
         return self.maps.predict(pairs.chances, groups)
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays, of CALIBRATION."""
+        """The saved form, as CALIBRATION."""
         maps, context = (None if one is None else one.state() for one in (self.maps, self.context))
         return {"maps": maps, "rest": self.rest, "context": context}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> PairCalibration:
-        """Rebuild from a state that CALIBRATION has read. load (Callable): Rebuilds a map by its registered name."""
+        """Rebuild from a state that CALIBRATION has read. load (Callable): Rebuilds a map by its name."""
         if state["context"] is not None:
             return cls(None, state["rest"], state["context"])
         return cls(GroupedRecalibrator.from_state(state["maps"], load), state["rest"])
 
 
 def shares_below(documents: Sequence[JudgedMentions], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
-    """Of each group the share in one cluster among the pairs that do not reach the threshold; 0 where there are none.
+    """For each group the share in one cluster of the pairs below the threshold; 0 without any.
 
     tags (Ints), hits: Group of the pairs that reach it, and whether they are in one cluster.
     """

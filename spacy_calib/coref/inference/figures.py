@@ -1,4 +1,4 @@
-"""How near a clustering comes to the gold one: MUC (Vilain et al. 1995), B3 (Bagga & Baldwin 1998), CEAF (Luo 2005), LEA (Moosavi & Strube 2016)."""
+"""How near a clustering comes to the gold: MUC (Vilain et al. 1995), B3 (Bagga & Baldwin 1998), CEAF (Luo 2005), LEA."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _both_ways(share: Callable[[Clusters, Clusters], tuple[float, float]], found
 
 
 def _parts(cluster: Cluster, others: Clusters) -> list[int]:
-    """How many mentions of a cluster lie in each of the others that have some; a mention that none has is a part of its own."""
+    """How many mentions of a cluster lie in each of the others; a mention in none is a part by itself."""
     of_mention = {mention: i for i, other in enumerate(others) for mention in other}
     counts = Counter(of_mention.get(mention, (mention,)) for mention in cluster)
     return list(counts.values())
@@ -67,7 +67,7 @@ def muc(found: Clusters, gold: Clusters) -> Shares:
 
 
 def b_cubed(found: Clusters, gold: Clusters) -> Shares:
-    """For each mention the share of its cluster that the other clustering puts with it."""
+    """Of each mention's cluster, the share that the other clustering puts with it."""
 
     def share(own: Clusters, other: Clusters) -> tuple[float, float]:
         of_mention = {mention: one for one in other for mention in one}
@@ -78,7 +78,7 @@ def b_cubed(found: Clusters, gold: Clusters) -> Shares:
 
 
 def ceaf(found: Clusters, gold: Clusters) -> Shares:
-    """CEAF-e: each cluster goes with at most one of the other clustering so that 2 |both| / (|one| + |other|) sums to most."""
+    """CEAF-e: clusters are paired one to one so that the sum of 2 |both| / (|one| + |other|) is largest."""
     from scipy.optimize import linear_sum_assignment
 
     if not found or not gold:
@@ -89,7 +89,7 @@ def ceaf(found: Clusters, gold: Clusters) -> Shares:
 
 
 def lea(found: Clusters, gold: Clusters) -> Shares:
-    """For each cluster the share of its links that the other clustering has, weighted by size; one of a single mention has one link, to itself."""
+    """LEA (Moosavi & Strube 2016): shares of clusters' links in the other clustering, by size; one mention links itself."""
 
     def share(own: Clusters, other: Clusters) -> tuple[float, float]:
         alone = {next(iter(one)) for one in other if len(one) == 1}

@@ -1,4 +1,4 @@
-"""The fit: weights that make it likely that each mention chooses an antecedent in its gold cluster, whichever (Durrett & Klein 2013)."""
+"""The fit: weights that let mentions choose any antecedent in their gold cluster (Durrett & Klein 2013)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...pairs.documents import contiguous_folds
 from ...types import Floats, Ints
 from .antecedents import Antecedents, Candidates, log_sums
 
-# Of which cross-validation takes the one whose held-out documents are likeliest.
+# Cross-validation takes the one with the likeliest held-out documents.
 PENALTIES = (0.3, 1.0, 3.0, 10.0)
 _FOLDS = 5
 _STEPS = 60
@@ -22,10 +22,10 @@ _STEPS = 60
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What the mentions of a document may choose.
+    """What the mentions of a document may choose. features (csr_matrix): Shape (n_options, n_features).
 
-    features (csr_matrix): Of each option (NEW, then the candidates, mention after mention), shape (n_options, n_features).
-    candidates (Candidates). right (NDArray[bool]): Whether an option is right: a candidate of the same gold cluster, or NEW where there is none.
+    candidates (Candidates): The options are NEW and these, mention after mention. right (NDArray[bool]): Whether an
+    option is right: a candidate of the same gold cluster, or NEW if there is none.
     """
 
     features: Any
@@ -37,7 +37,7 @@ class Choices:
 
 
 def right_options(candidates: Candidates, clusters: Ints) -> NDArray[np.bool_]:
-    """See Choices. clusters (Ints): The gold cluster of each mention."""
+    """`Choices.right`. clusters (Ints): The gold cluster of each mention."""
     links = clusters[candidates.earlier] == clusters[candidates.mentions]
     n_right = np.bincount(candidates.mentions, weights=links, minlength=len(candidates))
     right = np.zeros(len(links) + len(candidates), dtype=bool)
@@ -75,7 +75,7 @@ class _Stacked:
 
 
 def known_features(documents: Sequence[Choices], least: int) -> NDArray[np.bool_]:
-    """Whether so many documents (all, where there are fewer) have each feature, shape (n_features,); the first, which every option has, is known."""
+    """Which features so many documents (or all) have, shape (n_features,); the first, which all options have, does."""
     counts = np.zeros(documents[0].features.shape[1], dtype=np.intp)
     for one in documents:
         counts[np.unique(one.features.indices)] += 1
@@ -102,8 +102,9 @@ def fit_weights(documents: Sequence[Choices], penalty: float, least: int = 1) ->
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """weights (Floats): Of the features. penalty (float): Theirs. held_out (list[Antecedents]): Of each document, by weights that did not see it;
-    [] where there is one document alone. losses (dict): Penalty -> mean loss of a held-out mention."""
+    """weights (Floats): Of the features. penalty (float): The chosen one. held_out (list[Antecedents]): Of each
+    document, by weights that did not see it; [] for a single document. losses (dict): Penalty -> mean loss of a
+    held-out mention."""
 
     weights: Floats
     penalty: float
@@ -116,9 +117,8 @@ def learn(
 ) -> Learned:
     """Fit with the penalty that cross-validation over whole documents chooses.
 
-    penalties (Sequence[float]): To choose from; the held-out antecedents of a single one are computed too.
-    least (int): As in `fit_weights`, counted over the documents that are learned from: those of a fold that is held out count for nothing there.
-    RAISES C356: there is nothing to learn from, or a penalty is not positive.
+    penalties (Sequence[float]): To choose from; a single one is cross-validated too. least (int): As in `fit_weights`,
+    counted over the documents to learn from. RAISES C356: nothing to learn from. C001: a penalty is not positive.
     """
     if not documents or not any(one.right.any() for one in documents):
         raise calib_error("C356")

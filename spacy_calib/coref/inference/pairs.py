@@ -1,11 +1,11 @@
 """The probability that two mentions are in one cluster, exact without a sample.
 
-For i < j, P(i ~ j) = sum over k < j of P(a_j = k) P(k ~ i), with P(i ~ i) = 1: j shares the cluster of the antecedent that it chooses, and no
-later mention joins two clusters.
+For i < j, P(i ~ j) = sum over k < j of P(a_j = k) P(k ~ i), with P(i ~ i) = 1: j shares the cluster of the antecedent
+that it chooses, and no later mention joins two clusters.
 
-Documents with thousands of mentions need no table of all pairs: one block of mentions is taken after the other. The sums over antecedents that
-stand before the block are one sparse product for all of its mentions; within the block they are built mention by mention. What is less than a
-given probability is taken for 0 as soon as its mention is done, so that memory and time are those of the pairs that are kept.
+With thousands of mentions there is no table of all pairs but one block of mentions after the other. Sums over
+antecedents before the block are one sparse product; within the block they are built mention by mention. A sum below the
+given least probability is set to 0 at once, so that memory and time are those of the pairs that are kept.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .antecedents import Antecedents
 
 # Mentions in a block.
 BLOCK = 64
-# A candidate that is chosen more rarely than this share of the least probability brings no more than itself: not those that are with it.
+# A candidate chosen more rarely than this share of the least probability adds only itself, not those in its cluster.
 _RARE = 0.01
 
 
 def pair_blocks(antecedents: Antecedents, least: float) -> Iterator[tuple[int, Floats]]:
-    """(first mention, P(i ~ j) of the mentions i of a block and all j before its end, shape (n_block, end)), 0 where it is below `least` or i = j."""
+    """(first mention i of a block, P(i ~ j) of its mentions and all j before its end), 0 below `least`, for all blocks."""
     partners = _Partners(len(antecedents))
     for begin in range(0, len(antecedents), BLOCK):
         table = _block(antecedents, partners, begin, min(begin + BLOCK, len(antecedents)), least)
@@ -35,7 +35,7 @@ def pair_blocks(antecedents: Antecedents, least: float) -> Iterator[tuple[int, F
 
 
 def _block(antecedents: Antecedents, partners: _Partners, begin: int, end: int, least: float) -> Floats:
-    """See `pair_blocks`."""
+    """The table of one block, see `pair_blocks`."""
     from scipy.sparse import csr_matrix
 
     starts = antecedents.candidates.starts
@@ -64,14 +64,14 @@ def _block(antecedents: Antecedents, partners: _Partners, begin: int, end: int, 
 
 
 class _Partners:
-    """Of each mention those that it was found in one cluster with so far, earlier and later ones, and with what probability: 12 bytes each."""
+    """Other mentions in the cluster of each mention, found so far, and with what probability: 12 bytes each."""
 
     def __init__(self, n: int):
         self._others = [bytearray() for _ in range(n)]
         self._chances = [bytearray() for _ in range(n)]
 
     def of(self, mentions: Ints, width: int) -> Any:
-        """Those of some mentions as a sparse matrix, shape (n_mentions, width)."""
+        """The partners of some mentions as a sparse matrix, shape (n_mentions, width)."""
         from scipy.sparse import csr_matrix
 
         numbers = mentions.tolist()
@@ -81,7 +81,7 @@ class _Partners:
         return csr_matrix((chances, others, starts), shape=(len(numbers), width))
 
     def add(self, begin: int, table: Floats) -> None:
-        """Those of a block, and the block for those before it. begin (int), table (Floats): See `pair_blocks`."""
+        """Add those of a block, and the block as partners of mentions before it. begin, table: See `pair_blocks`."""
         from scipy.sparse import csc_matrix, csr_matrix
 
         own, before = csr_matrix(table), csc_matrix(table[:, :begin])
@@ -89,7 +89,7 @@ class _Partners:
         self._extend(0, before.indptr, before.indices + begin, before.data)
 
     def _extend(self, first: int, starts: Ints, others: Ints, chances: Floats) -> None:
-        """More of each mention from the first on. starts (Ints): Where those of each begin, and the end of the last."""
+        """Add partners from mention `first` on. starts (Ints): Where those of each begin, and the end of the last."""
         places, others = starts.tolist(), others.astype(np.intc)
         for mention in np.flatnonzero(np.diff(starts)).tolist():
             part = slice(places[mention], places[mention + 1])
@@ -97,18 +97,18 @@ class _Partners:
             self._chances[first + mention] += chances[part].tobytes()
 
 
-# With more mentions than this the pairs are kept sparse while they are computed: see `long_documents.py`.
+# With more mentions than this, pairs are kept sparse while they are computed.
 DENSE = 1000
-# What is less is nothing.
+# Anything less is 0.
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class MentionPairs:
-    """Pairs of mentions with the probability that they are in one cluster; of those that are not here it is less than the threshold.
+    """Pairs of mentions that reach a threshold, with the probability that they are in one cluster.
 
-    later, earlier (Ints): The mentions, earlier < later; pairs in the order of `later`, then of `earlier`. chances (Floats): Of each pair.
-    n_mentions (int): How many mentions there are.
+    later, earlier (Ints): The mentions, earlier < later; pairs in order of `later`, then `earlier`. chances (Floats):
+    Of each pair. n_mentions (int): How many mentions there are.
     """
 
     later: Ints
@@ -121,7 +121,7 @@ class MentionPairs:
 
     @property
     def possible(self) -> int:
-        """How many pairs there are, with those that are left out."""
+        """The number of all pairs, below the threshold too."""
         return self.n_mentions * (self.n_mentions - 1) // 2
 
     def where(self, one: int, other: int) -> int:
@@ -141,8 +141,8 @@ class MentionPairs:
 def pair_chances(antecedents: Antecedents, threshold: float = 0.0) -> MentionPairs:
     """P(i ~ j) of all pairs that reach the threshold.
 
-    threshold (float): Pairs below it are left out. In documents of more than DENSE mentions those below a hundredth of it are taken for 0 in the sums,
-        so that the memory is that of the others: with .01 the pairs of a speech of 27,000 words lose 2 of 100,000 parts of their sum, and .0002 at most.
+    threshold (float): With more than DENSE mentions, sums count a pair below a hundredth of it as 0, to save memory:
+    with .01, pairs of a speech of 27,000 words lose 2 in 100,000 of their sum, and at most .0002 each.
     """
     n = len(antecedents)
     if n > DENSE:
@@ -157,7 +157,7 @@ def pair_chances(antecedents: Antecedents, threshold: float = 0.0) -> MentionPai
 
 
 def _from_blocks(antecedents: Antecedents, threshold: float) -> MentionPairs:
-    """The same of a long document."""
+    """`pair_chances` of a long document."""
     found = []
     for begin, table in pair_blocks(antecedents, max(threshold / 100, _TINY)):
         rows, earlier = np.nonzero(np.tril(table >= max(threshold, _TINY), begin - 1))
@@ -167,10 +167,10 @@ def _from_blocks(antecedents: Antecedents, threshold: float) -> MentionPairs:
 
 
 def nearest_sample(samples: Ints, pairs: MentionPairs) -> Ints:
-    """The clustering among samples that is expected to have the fewest pairs wrong. samples (Ints): See `Antecedents.sample`.
+    """The clustering among samples with the fewest expected wrong pairs. samples (Ints): See `Antecedents.sample`.
 
-    A pair in one cluster is wrong with probability 1 - P, one that is not with P: what differs between samples is the sum of 1 - 2 P over the
-    pairs that they put together.
+    A pair put together is wrong with probability 1 - P, another with P: samples differ by the sum of 1 - 2 P over pairs
+    put together.
     """
     # sample by sample: a long document has a million pairs
     together = np.array([pairs.chances @ (one[pairs.later] == one[pairs.earlier]) for one in samples])
