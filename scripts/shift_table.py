@@ -172,6 +172,7 @@ def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
             nlp = fitted
         else:
             nlp.add_pipe(pipe.name, source=fitted)
+            nlp.get_pipe(pipe.name).attach(nlp)
         pipes[way] = nlp.get_pipe(pipe.name)
     return nlp, pipes
 
