@@ -1,4 +1,4 @@
-"""An NLP engine for Microsoft Presidio whose entities carry calibrated scores (extra `presidio`; imported by nothing of ours)."""
+"""An NLP engine for Microsoft Presidio whose entities carry calibrated scores (extra `presidio`)."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ _LEAST = 1e-6
 
 
 class CalibratedSpacyNlpEngine(SpacyNlpEngine):
-    """Presidio's SpacyNlpEngine with calibrated scores, where Presidio's own gives 0.85 to every entity. For
-    AnalyzerEngine(nlp_engine=...), with BatchAnalyzerEngine on top or not, and for NlpEngineProvider(nlp_engines=(this class,)).
+    """Presidio's SpacyNlpEngine with calibrated scores, where Presidio's own gives 0.85 to every entity.
 
-    The score that results of Presidio's SpacyRecognizer carry is `Span._.<attr>_score`, in [0, 1]: the probability that the pipeline's
-    own span and label are right (the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to
-    LOCATION), the joined label is right at least as often. An entity without a calibrated score (None: set by a rule, or by a pipeline
-    without a calib pipe) keeps the score that Presidio gives it. Three things of Presidio act on scores after this engine, as on any:
-    it raises those of a recognizer to which the user gave context words, leaves out results whose score is 0, and of results of one type,
-    one inside another, keeps the higher.
+    Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider.
+    A result of Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability, in [0, 1], that
+    the pipeline's span and label are right (by the event that the calib pipe was fitted for). Where Presidio's mapping
+    joins labels (GPE and LOC to LOCATION), the joined label is right at least as often. An entity without a calibrated
+    score (set by a rule, or by a pipeline without a calib pipe) keeps Presidio's. As after any engine, Presidio raises
+    scores where the user gave context words, leaves out results whose score is 0, and keeps the higher of nested
+    results of one type.
 
-    models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`. Nothing is ever
-        downloaded.
-    ner_model_configuration (NerModelConfiguration | None): As in Presidio: mapping, labels to ignore, default score. Its
-        low_confidence_score_multiplier does not touch calibrated scores unless `use_multiplier` is set: they are probabilities already.
-    nlp (Language | Mapping[str, Language] | None): Loaded pipelines, by language code, in place of `models`; a single one serves the
-        language nlp.lang.
+    models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by
+        `load`. Nothing is ever downloaded.
+    ner_model_configuration (NerModelConfiguration | None): As in Presidio: mapping, labels to ignore, default score.
+        Its low_confidence_score_multiplier touches calibrated scores only with `use_multiplier`.
+    nlp (Language | Mapping[str, Language] | None): Loaded pipelines, by language code, in place of `models`; a single
+        one serves the language nlp.lang.
     attr (str): Prefix of the calib pipe's attributes.
-    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs that `spacy calib threshold`
-        found and the calib pipe applies. An entity without a score (None) stays in: it may be personal data.
-    flagged (bool): Report, besides the entities, every stretch of `doc.spans["<attr>_doubtful"]`: what the cut-offs of `spacy calib
-        threshold --recall` flag, so that no more escapes than was asked for, also where the recognizer said O. Its score is that of the
-        group: the highest P(inside an entity) of its tokens or, with a cut-off for each label, P(label); most are low, so give no
-        score_threshold. Of types that Presidio's recognizer does not support it reports nothing, as ever: map them.
-    use_multiplier (bool): Multiply calibrated scores of low_score_entity_names as Presidio does with its own.
-    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged without cut-offs, or both of
-        them. C027: no pipeline has a fitted calib pipe. C065: the calib pipe reads a component that finds no entities.
+    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs of
+        `spacy calib threshold`. An entity without a score (None) stays in: it may be personal data.
+    flagged (bool): Report every stretch of `doc.spans["<attr>_doubtful"]`, too: what the cut-offs of `spacy calib
+        threshold --recall` flag, so that no more escapes than was asked for. Its score is the highest P(inside an
+        entity) of its tokens or, with a cut-off for each label, P(label); most are low, so give no score_threshold.
+        Types that Presidio's recognizer does not support are not reported: map them.
+    use_multiplier (bool): Multiply calibrated scores of low_score_entity_names, as Presidio does with its own.
+    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged
+        without cut-offs, or both of them. C027: no fitted calib pipe. C065: it reads no entities.
     """
 
     nlp: Any  # None until pipelines are loaded, as in Presidio
@@ -84,7 +84,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     def load(self) -> None:
         """Load the pipelines that `models` names; nothing to do where loaded ones were given.
 
-        RAISES C001, C027, C065: see the class. C050: a pipeline is not there.
+        RAISES C001, C027, C065: as the class. C050: a pipeline is not there.
         """
         if not self.models:
             return
@@ -97,7 +97,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self._take(pipelines)
 
     def _take(self, pipelines: dict[str, Language]) -> None:
-        """Use these pipelines, if one of them gives the scores that are asked for."""
+        """Use these pipelines, if one gives the scores that are asked for. RAISES C001, C027, C065: as the class."""
         every = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
         fitted = [(name, pipe) for name, pipe in every if isinstance(pipe, Calibrator) and pipe.fitted]
         if not fitted:
@@ -134,7 +134,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             yield (text, self._calibrate(artifacts), *context)
 
     def _calibrate(self, artifacts: NlpArtifacts) -> NlpArtifacts:
-        """Replace the scores. Presidio renamed the labels of the artifacts' entities: the Doc's own have their scores still."""
+        """Replace the scores, which the Doc's own entities have; those of the artifacts have Presidio's labels."""
         own = {(span.start, span.end): span for span in artifacts.tokens.ents}
         kept = []
         for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
@@ -149,9 +149,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         return artifacts
 
     def _doubtful(self, doc: Any, own: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
-        """The flagged stretches of a Doc that are no entities of it, as Presidio calls their types, with their scores. own (Mapping): (start, end) of its
-        entities -> entity.
-        """
+        """Flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""
         group = doc.spans.get(doubtful_key(self.attr), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
         given = [

@@ -1,9 +1,10 @@
 """Declared forms of saved data, checked before anything is made of it. Knows plain data and arrays, never pipes.
 
-A *form* takes a value and where it stands, and gives the value back in the type that is wanted (arrays as copies, of float64 or intp), or
-raises Misfit. What is learned is a dataclass of `Saved`, whose fields declare their forms: `slope: float = kept(number(0.0))`. Its `read` checks
-a state and builds it, and is a form itself, which fields of other classes declare. To save one more thing, add one field, `later` because older
-states lack it. Keys that no form declares are left out, so that nothing undeclared is ever believed.
+A *form* takes a value and where it stands, and gives the value back in the type that is wanted (arrays as copies, of
+float64 or intp), or raises Misfit. What is learned is a dataclass of `Saved`, whose fields declare their forms:
+`slope: float = kept(number(0.0))`. Its `read` checks a state and builds the object; it is a form itself, which fields
+of other classes declare. To save one more thing, add a field with `later`, because older states lack it. Keys that no
+form declares are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .errors import brief
 
 Form = Callable[[Any, str], Any]
 
-# Whole numbers that a float holds exactly; and what no number that was learned comes near, so that sums and products of them stay finite.
+# Whole numbers that a float holds exactly; and a bound of all that is learned, so that sums and products are finite.
 MOST = 1 << 53
 FAR = 1e12
 
@@ -34,7 +35,7 @@ class Misfit(ValueError):
 
 @dataclass(frozen=True)
 class Optional:
-    """A key that a record may lack. form (Form): Of its value. default (Any): What stands for it then."""
+    """A key that a state may lack. form (Form): Of its value. default (Any): What stands for it then."""
 
     form: Form
     default: Any = None
@@ -46,7 +47,7 @@ def optional(form: Form, default: Any = None) -> Optional:
 
 
 def anything(value: Any, where: str) -> Any:
-    """What another form looks at later."""
+    """Any value: another form looks at it later."""
     return value
 
 
@@ -106,7 +107,7 @@ def above_zero(value: Any, where: str) -> float:
 
 
 def maybe(held: Form) -> Form:
-    """None, or of this form."""
+    """None, or a value of this form."""
 
     def form(value: Any, where: str) -> Any:
         return None if value is None else held(value, where)
@@ -115,7 +116,7 @@ def maybe(held: Form) -> Form:
 
 
 def listed(held: Form, least: int = 0, most: int = MOST) -> Form:
-    """A list of as many values of one form."""
+    """A list of `least` to `most` values of one form."""
 
     def form(value: Any, where: str) -> list[Any]:
         if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
@@ -149,7 +150,7 @@ def keyed(held: Form) -> Form:
 def record(fields: Mapping[str, Form | Optional], agree: Callable[[dict[str, Any]], str] = lambda held: "") -> Form:
     """A dict with these keys; others are left out.
 
-    fields (Mapping): Key -> form. agree (Callable): The values, each of its form -> what is wanted of them together, "" if they agree.
+    fields (Mapping): Key -> form. agree (Callable): Says what is wrong with all values together; "" if nothing is.
     """
 
     def form(value: Any, where: str) -> dict[str, Any]:
@@ -175,18 +176,19 @@ _Made = TypeVar("_Made", bound="Saved")
 
 
 class Saved:
-    """A dataclass that is saved: each field that is made by `kept` or `later` declares the form of its value, so that what is written, read and
-    checked stands in one place. A state has the keys in the order of the fields.
+    """A dataclass that is saved: fields made by `kept` or `later` declare the form in which they are written and read.
+
+    A state has the keys in the order of the fields.
     """
 
     @classmethod
     def agree(cls, held: dict[str, Any]) -> str:
-        """What is wanted of the values of a state together, each of its form; "" if they agree."""
+        """What is wrong with the values of a state together, each of its form; "" if nothing is."""
         return ""
 
     @classmethod
     def read(cls: type[_Made], value: Any, where: str = "state") -> _Made:
-        """Check a state, and build what it is of: a form. RAISES Misfit: it is not of the form declared."""
+        """Check a state and build the object. RAISES Misfit: the state is not of the form declared."""
         declared = _kept(cls)
         held = record({key: one.metadata["form"]() for key, one in declared.items()}, cls.agree)(value, where)
         return cls(**{one.name: held[key] for key, one in declared.items()})
@@ -197,7 +199,7 @@ class Saved:
 
 
 def plain(kind: type[Saved]) -> Form:
-    """A state of this class that stays plain data."""
+    """A state of this class, checked, that stays plain data."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         return kind.read(value, where).state()
@@ -208,8 +210,8 @@ def plain(kind: type[Saved]) -> Form:
 def kept(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
     """A field of a `Saved` class.
 
-    form (Form): Of its value in a state. default (Any): Of the field, none if left out; a class or a function makes it. key (str): What it is called in
-    a state, where that is not its name.
+    form (Form): Of its value in a state. default (Any): Of the field, none if left out; a class or a function makes it.
+    key (str): Its name in a state, where that is another.
     """
     return _field(lambda: form, default, key)
 
@@ -225,12 +227,12 @@ def _field(form: Callable[[], Form | Optional], default: Any, key: str) -> Any:
 
 
 def _kept(kind: Any) -> dict[str, Any]:
-    """Key in a state -> field, of those that are saved."""
+    """Key in a state -> field, of the fields that are saved."""
     return {one.metadata["key"] or one.name: one for one in fields(kind) if "form" in one.metadata}
 
 
 def as_saved(value: Any) -> Any:
-    """Plain data and arrays of what holds saved classes."""
+    """The value as plain data and arrays, with saved objects in it as their states."""
     if isinstance(value, Saved):
         return value.state()
     if isinstance(value, Mapping):
@@ -239,7 +241,7 @@ def as_saved(value: Any) -> Any:
 
 
 def registered(kind: str) -> Form:
-    """A part that a registry makes: the name under which it stands there, settings, and what it learned, which its class reads.
+    """The state of an object that a registry makes: its registered name, its settings, and what it learned.
 
     kind (str): As in a config: "@calib_recalibrators".
     """
@@ -284,7 +286,7 @@ def wholes(least: int = 0, most: int = MOST, *, rising: bool = False) -> Form:
 
 
 def digests(value: Any, where: str) -> NDArray[np.uint64]:
-    """An array of 64 bits each, rising."""
+    """An array of distinct 64-bit numbers, ascending."""
     given = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
     if (given[1:] <= given[:-1]).any():
         raise Misfit(where, "an array that rises")
@@ -298,7 +300,7 @@ def _array(value: Any, where: str, kinds: str, ndim: int, wanted: str) -> NDArra
 
 
 def lengths(wanted: Mapping[str, int | tuple[int, ...]], held: Mapping[str, Any]) -> str:
-    """For `agree`: says which of these values has another length.
+    """Which of these values has another length than wanted, for `agree`; "" if none.
 
     wanted (Mapping): Key -> length, or shape. held (Mapping): Key -> array or list.
     """

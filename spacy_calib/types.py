@@ -19,7 +19,7 @@ Ints = NDArray[np.intp]
 ROUNDING = 1e-9
 # The label of tokens outside of all entities.
 OUTSIDE = "O"
-# The maps that a text may be scored by, see `calibration.portable`: as settings and Docs have them.
+# The maps by which a text may be scored (`calibration.portable`), as settings and Docs name them.
 HOME, ANYWHERE = "home", "anywhere"
 
 
@@ -27,7 +27,7 @@ Sum = TypeVar("Sum", bound="Adds")
 
 
 class Adds:
-    """A dataclass of sums: those of some texts and of others add up, field by field. What is not known of one (None) is not known of both."""
+    """A dataclass of sums: two of them add up, field by field. What one does not know (None) both do not know."""
 
     def __add__(self: Sum, other: Sum) -> Sum:
         kind: Any = type(self)
@@ -91,9 +91,9 @@ def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
 
 
 def as_counts(values: ArrayLike | None, n: int) -> Floats | None:
-    """The same where a weight has to be a number of pairs: what chance does to them depends on how many they are.
+    """As `as_weights`, where a weight must be a number of pairs: what chance does depends on how many they are.
 
-    RAISES C001: a weight that is no whole number. C001, C002: see `as_weights`.
+    RAISES C001: a weight that is not a positive whole number. C002: another length.
     """
     weights = as_weights(values, n)
     parts = [] if weights is None else weights[weights % 1 != 0].tolist()
@@ -145,7 +145,7 @@ class Spans:
 
     starts, ends (Ints): First row, and the one after the last, shape (n,).
     labels (Ints): Column of the label in the source's span labels.
-    token_scores (Floats): The marginal of the span's label at each of its tokens, span after span, shape (sum(ends - starts),).
+    token_scores (Floats): The marginal of the span's label at each of its tokens, shape (sum(ends - starts),).
     own (Floats): The probability that the source itself gives the span, in [0, 1].
     chosen (NDArray[bool]): False for one that the source held but did not put on the Doc.
     """
@@ -213,11 +213,11 @@ def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
 class Pairs:
     """(token, tag) pairs with their score and whether the tag is the gold one.
 
-    rows (Ints): The unit (token) of each pair, ascending.
+    rows (Ints): The token (or document, entity) of each pair, ascending.
     tags (Ints): The tag of each pair, as a column of the labels.
     scores (Floats): The raw marginal, in [0, 1].
     hits (NDArray[bool]): True if the tag is the gold tag.
-    n_units (int): Tokens that were looked at, with or without a pair.
+    n_units (int): Tokens (documents, entities) that were looked at, with or without a pair.
     """
 
     rows: Ints
@@ -241,7 +241,7 @@ class Pairs:
 
     @classmethod
     def none(cls) -> Pairs:
-        """Those of no tokens."""
+        """The pairs of no tokens."""
         none = np.zeros(0, dtype=np.intp)
         return cls(none, none, np.zeros(0), np.zeros(0, dtype=bool), 0)
 
@@ -270,7 +270,7 @@ class Groups(Saved):
     names (tuple[str, ...]): The groups, in order.
     of_tag (Ints): Index of each tag's group, shape (n_tags,); -1 where a tag has none and uses the pooled map.
     counts (Ints): Gold frequency of each tag, shape (n_tags,).
-    alone (int): That many groups in front hold one tag each and are kept whatever the frequencies are.
+    alone (int): How many groups in front hold one tag each and are kept whatever the frequencies are.
     """
 
     names: tuple[str, ...] = kept(several(text))

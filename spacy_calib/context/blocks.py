@@ -1,4 +1,4 @@
-"""What the log-linear model looks at of a pair of a token and a tag: blocks of features, each a code and perhaps numbers. Knows arrays, never Docs."""
+"""What the log-linear model sees of a (token, tag) pair: blocks of features, each a code and perhaps numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .known import KnownWords
 from .surroundings import Surroundings
 from .words import Words
 
-# Where the lines bend that lead from the log-odds of a score, and of its rival, to those that it is right.
+# Where the lines bend that lead from the log-odds of a score, and of its rival, to the log-odds of a hit.
 _BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0)
 _BENDS_OF_RIVAL = (-3.0, 0.0, 3.0)
-# Each source of gold that has a name gets weights of its own beside those of all, in these blocks, and with so many times their ridge.
+# In these blocks each named source of gold has weights of its own beside those of all, with so many times their ridge.
 _BY_SOURCE = ("tag", "rival", "ending", "form")
 _SHARE_OF_SOURCES = 3.0
 # Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
@@ -27,10 +27,11 @@ _UNIT = 4.0
 class Looks:
     """n pairs as the model looks at them.
 
-    tags, rivals (Ints): The tag, and its rival: the second likeliest tag of the token where it is the likeliest one, else the likeliest; n_tags for none,
-        and for one that the fit did not know. leads (NDArray): Whether it is the likeliest tag. own, rival_own (Floats): Log-odds of both scores.
-    rows (Ints): Token of each. around (Surroundings): Of all tokens. known (KnownWords | None): None where words are not looked at.
-    columns (Sequence[Floats]): What the features say of all tokens, standardized. n_tags, n_sources (int): Of the fit: tags, and sources of gold by name.
+    tags, rivals (Ints): The tag, and its rival: the second likeliest tag of the token if the tag is the likeliest, else
+        the likeliest; n_tags for none, or one that the fit did not know. leads (NDArray): Whether the tag is it.
+    own, rival_own (Floats): Log-odds of both scores. rows (Ints): Token of each.
+    around (Surroundings): Of all tokens. known (KnownWords | None): None where words are not looked at.
+    columns (Sequence[Floats]): The features of all tokens, standardized. n_tags, n_sources (int): How many the fit had.
     """
 
     tags: Ints
@@ -59,7 +60,7 @@ class Looks:
         own: Floats,
         leads: NDArray[np.bool_],
     ) -> Looks:
-        """rows, tags (Ints), own (Floats), leads: Of n pairs."""
+        """How the model looks at n pairs. rows, tags (Ints), own (Floats), leads: Of each."""
         rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
         rival_own = np.where(leads, around.second[rows], around.first[rows])
         tags, rivals = (np.where((one < 0) | (one > n_tags), n_tags, one) for one in (tags, rivals))
@@ -70,8 +71,10 @@ class Looks:
 class Block:
     """A weight for each code, or one for each code and number.
 
-    name (str): Of the weights. of (str): "form" or "ending" where a code is the place of one and a tag, see `_joined`; "" for others. codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing of a pair. size (int): How many there may be.
-    numbers (Sequence[Floats]): What the weights of a code are multiplied with, each of n pairs; () for 1. share (float): Of the ridge.
+    name (str): Of the weights. of (str): "form" or "ending" where a code joins the place of one and a tag, else "".
+    codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing. size (int): How many codes there may be.
+    numbers (Sequence[Floats]): What the weights of a code are multiplied with, each of n pairs; () for 1.
+    share (float): Of the ridge.
     """
 
     name: str
@@ -87,8 +90,9 @@ class Block:
 
 
 def blocks_of(looks: Looks) -> list[Block]:
-    """All blocks of some pairs. The shares of the ridge were found by cross-validation on EWT dev and GUM train: tags beside tags take ten times as much as
-    words, of which there are many more.
+    """All blocks of some pairs.
+
+    The shares of the ridge were found by cross-validation on EWT dev and GUM train.
     """
     around, rows, n = looks.around, looks.rows, looks.n_tags + 1
     leads = looks.leads.astype(np.intp)
@@ -120,7 +124,7 @@ def blocks_of(looks: Looks) -> list[Block]:
 
 
 def _of_sources(looks: Looks, words: Words, found: Sequence[Block]) -> list[Block]:
-    """What a source of gold does otherwise with tags and words than all of them together. found (Sequence[Block]): The weights of all."""
+    """How each source of gold differs, in tags and words, from all together. found (Sequence[Block]): Blocks of all."""
     if not looks.n_sources:
         return []
     named = np.full(len(looks.rows), -1) if words.sources is None else words.sources[words.docs[looks.rows]]
@@ -139,5 +143,5 @@ def _of_sources(looks: Looks, words: Words, found: Sequence[Block]) -> list[Bloc
 
 
 def _joined(places: Ints, tags: Ints, n: int) -> Ints:
-    """One code of the place of a word and a tag; -1 where the word is not known."""
+    """One code for the place of a word and a tag; -1 where the word is not known."""
     return np.where(places < 0, -1, places * n + tags)

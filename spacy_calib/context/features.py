@@ -1,4 +1,4 @@
-"""The features that context looks at: each says something of a token, in one column or several. Knows arrays, never Docs."""
+"""The features that context looks at: each says something of a token, in one column or several."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..calibration.recalibrators.logistic import sigmoid
 from ..types import Floats
 from .surroundings import Surroundings
 
-# Log-odds of a neighbour that is not there: the first and the last word of a Doc have nothing doubtful on that side.
+# Log-odds of a neighbour that is not there: beside the first and the last word nothing is doubtful.
 _SURE = 3.0
-# Score of the likeliest tag, and entropy, of the tokens that are added to a Doc before its means are taken.
+# Score of the likeliest tag, and entropy, of the usual tokens that are added to a Doc before its means are taken.
 _USUAL, _USUAL_ENTROPY = 0.9, 0.3
 
 
 class Feature(ABC):
     """Something of a token, beside its word and tags, that may tell whether its scores are too high or too low.
 
-    registered (str): Name in the registry `calib_features`. short (str): What it is called in the settings.
-    columns (tuple[str, ...]): What each column says, in words.
+    registered (str): Name in the registry `calib_features`. short (str): Name in the settings.
+    columns (tuple[str, ...]): What each column says.
     """
 
     registered: str
@@ -48,7 +48,7 @@ class Neighbours(Feature):
 
 
 class Document(Feature):
-    """How sure the model is of the whole Doc: where a Doc is strange to it, high scores say less."""
+    """How sure the model is of the whole Doc: high scores say less where the Doc is strange to it."""
 
     registered = "spacy-calib.Document.v1"
     short = "document"
@@ -64,7 +64,7 @@ class Document(Feature):
 
 
 class Hints(Feature):
-    """What the source says of a token beside its scores: of an arc how sure the parser was on the way to it. Most sources say nothing."""
+    """What the source says of a token beside its scores, such as how sure a parser was on the way to an arc."""
 
     registered = "spacy-calib.Hints.v1"
     short = "hints"
@@ -78,9 +78,9 @@ class Hints(Feature):
 
 
 class FromDocs(Feature):
-    """A user's own: what a registered function `(docs) -> array` says of the tokens of Docs.
+    """A user's feature: a registered function `(docs) -> array` of something about each token.
 
-    function (Callable): It gives an array of shape (n_tokens,) or (n_tokens, k) for all tokens of the Docs, one Doc after the other.
+    function (Callable): Gives an array of shape (n_tokens,) or (n_tokens, k) for all tokens of the Docs, in order.
     """
 
     def __init__(self, registered: str, function: Callable[[Sequence[Any]], Any]):

@@ -1,4 +1,4 @@
-"""Learning a context from the scores of a source, and asking held-out documents whether it is worth keeping. Knows arrays, never Docs."""
+"""Learning a context from the scores of a source, and asking held-out documents whether it helps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from .words import Words
 class FitWords:
     """The words of the Docs that a context is learned on.
 
-    words (Words): Of all tokens. salt (str): Of the forms that are kept, "" for digests as they are. shown (bool): False where the words are hidden, so that none is looked at.
+    words (Words): Of all tokens. salt (str): Of the forms that are kept; "" keeps digests as they are.
+    shown (bool): False where the words are hidden, so that none is looked at.
     """
 
     words: Words
@@ -38,11 +39,11 @@ class FitWords:
 
     @property
     def n_sources(self) -> int:
-        """How many sources of gold have names."""
+        """How many named sources of gold there are."""
         return 0 if self.words.sources is None else int(self.words.sources.max(initial=-1)) + 1
 
     def known(self) -> KnownWords:
-        """What a fitted context keeps."""
+        """The words that a fitted context keeps."""
         return KnownWords.of(self.words) if self.shown else no_words()
 
 
@@ -63,7 +64,7 @@ class Comparison:
 
     @classmethod
     def of(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
-        """The probabilities of n things. hits: Of each. documents (Ints): Likewise."""
+        """The comparison of probabilities of n things. hits: Of each. documents (Ints): Likewise."""
         before, after = log_losses(without, hits), log_losses(with_context, hits)
         mean, error = mean_with_error(after - before, documents)
         return cls(float(before.mean()), float(before.mean()) + mean, error)
@@ -73,10 +74,10 @@ class Comparison:
 class TokenContextFit:
     """What was learned of tokens.
 
-    context (TokenContext): Fitted; its `model_` is None where there is too little to learn from. view (View): Of the fit data.
+    context (TokenContext): Fitted; its `model_` is None where there is too little to learn from. view (View): Of data.
     held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
-    others (Floats): The scores of the entries of tokens without gold. why (str): Why there is no model. about (dict): What `info` says of it.
-    elsewhere (Floats | None): The score of each pair by a model that did not see its source of gold; None where there are not several by name.
+    others (Floats): Scores of entries without gold. why (str): Why there is no model. about (dict): What `info` shows.
+    elsewhere (Floats | None): The score of each pair by a model that did not see its source of gold, or None.
     """
 
     context: TokenContext
@@ -98,11 +99,11 @@ class TokenContextFit:
         return 0 if self.context.model_ is None else self.context.model_.size
 
     def behind(self, seen: Predictions, words: Words) -> TokenContextFit:
-        """The same where the context moves no scores, and looks at what other steps made of all entries (seen)."""
+        """The same where the context moves no scores, but shows spans what other steps made of all entries (seen)."""
         return replace(self, view=self.left_out().apply(seen.having(words=words)).view)
 
     def left_out(self) -> TokenContext:
-        """The context where the scores of tokens are to stay as they are: those of spans may look at its view."""
+        """The context without its model: scores of tokens stay, and those of spans may look at its view."""
         made = copy(self.context)
         made.model_ = None
         return made
@@ -120,9 +121,9 @@ def fit_token_context(
 ) -> TokenContextFit:
     """Learn from tokens with gold.
 
-    pairs (Pairs): Their entries. others (Pairs): The entries of tokens without gold, which are looked at too; their hits mean nothing.
+    pairs (Pairs): Their entries. others (Pairs): Entries of tokens without gold, which are looked at, too.
     documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
-    overlapping (bool): Whether a token may have several right tags: none of them leads then, and scores of tokens stay as they are.
+    overlapping (bool): Whether a token may have several right tags; then its scores stay as they are.
     """
     every, order = interleave(pairs, others)
     place = np.argsort(order)  # of the pairs, then of the others
@@ -161,7 +162,7 @@ def _reordered(pairs: Pairs, moved: Floats) -> float:
 
 
 def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
-    """What the features say of the fit data, standardized; the context remembers what each column is."""
+    """The features of the fit data, standardized; the context remembers what each column is."""
     said = [(feature, feature(around)) for feature in made.features]
     made.columns_ = tuple((feature.short, what) for feature, found in said for what in feature.named(around, len(found)))
     columns = [column for _, found in said for column in found]
@@ -172,9 +173,9 @@ def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
 
 
 def about(context: TokenContext, data: FitWords, compared: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
-    """What `info` says of a context, as plain data; whether it is kept is added by who chose.
+    """What `info` shows of a context, as plain data; whether it is kept is added later.
 
-    compared (Comparison | None): Without and with it. reordered (float): The share of tokens that get another likeliest tag.
+    compared (Comparison | None): Without and with it. reordered (float): Share of tokens with a new likeliest tag.
     """
     model = context.model_
     return {
@@ -197,7 +198,7 @@ _FEWEST_SPANS = 100
 @dataclass(frozen=True, eq=False)
 class SpanContextFit:
     """What was learned of entities. context (SpanContext | None): None where scores stay as the map gives them.
-    held_out (Floats): The score of each by a context that did not see its document; that of the map without one. about (dict): What `info` says of it.
+    held_out (Floats): The score of each by a held-out context, or by the map. about (dict): What `info` shows.
     """
 
     context: SpanContext | None
@@ -210,7 +211,7 @@ def fit_span_context(
 ) -> SpanContextFit:
     """Learn from n entities with gold.
 
-    tokens (TokenContextFit): Of the same Docs. spans (Spans): In their tokens. scores (Floats): By maps that did not see their document.
+    tokens (TokenContextFit): Of the same Docs. spans (Spans): In their tokens. scores (Floats): By held-out maps.
     hits: Whether each is right. documents (Ints): Of each, ascending. groups (Groups): Of the labels.
     """
     when = tokens.context.when

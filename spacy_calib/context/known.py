@@ -1,4 +1,4 @@
-"""The forms and endings that a context knows: those that it met often enough. Kept are salted digests, no words. Knows arrays, never Docs."""
+"""The forms and endings that a context knows: those that it met often enough, kept as salted digests, not as words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..schema import Saved, digests, kept, text
 from ..types import Ints
 from .words import Flags, Hashes, Words
 
-# What was met less often says little of new texts, and much of those that it was met in: it is not known.
+# What was met less often says much of the texts that it was met in, and little of new ones.
 FEWEST = 3
-# So many digests of either kind that were made for one text are kept in memory for the next.
+# How many digests of either kind are remembered from one text to the next.
 _MOST_REMEMBERED = 1 << 18
 
 
@@ -22,7 +22,7 @@ class _Places:
 
     def __init__(self, held: Hashes):
         self.held = held
-        # What was asked for so far, rising, and where each stands; one object, so that threads never see half of it.
+        # What was asked for so far, rising, and the place of each; one object, so that threads never see half of it.
         self._found = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.intp)
 
     def of(self, values: Hashes, salt: str) -> Ints:
@@ -38,7 +38,7 @@ class _Places:
         return places[at]
 
     def _with(self, new: Hashes, every: Hashes, salt: str) -> tuple[Hashes, Ints]:
-        """What is remembered, and the new ones; where these are too many, all of this time alone."""
+        """All that is remembered with the new ones; the last ones alone where these are too many."""
         asked, places = self._found
         if len(asked) + len(new) > _MOST_REMEMBERED:
             asked, places, new = asked[:0], places[:0], every
@@ -51,7 +51,7 @@ class _Places:
 
 @dataclass(eq=False)
 class KnownWords(Saved):
-    """forms, endings (Hashes): Salted digests, rising. salt (str): Of them."""
+    """forms, endings (Hashes): Salted digests, rising. salt (str): Theirs."""
 
     forms: Hashes = kept(digests)
     endings: Hashes = kept(digests)
@@ -62,11 +62,11 @@ class KnownWords(Saved):
 
     @classmethod
     def of(cls, words: Words) -> KnownWords:
-        """What stands in these tokens often enough, by digests that are not salted."""
+        """The words that stand in these tokens often enough, by digests without salt."""
         return cls(_frequent(words.forms[words.counts]), _frequent(words.endings[words.counts]))
 
     def salted(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
-        """(the same by other digests, the new place of each "form" and of each "ending"). What a fit says does not depend on its salt, which numbers them."""
+        """(the same by salted digests, the new place of each "form" and "ending"). The salt changes places alone."""
         made = {"form": keyed(self.forms, salt), "ending": keyed(self.endings, salt)}
         orders = {name: np.argsort(held) for name, held in made.items()}
         forms, endings = (made[name][orders[name]] for name in ("form", "ending"))
@@ -82,12 +82,12 @@ class KnownWords(Saved):
 
 
 def no_words() -> KnownWords:
-    """Nothing is known: words were hidden, or there are none."""
+    """No words: they were hidden, or there are none."""
     return KnownWords(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64))
 
 
 def unusual_words(words: Words) -> Flags:
-    """Of each token, whether its form would not be known if it did not stand there."""
+    """Of each token, whether its form would be too rare to be known, were it not for this token."""
     _, place, counts = np.unique(words.forms, return_inverse=True, return_counts=True)
     return counts[place] - 1 < FEWEST
 

@@ -1,4 +1,4 @@
-"""Logistic regression on what is known of a pair of a token and a tag, drawn towards changing nothing. Knows arrays, never Docs."""
+"""Logistic regression on what is known of a (token, tag) pair, drawn towards changing nothing."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
 from .blocks import Block
 
-# Strengths of the ridge among which held-out documents choose, the strongest first: with the first little but a line for all tags is learned.
+# Strengths of the ridge, of which held-out documents choose; with the first, little but a line for all tags is learned.
 RIDGES = (10_000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 _USUAL = RIDGES.index(3.0)
-# To choose, so many pairs are looked at, in so many folds, and no closer than is needed to tell ridges apart.
+# To choose, at most so many pairs are looked at, in so many folds.
 _MOST_TO_CHOOSE = 40_000
 _FOLDS_TO_CHOOSE, _FOLDS = 3, 5
-# The search ends with a step that lowers the loss by less than this share of it.
+# The search ends where a step lowers the loss by less than this share of it.
 _CLOSELY, _ROUGHLY = 1e-7, 1e-5
 _MOST_STEPS, _MEMORY = 400, 15
 # Weight of the prior on a block without ridge, in pairs: it decides only where the pairs leave the weights open.
 _PRIOR = 0.05
-# Of fewer pairs the weights are part of the way between those of a line and those of the ridge that was chosen.
+# With fewer pairs the weights are partly those of a line for all tags.
 _ENOUGH = 2000
 # Weights stand in a table where it has no more cells than this.
 _CELLS = 1 << 22
@@ -39,7 +39,7 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Weights(Saved):
-    """Of a block. codes (Ints): Those that the fit met, rising. values (Floats): Of each, shape (k, width). size (int): As of the block."""
+    """Weights of a block. codes (Ints): Met by the fit, rising. values (Floats): Shape (k, width). size: As of it."""
 
     codes: Ints = kept(wholes(rising=True))
     values: Floats = kept(floats(ndim=2))
@@ -52,7 +52,7 @@ class Weights(Saved):
         return "" if len(held["codes"]) == len(held["values"]) else "a row of weights for each code is wanted"
 
     def of(self, codes: Ints) -> Floats:
-        """Of n codes, shape (n, width); 0 for those that the fit did not meet, and for -1."""
+        """The weights of n codes, shape (n, width); 0 for -1 and for those that the fit did not meet."""
         if self._table is not None:
             return self._table[codes]
         if not len(self.codes):
@@ -62,7 +62,7 @@ class Weights(Saved):
 
     @cached_property
     def _table(self) -> Floats | None:
-        """The weights of all codes, and zeros in the last row; None where that were too large."""
+        """The weights of all codes, and zeros in the last row; None where that is too large."""
         if self.size * self.values.shape[1] > _CELLS:
             return None
         table = np.zeros((self.size + 1, self.values.shape[1]))
@@ -72,15 +72,15 @@ class Weights(Saved):
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(Saved):
-    """The log-odds of a score, plus the weights of its blocks. ridge (float): That was chosen. weights (Mapping[str, Weights]): Of each block by name."""
+    """The log-odds of a score plus the weights of its blocks. ridge (float): As chosen. weights: By name of block."""
 
     ridge: float = kept(number(0.0))
     weights: Mapping[str, Weights] = kept(keyed(Weights.read))
 
     def predict(self, own: Floats, blocks: Sequence[Block]) -> Floats:
-        """The probability of n pairs, each added up in one order, so that it depends on no other pair and on no number of threads.
+        """The probability of n pairs, added up in one order: it depends on no other pair and on no number of threads.
 
-        own (Floats): Log-odds of their scores. blocks (Sequence[Block]): Of them; one without weights says nothing.
+        own (Floats): Log-odds of their scores. blocks (Sequence[Block]): Theirs; one without weights says nothing.
         """
         margins = own.copy()
         for block in blocks:
@@ -94,8 +94,9 @@ class LogLinear(Saved):
         return sigmoid(margins)
 
     def with_places(self, blocks: Sequence[Block], places: Mapping[str, Ints], n: int) -> LogLinear:
-        """The same where words stand in other places. blocks (Sequence[Block]): Of the weights. places (Mapping): `Block.of` -> new place of each
-        form, or ending. n (int): Codes of each, see `blocks._joined`.
+        """The same where words have other places. places (Mapping): `Block.of` -> new place of each form, or ending.
+
+        blocks (Sequence[Block]): Of the weights. n (int): Codes of each form or ending.
         """
         moved = dict(self.weights)
         for block in blocks:
@@ -122,7 +123,7 @@ class LogLinear(Saved):
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from. own (Floats): Log-odds of their scores. blocks (Sequence[Block]): Of them. hits (NDArray), documents (Ints): Of each."""
+    """n pairs to learn from. own (Floats): Log-odds of their scores. blocks, hits, documents: Of each pair."""
 
     own: Floats
     blocks: Sequence[Block]
@@ -133,7 +134,7 @@ class PairData:
         return len(self.own)
 
     def take(self, index: Ints) -> PairData:
-        """Some of them."""
+        """Some of the pairs."""
         blocks = [
             replace(one, codes=one.codes[index], numbers=[column[index] for column in one.numbers]) for one in self.blocks
         ]
@@ -141,9 +142,9 @@ class PairData:
 
 
 def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
-    """(the model of the ridge under which models that did not see the document lose least, the probability of each pair by such a model).
+    """(the model of the best ridge for held-out documents, the probability of each pair by a held-out model).
 
-    Of few documents the ridge is the strongest. Of one alone the model's own probabilities are given.
+    With few documents the ridge is the strongest. Of one alone the model's own probabilities are given.
     """
     n_documents = len(np.unique(data.documents))
     if n_documents < 2:
@@ -157,13 +158,13 @@ def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
 
 
 def without_source(data: PairData, sources: Ints, model: LogLinear) -> Floats | None:
-    """The probability of each pair by a model that did not see its source; None of one source. sources (Ints): Of each. model (LogLinear): Of all pairs."""
+    """The probability of each pair by a model that did not see its source; None for a single source."""
     _, codes = np.unique(sources, return_inverse=True)
     return _held_out(data, model.ridge, codes, model) if codes.max(initial=0) else None
 
 
 def _choose_ridge(data: PairData) -> float:
-    """The search begins at the usual ridge and goes to the side where the loss falls; of equal ridges the strongest is taken."""
+    """The best ridge; the search begins at the usual one and goes where the loss falls. Of equal ones the strongest."""
     start, folds = _fit(data, RIDGES[_USUAL], _ROUGHLY), folds_of(data.documents, _FOLDS_TO_CHOOSE)
 
     def loss(place: int) -> float:
@@ -173,7 +174,7 @@ def _choose_ridge(data: PairData) -> float:
 
 
 def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear) -> Floats:
-    """The probability of each pair by a model that did not see its fold. start (LogLinear): Where the search of each begins."""
+    """The probability of each pair by a model that did not see its fold. start (LogLinear): Where searches begin."""
 
     def score(outside: Ints, inside: Ints) -> Floats:
         others = data.take(outside)
@@ -185,7 +186,7 @@ def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear) -> Fl
 
 
 def _drawn(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
-    """As `_fit`; of few pairs drawn towards a line for all tags."""
+    """As `_fit`, but drawn towards a line for all tags where pairs are few."""
     model = _fit(data, ridge, tolerance, start)
     if len(data) >= _ENOUGH or ridge == RIDGES[0]:
         return model
@@ -209,7 +210,7 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
     sizes = [len(codes) * block.width for block, codes in zip(data.blocks, met, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in data.blocks], sizes)
     chance = sigmoid(data.own)
-    # In units of its own curvature, without which the search would take several times as many steps.
+    # In units of its own curvature, or the search would take several times as many steps.
     units = 1.0 / np.sqrt(design.power(2).T @ (chance * (1.0 - chance)) + penalty)
 
     def loss(scaled: Floats) -> tuple[float, Floats]:
@@ -221,7 +222,7 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
 
     begin = np.zeros(len(units)) if start is None else _begin(start, data.blocks, met) / units
     options = {"maxiter": _MOST_STEPS, "ftol": tolerance, "gtol": 1e-3, "maxcor": _MEMORY}
-    # The vectors are short: threads would wait for one another for most of the time.
+    # The vectors are short: threads would mostly wait for one another.
     with threadpool_limits(1):
         values = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x * units
     parts = np.split(values, np.cumsum(sizes)[:-1])
@@ -235,12 +236,12 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
 
 
 def _begin(start: LogLinear, blocks: Sequence[Block], met: Sequence[Ints]) -> Floats:
-    """The weights of another model, as one vector."""
+    """The weights of another model for these codes, as one vector."""
     return np.concatenate([start.weights[block.name].of(codes).ravel() for block, codes in zip(blocks, met, strict=True)])
 
 
 def _design(block: Block, met: Ints) -> Any:
-    """What the weights of a block are multiplied with, shape (n, codes that were met * width)."""
+    """What the weights of a block are multiplied with, shape (n, len(met) * width)."""
     from scipy.sparse import csr_matrix
 
     rows = np.flatnonzero(block.codes >= 0)

@@ -19,7 +19,7 @@ RIDGES = (1.0, 10.0, 100.0, 1000.0)
 _FOLDS = 5
 # Weight of the prior on slope and constant, in pairs: it decides only where the pairs leave them open.
 _PRIOR = 1.0
-# A column whose standard deviation is below this is constant: what is left is floating-point noise.
+# A column whose standard deviation is below this is constant: the rest is rounding noise.
 ROUNDING = 1e-9
 
 
@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 class RidgeModel(Saved):
     """sigmoid(slope * own log-odds + constant + features @ weights).
 
-    slope (float): At least 0, so that of two scores in the same surroundings the higher one stays the higher. weights (Floats): Shape (k,).
+    slope (float): At least 0, so that of two scores in the same surroundings the higher stays so. weights: Shape (k,).
     """
 
     slope: float = kept(number(0.0))
@@ -35,7 +35,7 @@ class RidgeModel(Saved):
     weights: Floats = kept(floats())
 
     def around(self, columns: Sequence[Floats]) -> Floats:
-        """What the surroundings add to the log-odds, shape (n,): column by column, so that it depends on no number of threads.
+        """What the surroundings add to the log-odds, shape (n,), column by column: the same for any number of threads.
 
         columns (Sequence[Floats]): k features of n things.
         """
@@ -52,8 +52,8 @@ class RidgeModel(Saved):
 
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
-    """model (RidgeModel): Fitted on all. held_out (Floats): The probability of each by a model that did not see its document.
-    ridge (float | None): The strength that was chosen, None without a choice. deviations (Floats): The standard deviation of each feature; 1 for a constant one.
+    """model (RidgeModel): Fitted on all. held_out (Floats): Probabilities by models that did not see the document.
+    ridge (float | None): The strength chosen; None without a choice. deviations (Floats): Of each feature, or 1.
     """
 
     model: RidgeModel
@@ -68,10 +68,9 @@ class RidgeFit:
 
 
 def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
-    """The model of the strength under which models that did not see the document lose least.
+    """The model of the strength with the least held-out log loss; with less than two documents it changes nothing.
 
-    own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents (Ints): Of each. Of one
-    alone, or none, nothing can be learned: the model changes nothing then.
+    own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents: Of each.
     """
     if len(np.unique(documents)) < 2:
         unchanged = RidgeModel(1.0, 0.0, np.zeros(len(columns)))
@@ -99,7 +98,7 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], d
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """Of the own log-odds, at least 0; of the constant; and of the features, shrunk to 0."""
+    """The coefficients: of the own log-odds, at least 0; of the constant; of the features, shrunk to 0."""
     unchanged = np.zeros(design.shape[1])
     unchanged[0] = 1.0
     prior = np.full(design.shape[1], ridge)

@@ -18,16 +18,16 @@ from .tokens import View
 
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
 CLIP = 1e-4
-# What is looked at besides the features of an entity's tokens and the group of its label.
+# What is looked at besides the features of the tokens and the group of the label.
 _OF_SPANS = ("entropy of its tokens' scores", "forms that are not known", "its length")
 
 
 @dataclass(frozen=True, eq=False)
 class SpanContext(Saved):
-    """The step after the map of entities: logistic regression on the log-odds of an entity's score, the features of its tokens (their mean),
-    how many of its forms are not known, its length and the group of its label.
+    """The step after the map of entities: logistic regression on the log-odds of the score and on what surrounds it.
 
-    groups (Groups): Of the labels. columns (tuple[str, ...]): What each of its features says. model (RidgeModel): Fitted.
+    That is the mean of the tokens' features, how many forms are not known, the length, and the group of the label.
+    groups (Groups): Of the labels. columns (tuple[str, ...]): What each feature says. model (RidgeModel): Fitted.
     """
 
     groups: Groups = kept(Groups.read)
@@ -39,7 +39,7 @@ class SpanContext(Saved):
         return lengths({"weights": len(held["columns"])}, {"weights": held["model"].weights})
 
     def apply(self, given: Predictions) -> Predictions:
-        """Those on the Docs are moved."""
+        """Move the scores of the spans on the Docs."""
         kept = given.kept
         if given.spans is None or not len(kept):
             return given
@@ -50,7 +50,7 @@ class SpanContext(Saved):
 
 
 def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:
-    """The features of n spans. view (View): Of all tokens in which the spans stand."""
+    """The features of n spans. view (View): Of all tokens of their Docs."""
     lengths = spans.ends - spans.starts
     firsts = firsts_of(spans)
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
@@ -61,5 +61,5 @@ def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:
 
 
 def named_columns(of_tokens: Sequence[str], groups: Groups) -> list[str]:
-    """What `span_columns` gives, in words. of_tokens (Sequence[str]): What the features of tokens say."""
+    """What the columns of `span_columns` say. of_tokens (Sequence[str]): What the features of tokens say."""
     return [*of_tokens, *_OF_SPANS, *(f"a label of group {name}" for name in groups.names)]

@@ -15,7 +15,7 @@ from .words import Flags, Words
 
 Values = TypeVar("Values", Floats, Ints)
 
-# So many tokens of a usual Doc are added to each Doc before its means are taken.
+# How many usual tokens are added to each Doc before its means are taken.
 _TOKENS_ADDED = 10.0
 # The log-odds of an entry that is not there: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
@@ -23,7 +23,7 @@ NO_ENTRY = float(log_odds(np.array([0.01]))[0])
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The entries of n_tokens tokens. rows (Ints): Token of each, ascending. tags (Ints): Its column. scores (Floats): Of each."""
+    """The entries of n_tokens tokens. rows (Ints): Token of each, ascending. tags (Ints), scores (Floats): Of each."""
 
     rows: Ints
     tags: Ints
@@ -36,7 +36,7 @@ class Entries:
 
     @cached_property
     def leads(self) -> Flags:
-        """Whether each is the likeliest entry of its token."""
+        """Whether each entry is the likeliest of its token."""
         return leading(self.rows, self.scores)
 
 
@@ -73,14 +73,14 @@ class Surroundings:
 
     @cached_property
     def entropy(self) -> Floats:
-        """In nats: of the scores, as they are, and of what they leave to all other tags."""
+        """Entropy in nats, of the scores as they are and of what they leave to all other tags."""
         scores, n = self.entries.scores, self.entries.n_tokens
         own = np.bincount(self.entries.rows, _surprise(scores), n)
         return own + _surprise(np.clip(1.0 - np.bincount(self.entries.rows, scores, n), 0.0, 1.0))
 
     @cached_property
     def shape(self) -> Ints:
-        """What the form looks like, as one number: 1 for title case, 2 for a number, 3 for both."""
+        """What the form looks like: 1 for title case, 2 for a number, 3 for both, else 0."""
         assert self.words is not None
         return self.words.shapes["title"] + 2 * self.words.shapes["number"].astype(np.intp)
 
@@ -93,26 +93,26 @@ class Surroundings:
     # Of its neighbours
 
     def neighbour(self, values: Values, step: int, default: float) -> Values:
-        """The value of the token so many places before (-1) or behind (1) in the same Doc; the default where there is none with a score."""
+        """The value of the token `step` places on in the same Doc; the default where there is none with a score."""
         found = np.full(len(values), default, dtype=values.dtype)
         here, there = self._beside(step)
         found[here] = values[there]
         return found
 
     def document_mean(self, values: Floats, usual: float) -> Floats:
-        """The mean over the tokens of the Doc, and over ten tokens of a usual value, so that a Doc of three words does not swing."""
+        """The mean over the Doc's tokens and ten of a usual value, so that short Docs do not swing."""
         assert self.words is not None
         docs, n = self.words.docs, len(self.words.starts) - 1
         sums = np.bincount(docs, values * self.scored, n) + _TOKENS_ADDED * usual
         return (sums / (np.bincount(docs, self.scored, n) + _TOKENS_ADDED))[docs]
 
     def neighbouring_tags(self, none: int) -> tuple[Ints, Ints]:
-        """(the likeliest tag of the token before each, that of the token behind). none (int): Stands for no token, and for tags that are not below it."""
+        """(likeliest tag of the token before each, of the one behind). none (int): For no token and higher tags."""
         tags = np.where((self.first_tag < 0) | (self.first_tag > none), none, self.first_tag)
         return self.neighbour(tags, -1, none), self.neighbour(tags, 1, none)
 
     def _beside(self, step: int) -> tuple[Ints, Ints]:
-        """(tokens with such a neighbour, which it is): more than white space, with entries, in the same Doc."""
+        """(tokens with such a neighbour, the neighbours), of tokens of one Doc that are scored."""
         assert self.words is not None
         n, docs = len(self.words), self.words.docs
         here = np.arange(-step, n) if step < 0 else np.arange(n - step)
@@ -122,7 +122,7 @@ class Surroundings:
 
     @cached_property
     def scored(self) -> Flags:
-        """Tokens with entries that are more than white space."""
+        """Whether each token has entries and is more than white space."""
         has_entries = self.first_tag >= 0
         return has_entries if self.words is None else has_entries & self.words.counts
 

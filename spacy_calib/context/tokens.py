@@ -40,9 +40,9 @@ _LEARNED = record(
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Some tokens as the features see them.
+    """Some tokens as features see them.
 
-    around (Surroundings): What they look at. columns (Sequence[Floats]): What they say, each of all tokens, standardized.
+    around (Surroundings): What they look at. columns (Sequence[Floats]): What they say of all tokens, standardized.
     known (KnownWords): Forms and endings that have weights.
     """
 
@@ -58,13 +58,13 @@ class View:
 
 
 class TokenContext:
-    """The log-linear model that looks at the word: log-odds of the score and of its rival, tag beside rival, ending, form and shape of the token, the tags
-    beside it, and features (recalibration with features: Kuleshov and Liang 2015).
+    """The log-linear model that looks at the word: log-odds of the score and of its rival, tag beside rival, ending,
+    form and shape, the tags beside it, and features (recalibration with features: Kuleshov and Liang 2015).
 
-    features (Sequence[Feature]): What else is looked at. when (str): When it is kept, see WHEN.
-    columns_ (tuple): Of each thing that features say (short name of the feature, what it says). centers_, scales_ (Floats): Mean and deviation of each.
-    known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit. n_sources_ (int): Sources of gold that it knew by name.
-    model_ (LogLinear | None): None where scores of tokens stay as they are, and only those of spans look at their surroundings.
+    features (Sequence[Feature]): What else is looked at. when (str): When it is kept, of WHEN.
+    columns_ (tuple): (short name of the feature, what it says) of each column. centers_, scales_ (Floats): Their mean
+        and deviation. known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit.
+    n_sources_ (int): Named sources of gold. model_ (LogLinear | None): None where only scores of spans are moved.
     RAISES C001: a setting out of range.
     """
 
@@ -84,19 +84,19 @@ class TokenContext:
 
     @property
     def functions(self) -> tuple[FromDocs, ...]:
-        """The users' features among them, which are asked with the Docs."""
+        """The users' features, which are asked with the Docs."""
         return tuple(feature for feature in self.features if isinstance(feature, FromDocs))
 
     def clone(self) -> TokenContext:
-        """A new one with the same settings, not fitted."""
+        """A context with the same settings, not fitted."""
         return TokenContext(self.features, self.when)
 
     # Applying
 
     def view(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> View:
-        """Look at some tokens. rows, tags (Ints), scores (Floats): Of all their entries, with the scores that the model is to move.
+        """Look at some tokens. rows, tags (Ints), scores (Floats): Of all their entries, before the model moves them.
 
-        RAISES C204: a user's feature says another number of things than at the fit.
+        RAISES C204: a user's feature gives another number of columns than at the fit.
         """
         around = Surroundings(Entries(rows, tags, scores, len(words)), words)
         columns: list[Floats] = []
@@ -109,19 +109,19 @@ class TokenContext:
         return View(around, self.standardized(columns), self.known_)
 
     def standardized(self, columns: Sequence[Floats]) -> list[Floats]:
-        """What the features say, in units of the fit."""
+        """The columns less their means of the fit, divided by its deviations."""
         parts = zip(columns, self.centers_.tolist(), self.scales_.tolist(), strict=True)
         return [(column - center) / scale for column, center, scale in parts]
 
     def looks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: Any) -> Looks:
-        """Pairs of the tokens of a view as the model sees them. rows, tags (Ints), own (Floats), leads: Of n pairs, see Looks."""
+        """Pairs of a view's tokens as the model sees them. rows, tags (Ints), own (Floats), leads: As of `Looks`."""
         known = view.known if len(view.known.endings) else None
         return Looks.of(
             view.around, known, view.columns, self.n_tags_, self.n_sources_, rows=rows, tags=tags, own=own, leads=leads
         )
 
     def apply(self, given: Predictions) -> Predictions:
-        """All entries, of which those below the threshold are looked at by no feature; without a model the scores stay, and spans alone look at the view."""
+        """Move all entries; features look only at those above the threshold. Without a model only the view is new."""
         kept = given.kept
         view = self.view(given.words, given.rows[kept], given.tags[kept], given.scores[kept])
         if self.model_ is None:
@@ -134,7 +134,7 @@ class TokenContext:
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Name, settings and what was learned: what `load_learned` needs."""
+        """Name, settings and what was learned."""
         return {
             "@calib_contexts": self.registered,
             "settings": {"features": [feature.registered for feature in self.features], "when": self.when},
@@ -150,7 +150,7 @@ class TokenContext:
         }
 
     def load_learned(self, learned: dict[str, Any]) -> TokenContext:
-        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
         self.columns_ = tuple((feature, what) for feature, what in held["columns"])
         self.centers_, self.scales_ = held["centers"], held["scales"]
@@ -161,7 +161,7 @@ class TokenContext:
         return self
 
     def _looks_at_nothing(self) -> Looks:
-        """No pairs at all, whose blocks have the sizes of all others."""
+        """No pairs, to ask how large the blocks are."""
         none = np.zeros(0, dtype=np.intp)
         around = Surroundings(Entries(none, none, np.zeros(0), 0), Words.joined([]))
         empty = View(around, [np.zeros(0) for _ in self.columns_], self.known_)

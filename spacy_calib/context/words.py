@@ -1,4 +1,4 @@
-"""What stands in the tokens of some Docs, as arrays: hashes of forms and endings, flags, and what features of users say. Knows arrays, never Docs."""
+"""What stands in the tokens of some Docs, as arrays: hashes of forms and endings, flags, and users' features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..types import Floats, Ints
 Hashes = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
-# What is told of the shape of a token; `doc/words.py` says which attribute of a lexeme each is.
+# What is known of the shape of a token; `doc/words.py` says which attribute of a lexeme each is.
 SHAPES = ("title", "number")
 
 
@@ -27,14 +27,13 @@ class Words:
     """The tokens of Docs that follow one another.
 
     starts (Ints): First token of each Doc, and the end of the last, shape (n_docs + 1,).
-    forms, endings (Hashes): Of each token: of its form in lower case, and of its last characters.
-    shapes (Mapping[str, Flags]): Name, one of SHAPES -> whether each token is of that shape. counts (Flags): Whether a token is more than
-        white space: others have no part in the means of a Doc.
-    hints (Mapping[str, Floats]): What the source says of each token beside its scores, by what it is, shape (n_tokens,).
-    columns (Mapping[str, Floats]): Registered name of a user's feature -> what it says of each token, shape (n_tokens, k).
+    forms, endings (Hashes): Of each token's form in lower case, and of its last characters.
+    shapes (Mapping[str, Flags]): One of SHAPES -> whether each token has it. counts (Flags): Whether a token is more
+        than white space: others have no part in the means of a Doc.
+    hints (Mapping[str, Floats]): Description -> what the source says of each token, shape (n_tokens,).
+    columns (Mapping[str, Floats]): Name of a user's feature -> what it says of each token, shape (n_tokens, k).
     seals (Hashes | None): Of each Doc, under which its forms and endings are hidden by a key; None where they are not.
-    sources (Ints | None): Of each Doc, the number of the source of gold that it goes by, among those of the fit; -1 where it names none. None where
-        nothing is known of sources.
+    sources (Ints | None): Number of each Doc's named source of gold; -1 where it has none. None where no source has.
     """
 
     starts: Ints
@@ -57,7 +56,7 @@ class Words:
 
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:
-        """Those of batches that follow one another."""
+        """The words of batches that follow one another."""
         if len(parts) == 1:
             return parts[0]
         lengths = [np.diff(part.starts) for part in parts]
@@ -76,7 +75,7 @@ class Words:
         )
 
     def hidden(self, key: Key | None) -> Words:
-        """The same for somebody who is not to know the words: forms and endings are zeros without a key, and look random with one."""
+        """The same without readable words: forms and endings are zeros without a key, and look random with one."""
         held = np.stack([self.forms, self.endings])
         if key is None:
             return replace(self, forms=np.zeros_like(self.forms), endings=np.zeros_like(self.endings))
@@ -84,7 +83,7 @@ class Words:
         return replace(self._turned(key, seals), seals=seals)
 
     def shown(self, key: Key) -> Words:
-        """What was hidden with this key. RAISES C427: it was changed since."""
+        """The words that were hidden with this key. RAISES C427: they were changed since."""
         assert self.seals is not None
         made = replace(self._turned(key, self.seals), seals=None)
         again = made.hidden(key).seals
@@ -93,7 +92,7 @@ class Words:
         return made
 
     def _turned(self, key: Key, seals: Hashes) -> Words:
-        """With its forms and endings hidden where they are shown, and shown where they are hidden."""
+        """Hide forms and endings, or show hidden ones."""
         held = np.stack([self.forms, self.endings])
         for seal, (first, last) in zip(seals, pairwise(self.starts.tolist()), strict=True):
             held[:, first:last] = key.hide(held[:, first:last], seal)

@@ -1,4 +1,4 @@
-"""Confidence without probabilities: how sure a labeller is by how much its answer moves (Mejer & Crammer 2010, section 5).
+"""Confidence without probabilities: how much a labeller's answer moves (Mejer & Crammer 2010, section 5).
 
 Each way gives every label of every token a number in [0, 1]; that of the predicted label is its confidence.
 """
@@ -32,7 +32,7 @@ def shares_of(labellings: Any, weights: Any, n_labels: int) -> Floats:
 def k_best_shares(chains: Chains, k: int, weighted: bool) -> list[Floats]:
     """KBV: the share of the k best labellings that agree; WKBV: each with the weight max(0, its score).
 
-    RAISES C001: k is not at least 1. C323: see `k_best`.
+    RAISES C001: k is not at least 1. C323: a sequence has no labelling that is allowed.
     """
     found = k_best(chains, k)
     return [
@@ -42,8 +42,8 @@ def k_best_shares(chains: Chains, k: int, weighted: bool) -> list[Floats]:
 
 
 def gaps(chains: Chains) -> list[Floats]:
-    """Delta: by how much the best labelling with the predicted label scores above the best one without it, through the logistic function: at
-    least a half. The others share the rest in proportion to the exponential of the scores of the best labellings through them.
+    """Delta: by how much the best labelling beats the best one without the predicted label, through the logistic
+    function: at least a half. Other labels share the rest by the exponentials of their best labellings' scores.
     """
     through = to_numpy(best_through(chains))
     if chains.n_labels == 1:
@@ -63,8 +63,8 @@ def gaps(chains: Chains) -> list[Floats]:
 
 
 def normals(codes: Ints, draw: int, seed: int) -> Floats:
-    """Independent standard normal numbers, one for each code, draw and seed: the same whatever others are asked for, so that a token's
-    confidence does not depend on the texts around it in a batch (a counter-based generator: splitmix64, then the normal quantile)."""
+    """Independent standard normal numbers, one for each code, draw and seed, whatever others are asked for, so that a
+    token's confidence does not depend on its batch (a counter-based generator: splitmix64, then normal quantiles)."""
     from scipy.special import ndtri
 
     with np.errstate(over="ignore"):

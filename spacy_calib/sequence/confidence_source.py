@@ -36,10 +36,10 @@ class ConfidenceSource(Source):
     """How much the answer of a labeller moves (Mejer & Crammer 2010, section 5).
 
     component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
-    way (str): kd_pc: draws of the weights from N(mu, s Sigma), which an online learner of variances knows; kd_fixed: from N(mu, s I);
-        kbv, wkbv: the k best labellings, alike or by their scores; delta: by how much the best labelling beats the best other one.
+    way (str): kd_pc: draws of the weights from N(mu, s Sigma), which an online learner of variances knows; kd_fixed:
+        from N(mu, s I); kbv, wkbv: the k best labellings, alike or by their scores; delta: the best one's lead.
     k (int | None): Draws (50 in the paper) or labellings (30); None for these. seed (int): Of the draws.
-    scale (float | None): s; with None the fit chooses it, see `choose_scale`.
+    scale (float | None): s; with None the fit chooses it (`choose_scale`).
     RAISES C001: a setting out of range.
     """
 
@@ -119,7 +119,7 @@ class ConfidenceSource(Source):
         return {"scale": self.scale}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """Of entities it is as sure of a whole one as of the least sure of its BILUO tags."""
+        """Read confidences; it is as sure of an entity as of the least sure of its BILUO tags."""
         given = np.concatenate([np.zeros((0, len(pipe.labels))), *self.confidences(pipe, docs)])
         if not isinstance(pipe, ChainLabeller):
             return DenseScores(np.clip(given, 0.0, 1.0))
@@ -135,7 +135,7 @@ class ConfidenceSource(Source):
         return gaps(chains) if self.way == "delta" else k_best_shares(chains, self.k, weighted=self.way == "wkbv")
 
     def draws(self, pipe: Any, docs: Sequence[Doc]) -> Draws:
-        """Of the weights, for the sequences of some Docs."""
+        """Draws of the weights, for the sequences of some Docs."""
         if isinstance(pipe, OnlineLabeller):
             sequences = [one for doc in docs for one in pipe.features_of(doc, unseen=True)]
             return draws_of_learner(pipe.learner, sequences, self.way == "kd_pc", self.seed, pipe.allowed())
@@ -158,8 +158,9 @@ def choose_scale(
 ) -> float:
     """The scale whose confidences find wrong labels best, by average precision, as the paper chooses it.
 
-    examples (Sequence[Example]): Their predicted Docs hold what the component reads; it is asked for its labels itself. Of many, some
-        spread over all are looked at. progress (Progress): Wraps the numbers of the draws. RETURNS (float): A middle scale where all labels are right, or all are wrong.
+    examples (Sequence[Example]): Their predicted Docs hold what the component reads. Of many, some spread over all are
+        looked at. progress (Progress): Wraps the numbers of the draws. RETURNS (float): A middle one where
+        all labels are right, or all are wrong.
     """
     from sklearn.metrics import average_precision_score
 

@@ -1,6 +1,6 @@
 """The component `calib_crf`: a linear-chain conditional random field over token vectors (Lafferty et al. 2001)."""
 
-# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+# No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import islice
@@ -39,8 +39,8 @@ _CFG = chain_settings({"loss": taken(get_loss), "label_smoothing": _smoothing, "
 class ConditionalRandomField(ChainLabeller, TrainablePipe):
     """Knows the exact probability of each label, and of each sequence of labels.
 
-    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller.
-    loss (str): What training lowers: likelihood, perceptron, passive_aggressive, hinge. Only the first is after true probabilities.
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
+    loss (str): What training lowers: likelihood (for true probabilities), perceptron, passive_aggressive or hinge.
     label_smoothing (float), neg_prefix (str): As in spaCy's tagger.
     RAISES C001: no such target or loss, or a share out of range. C324: no such extension.
     """
@@ -63,7 +63,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         return self.model.predict(list(docs))
 
     def add_label(self, label: str) -> int:
-        """Before the weights are made. RETURNS (int): 0 if the label is there already, else 1."""
+        """Add a label, before the weights are made. RETURNS (int): 0 if it is there already, else 1."""
         if label in self.labels:
             return 0
         self._allow_extra_label()
@@ -73,7 +73,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        """Make weights. labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two."""
         validate_get_examples(get_examples, "ConditionalRandomField.initialize")
         self.learn_labels(get_examples(), labels, self.cfg["neg_prefix"])
         sample = list(islice(get_examples(), 10))
@@ -100,7 +100,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         return losses
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
-        """RETURNS: The loss, and its gradients by the scores of each Doc and by the potentials. RAISES C323: gold that constraints forbid."""
+        """(loss, its gradients by each Doc's scores and by the potentials). RAISES C323: gold that is forbidden."""
         examples = list(examples)
         masks = [self.gold_mask(eg) for eg in examples]
         bounds = [(i, start, end) for i, eg in enumerate(examples) for start, end in self.bounds(eg.predicted)]
@@ -117,7 +117,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         return found.loss, (gradients, found.potentials)
 
     def gold_mask(self, example: Example) -> Any:
-        """Which labels may be right at each token: the gold one; all where none is known; all but the one that gold says it is not. (len(doc), K)."""
+        """Which labels may be right at each token, shape (len(doc), K): the gold one, all, or all but a negated one."""
         mask = np.ones((len(example.predicted), len(self.labels)), dtype=bool)
         gold = get_target(self.cfg["target"]).gold(example)
         negated = [self._negated(label) for label in gold]
@@ -129,7 +129,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         return mask
 
     def _negated(self, label: str | None) -> str | None:
-        """The label that gold says it is not, None for any other gold."""
+        """The label that gold says it is not; None for any other gold."""
         prefix = self.cfg["neg_prefix"]
         is_negated = label and prefix and label not in self.labels and label.startswith(prefix)
         return label[len(prefix) :] if label and is_negated else None
@@ -145,7 +145,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         return self._load(TrainablePipe.from_disk, path, str(path), set(exclude))
 
     def _load(self, read: Callable[..., Any], source: Any, path: str, exclude: set[str]) -> "ConditionalRandomField":
-        """Let a twin read first: what it can take, this one can, and what it cannot leaves this one as it is. read (Callable): Of spaCy."""
+        """Read into a twin first, so that what cannot be read leaves this one as it is. read (Callable): Of spaCy."""
         with refused_whole(self.name, path, LABELLER):
             twin = type(self).__new__(type(self))
             twin.vocab, twin.model, twin.cfg = Vocab(), self.model.copy(), deepcopy(self.cfg)

@@ -1,6 +1,6 @@
-"""The component `calib_crfsuite`: CRFsuite's conditional random field (Okazaki 2007) over sparse features, with our inference (extra `crfsuite`)."""
+"""The component `calib_crfsuite`: CRFsuite's CRF (Okazaki 2007) over sparse features, with our inference."""
 
-# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+# No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from .features.templates import Sparse
 
 
 class CrfsuiteLabeller(FeatureLabeller):
-    """Learned in `initialize`, at once, by L-BFGS; `update` has nothing to do.
+    """A conditional random field that `initialize` trains at once, by L-BFGS; `update` has nothing to do.
 
     c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS.
     Others: See FeatureLabeller. RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
@@ -40,7 +40,7 @@ class CrfsuiteLabeller(FeatureLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels. C329."""
+        """labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two. C329: no python-crfsuite."""
         validate_get_examples(get_examples, "CrfsuiteLabeller.initialize")
         self.learn_features(get_examples, labels)
         data = [sequence for eg in get_examples() for sequence in self.sequences(eg)]
@@ -69,7 +69,7 @@ def _library() -> Any:
 
 
 def train_crfsuite(data: Sequence[tuple[Sparse, Ints]], model: Path, c2: float, max_iterations: int) -> None:
-    """Train on sequences, each its features and gold columns, and write the model file. RAISES C329: python-crfsuite is not installed."""
+    """Train on (features, gold columns) of sequences and write the model file. RAISES C329: no python-crfsuite."""
     trainer = _library().Trainer(algorithm="lbfgs", verbose=False)
     # No pruning, and a weight for each pair of labels: every parameter that our labellers have.
     trainer.set_params({"c1": 0.0, "c2": c2, "max_iterations": max_iterations, "feature.possible_transitions": True})

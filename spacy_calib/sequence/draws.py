@@ -1,7 +1,7 @@
 """Draws of the weights of a trained labeller: what its scores would be had it learned a little differently.
 
-Scores are linear in the weights. So w ~ N(mu, s V) scores as mu does, and a draw from N(0, V) moves that by sqrt(s) times its own scores: each
-draw is made once for all scales s.
+Scores are linear in the weights: w ~ N(mu, s V) scores as mu does, plus sqrt(s) times the scores of a draw from N(0,
+V). So each draw is made once for all scales s.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .inference.best import best_labels
 from .inference.chains import Chains, Potentials
 from .online.learner import OnlineLearner
 
-# Draws that are made at the same time, at most: each holds the scores of all tokens, at every scale that is asked for.
+# How many draws are made at the same time: each holds the scores of all tokens, at every scale that is asked for.
 _THREADS = 4
 # What goes through the numbers of the draws, and may show how far it is.
 Progress = Callable[[Iterable[int]], Iterable[int]]
@@ -33,7 +33,8 @@ Progress = Callable[[Iterable[int]], Iterable[int]]
 class Draws:
     """The scores of some sequences, and how far each draw of the weights moves them.
 
-    learned (Chains): By the weights that were learned. move (Callable): Number of a draw -> by how much it scores otherwise at scale 1, of the same sequences.
+    learned (Chains): By the learned weights. move (Callable): Number of a draw -> the change of their scores at scale
+        1.
     """
 
     learned: Chains
@@ -45,7 +46,7 @@ class Draws:
         return self.learned.scores + by * move.scores, self.learned.transitions + by * move.transitions
 
     def labels(self, k: int, scales: Sequence[float], progress: Progress = iter) -> Iterator[Ints]:
-        """The best labels by each of the first k draws, at each scale: shape (S, N), sequence after sequence. RAISES C323: none is allowed."""
+        """The best labels by each of the first k draws, at each scale, shape (S, N). RAISES C323: none is allowed."""
         packing = self.learned.packing
 
         def found(number: int) -> Ints:
@@ -56,7 +57,7 @@ class Draws:
             yield from (own for _, own in zip(progress(range(k)), pool.map(found, range(k)), strict=True))
 
     def shares(self, k: int, scale: float) -> list[Floats]:
-        """The share of the first k draws whose best labelling gives each token each label, shape (length, K) for each sequence."""
+        """The share of the first k draws whose best labelling gives each token each label, shape (length, K) each."""
         n, width = self.learned.scores.shape
         counts = np.zeros((n, width))
         for labels in self.labels(k, [scale]) if n else ():
@@ -68,11 +69,11 @@ class Draws:
 def draws_of_learner(
     learner: OnlineLearner, sequences: Sequence[Sparse], learned: bool, seed: int, allowed: Potentials | None = None
 ) -> Draws:
-    """learned (bool): Whether the weights are drawn from N(mu, s Sigma) (KD-PC), or from N(mu, s I) (KD-Fixed).
+    """Draws of an online learner's weights, of those that these sequences ask for; each has its own random numbers.
 
+    learned (bool): Whether they are of N(mu, s Sigma) (KD-PC), or of N(mu, s I) (KD-Fixed).
     allowed (Potentials | None): -inf where constraints forbid, else 0; None forbids nothing.
-    Only the weights that these sequences ask for are drawn; each has its own numbers, whatever stands beside it. A feature that the learner
-    has never seen has mean 0 and the variance that all began with.
+    A feature that the learner has never seen has mean 0 and the initial variance.
     """
     width = learner.n_labels
     used, place = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *(one.rows for one in sequences)]), return_inverse=True)
@@ -97,7 +98,7 @@ def draws_of_learner(
 
 
 def has_head(pipe: Any) -> bool:
-    """Whether a component has a thinc model with token vectors and a linear layer over them, as `draws_of_head` takes it."""
+    """Whether a component has a thinc model as `draws_of_head` wants: token vectors and a linear layer over them."""
     model = getattr(pipe, "model", None)
     if not isinstance(model, Model) or not {"tok2vec", "output_layer"} <= set(model.ref_names):
         return False
@@ -107,10 +108,11 @@ def has_head(pipe: Any) -> bool:
 def draws_of_head(
     pipe: Any, docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], seed: int, potentials: Potentials | None = None
 ) -> Draws:
-    """The linear output layer of a thinc model: its weights, and those of the transitions where it has such, are drawn from N(W, s I).
+    """Draws from N(W, s I) of the weights of a thinc model's linear output layer, and of transitions if there are any.
 
-    pipe: Its model has a reference "tok2vec" and one "output_layer" with weights W, shape (n_labels, width), and b. bounds: First token of
-    each sequence of each Doc, and the one after its last. potentials (Potentials | None): Of a chain; None for labels of tokens by themselves.
+    pipe: Its model has a reference "tok2vec" and one "output_layer" with weights W, shape (n_labels, width), and b.
+        bounds: Start and end of each sequence of each Doc. potentials (Potentials | None): Of a chain; None for single
+            labels.
     """
     head, ops = pipe.model.get_ref("output_layer"), pipe.model.ops
     vectors = [ops.to_numpy(one) for one in pipe.model.get_ref("tok2vec").predict(list(docs))]

@@ -1,6 +1,6 @@
-"""The component `calib_hmm`: a hidden Markov model of labels and words, counted (Nguyen & O'Connor 2015, section 4.2.2)."""
+"""The component `calib_hmm`: a hidden Markov model, by counting (Nguyen & O'Connor 2015, section 4.2.2)."""
 
-# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+# No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -42,12 +42,13 @@ _STATE = record(
 
 
 class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
-    """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., with the posterior means of Dirichlet MAP: `pseudocount` is
-    added to every count. It is learned in `initialize`, at once; `update` has nothing to do.
+    """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., from counts plus `pseudocount`.
 
-    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller.
-    pseudocount (float): Greater than 0. rare (int): Words that stand at most so often in the examples are counted by their class too: what
-        they look like (digits, capitals, a hyphen, the last letters), which is what an unknown word is known by.
+    That is the posterior mean of Dirichlet MAP. `initialize` learns it at once; `update` has nothing to do.
+
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
+    pseudocount (float): Greater than 0. rare (int): Words found at most so often also count for their class, by which
+        an unknown word is known (digits, capitals, a hyphen, the last letters).
     RAISES C001: a setting out of range, no such target. C324: no such extension.
     """
 
@@ -67,7 +68,7 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        """Count. labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
         validate_get_examples(get_examples, "HiddenMarkovModel.initialize")
         self.learn_labels(get_examples(), labels)
         sequences = [sequence for eg in get_examples() for sequence in self._gold_sequences(eg)]
@@ -111,7 +112,7 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
         return np.array([own[w] if w in own else own.get(word_class(w), unknown) for w in words], dtype=np.intp)
 
     def weights(self) -> Potentials:
-        """log P(label | label), with the end of a sequence as one more label; and of the first."""
+        """log P(label | label), with the end of a sequence as one more label; and log P(first label)."""
         added = self.cfg["pseudocount"]
         table = np.column_stack([self._follow, self._last]) + added
         logs = np.log(table / table.sum(axis=1, keepdims=True))
@@ -143,7 +144,7 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
         return saved.dump("calib_hmm", {"cfg": self.cfg, "words": list(self._words), **arrays})
 
     def _take(self, data: bytes, path: str) -> None:
-        """RAISES C335, C336: the bytes."""
+        """Take over saved bytes. RAISES C335, C336: they cannot be read."""
         held = saved.read(data, _STATE, kind="calib_hmm", name=self.name, path=path)
         self.cfg.update(held["cfg"])
         self._words = {word: i for i, word in enumerate(held["words"])}
@@ -151,7 +152,7 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
 
 
 def word_class(word: str) -> str:
-    """What a rare or unknown word is known by: whether it has digits, capitals or a hyphen, and its last three letters."""
+    """What a rare or unknown word is known by: its digits, capitals or hyphen, and its last three letters."""
     kind = "".join(
         mark
         for mark, holds in (

@@ -1,4 +1,4 @@
-"""Labels of all tokens of a Doc drawn together: each token by its calibrated scores, and what stands beside what as the chain of a sequence model has it."""
+"""Labels of all tokens of a Doc drawn together: calibrated scores as marginals, neighbours as in the model's chain."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from .targets import ENTITIES
 
 
 def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> LabelDraws:
-    """n labellings of a Doc from the distribution that has the calibrated scores for its marginals and is, of all that have, nearest to the model's own.
+    """n labellings of a Doc from the distribution nearest to the model's own whose marginals are the calibrated scores.
 
-    labeller (ChainLabeller): A calib_crf, calib_hmm or calib_crfsuite; where it listens, the Doc has been through the component that it listens to.
+    labeller (ChainLabeller): A calib_crf, calib_hmm or calib_crfsuite; what it listens to has run over the Doc.
     doc (Doc): Scored by a calib pipe that reads this component. attr (str): Prefix of that pipe.
-    What the scores of a token lack to 1 falls to the labels below the threshold, as the model shares it among them; a token without scores keeps the
-    model's own marginals.
-    RAISES C001: n or seed. C342: the component gives no probabilities. C412: it is not what the calib pipe reads. C413: no scores. C416: entities.
+    What the scores of a token lack to 1 goes to labels below the threshold, as the model shares it among them; a token
+    without scores keeps the model's own marginals.
+    RAISES C001: n or seed. C342: the component gives no probabilities. C412: the calib pipe does not read it. C413: no
+        scores. C416: entities.
     """
     source = ChainSource()
     if not source.claims(labeller):
@@ -55,9 +56,9 @@ def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 
 
 
 def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -> tuple[Floats, Floats]:
-    """(the probability of each label at each token, rows with sum 1; what the calibrated scores of each token were multiplied with).
+    """(probabilities of labels at each token, rows of sum 1; what each token's calibrated scores were multiplied with).
 
-    raw (Floats): The model's own, shape (n_tokens, K). They share out among the labels below the threshold what the calibrated scores lack to 1.
+    raw (Floats): The model's own, shape (n_tokens, K), by which labels below the threshold share what scores lack to 1.
     """
     column = {label: i for i, label in enumerate(labels)}
     codes = np.array([column.get(tag, -1) for tag in view.tags], dtype=np.intp)
@@ -76,14 +77,14 @@ def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -
 
 
 class ChainDraws(NamedTuple):
-    """codes (Ints): The label of each token in each draw, shape (n, n_tokens). reached (Floats): The marginals that the draws have, (n_tokens, K)."""
+    """codes (Ints): Label of each token in each draw, (n, n_tokens). reached: Their marginals, (n_tokens, K)."""
 
     codes: Ints
     reached: Floats
 
 
 def draw_chain(sums: Sums, wanted: Floats, chances: NDArray[np.float64]) -> ChainDraws:
-    """Labels from left to right. wanted (Floats): Marginals of all tokens, chain after chain, shape (n_tokens, K). chances: Even random numbers, (n, n_tokens)."""
+    """Draw labels from left to right. wanted: Marginals of tokens, (n_tokens, K). chances: Uniform, (n, n_tokens)."""
     n, n_tokens = chances.shape
     codes, reached = np.zeros((n, n_tokens), dtype=np.intp), wanted.copy()
     starts = set(np.cumsum([0, *sums.chains.packing.lengths.tolist()])[:-1].tolist())
@@ -98,7 +99,7 @@ def draw_chain(sums: Sums, wanted: Floats, chances: NDArray[np.float64]) -> Chai
 
 
 def _drawn(shares: Floats, chances: Floats) -> Ints:
-    """A column for each row. shares (Floats): Of each column, rows with sum 1, shape (n, K). chances (Floats): (n,)."""
+    """Draw a column for each row. shares (Floats): Rows of sum 1, shape (n, K). chances (Floats): Uniform, (n,)."""
     sums = np.cumsum(shares, axis=1)
     found: Ints = (sums <= (chances * sums[:, -1])[:, None]).sum(axis=1)
     return np.minimum(found, shares.shape[1] - 1)

@@ -1,6 +1,6 @@
-"""Pairs of labels of two tokens that follow one another: their joint probabilities, which are calibrated and judged as events like any other.
+"""Joint probabilities of the labels of two neighbouring tokens, which are calibrated like any others.
 
-`pair_scores` and `gold_pairs` are what `spacy_calib.TagCalibrator` takes; `joint_marginals` is for `analysis.tag_pairs`.
+`spacy_calib.TagCalibrator` takes `pair_scores` and `gold_pairs`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .targets import get_target
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Probabilities that are looked at together.
+# How many probabilities are made together.
 _CELLS = 1 << 22
-# Docs whose chains are.
+# How many Docs.
 _DOCS = 64
 
 
@@ -38,10 +38,10 @@ def pair_names(labeller: ChainLabeller) -> list[str]:
 def pair_scores(labeller: ChainLabeller, docs: Iterable[Doc], threshold: float = 0.01) -> csr_matrix:
     """P(labels of a token and of the next one | text) by forward-backward, of all tokens of some Docs.
 
-    labeller (ChainLabeller): Of a pipeline; where it listens, the Docs have been through the component that it listens to.
+    labeller (ChainLabeller): Of a pipeline; what it listens to has run over the Docs.
     threshold (float): Lower probabilities are left out.
-    RETURNS (csr_matrix): A row for each token, that of the last token of a chain empty, and a column for each name of `pair_names`.
-    RAISES C342: the component gives no probabilities. C001: threshold out of range. C322, C323: see ChainLabeller.
+    RETURNS (csr_matrix): A row for each token (empty for the last of a chain), a column for each name of `pair_names`.
+    RAISES C342: the component gives no probabilities. C001: threshold out of range. C322, C323: as ChainLabeller.
     """
     from scipy.sparse import csr_matrix, vstack
 
@@ -58,7 +58,7 @@ def pair_scores(labeller: ChainLabeller, docs: Iterable[Doc], threshold: float =
 
 
 def gold_pairs(labeller: ChainLabeller, examples: Iterable[Example]) -> list[str | None]:
-    """The name of the gold pair of each predicted token and the next one; None at the end of a chain, and where gold is missing."""
+    """The name of the gold pair of each predicted token and the next; None at the end of a chain or without gold."""
     target = get_target(labeller.cfg["target"])
     found: list[str | None] = []
     for example in examples:
@@ -74,8 +74,7 @@ def gold_pairs(labeller: ChainLabeller, examples: Iterable[Example]) -> list[str
 
 
 def each_joint(sums: Sums) -> Iterator[tuple[Ints, Floats]]:
-    """(first token, P(labels of it and of the next one | text) of shape (n, K, K)) of n places at a time, in the order of the tokens of all
-    chains one after the other."""
+    """(first tokens, P(labels of each and of the next), shape (n, K, K)), n places at a time, in order."""
     chains = sums.chains
     before, after = chains.packing.followed
     order = np.argsort(chains.packing.flat[before], kind="stable")
@@ -86,11 +85,10 @@ def each_joint(sums: Sums) -> Iterator[tuple[Ints, Floats]]:
 
 
 def joint_marginals(sums: Sums, threshold: float = 0.01) -> Marginals:
-    """P(labels of tokens i and i + 1 | text) for the tokens of all chains one after the other: the entries of row i that reach the threshold,
-    whose tags are codes, first label * K + second label. A row at the end of a chain has none.
+    """P(labels of tokens i and i + 1 | text) for the tokens of all chains, one after the other, as entries of row i.
 
-    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places, what `analysis.tag_pairs.joint_pairs` takes
-        beside `places_inside`, which leaves out those between chains.
+    Their tags are codes, first label * K + second label. The last row of a chain has none.
+    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places (`places_inside` tells which count).
     """
     found: list[Any] = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))]
     for tokens, joint in each_joint(sums):
@@ -103,7 +101,7 @@ def joint_marginals(sums: Sums, threshold: float = 0.01) -> Marginals:
 
 
 def places_inside(lengths: Ints) -> np.ndarray:
-    """Whether token i and i + 1 stand in one chain, for tokens of chains one after the other, shape (n_tokens - 1,)."""
+    """Whether tokens i and i + 1 stand in one chain, shape (n_tokens - 1,). lengths (Ints): Of the chains."""
     inside = np.ones(max(0, int(lengths.sum()) - 1), dtype=bool)
     inside[np.cumsum(lengths)[:-1] - 1] = False
     return inside

@@ -1,6 +1,6 @@
-"""The head of a sequence model as a thinc layer: scores of the labels of each token, and weights of the transitions beside them."""
+"""The head of a sequence model as a thinc layer: scores of labels for each token, and weights of transitions."""
 
-# No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 cannot resolve the types of an architecture as strings.
+# No `from __future__ import annotations` here: confection (of spaCy before 3.8.12) resolves no types given as strings.
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +23,9 @@ def make_chain_model(
 ) -> Model[list[Doc], list[Floats2d]]:
     """Registered as spacy-calib.Chain.v1. A linear layer over token vectors, whose output is the scores of a chain.
 
-    tok2vec (Model): Token vectors: a tok2vec, a transformer, or a listener. nO (int | None): Number of labels; None takes it from the data.
-    transition_rate (float): How many times as fast as the other weights the transitions are learned. Adam moves each weight by about one
-        learning rate a step: at the small rates that transformers take, in a few hundred steps, transitions would hardly leave 0.
+    tok2vec (Model): A tok2vec, a transformer, or a listener. nO (int | None): Number of labels; None takes the data's.
+    transition_rate (float): How many times as fast as other weights transitions are learned. Adam moves a weight by
+        about one learning rate a step, so with a transformer's small rates transitions would hardly leave 0.
     RAISES C001: the rate is not above 0.
     """
     if not 0 < transition_rate < float("inf"):
@@ -89,7 +89,7 @@ def fault_of_weights(model: Model[Any, Any], n_labels: int, vocab: Vocab) -> str
 
 
 def _is_known(model: Model[Any, Any]) -> bool:
-    """Whether a Doc of mere words is enough to try it on: no layer of it listens to another component, or comes from elsewhere."""
+    """Whether a Doc of mere words can try it: no layer listens to another component, or is of another package."""
     ours = {"spacy", "thinc", __name__.partition(".")[0]}
     return all(type(node) is Model and node._func.__module__.partition(".")[0] in ours for node in model.walk())
 

@@ -1,8 +1,8 @@
-"""What a chain loses against gold labels, and the gradient of it: likelihood, structured perceptron, structured hinge, passive-aggressive.
+"""What a chain loses against gold labels, and the gradient: likelihood, perceptron, hinge, passive-aggressive.
 
-Gold is a mask of the labels that may be right at each position: one of them (a gold label), all (no gold), or all but one (a label that is known
-to be wrong). The loss of the likelihood is then -log P(the labelling is one of those), and that of the others compares the best labelling
-with the best one of those.
+Gold is a mask of the labels that may be right at each position: one (a gold label), all (no gold), or all but one (a
+label known to be wrong). Likelihood is -log P(the labelling is one of those); the other losses compare the best
+labelling with the best one of those.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from .inference.sums import sum_chains
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """loss (float): Summed over the sequences. scores (list): Its gradient by the scores of each sequence, shape (length, K).
-    potentials (Potentials): Its gradient by those.
+    """loss (float): Summed over sequences. scores (list): Gradient by each sequence's scores, shape (length, K).
+
+    potentials (Potentials): Gradient by the potentials.
     """
 
     loss: float
@@ -44,7 +45,7 @@ class Question:
 
     @classmethod
     def of(cls, scores: Sequence[Any], potentials: Potentials, masks: Sequence[Any], smoothing: float = 0.0) -> Question:
-        """masks: Which labels may be right, booleans of numpy, shape (length, K) for each sequence. RAISES C321, C322: see Chains."""
+        """masks: Which labels may be right, booleans of numpy, (length, K) each. RAISES C321, C322: as `Chains.of`."""
         chains = Chains.of(scores, potentials)
         xp, packing = chains.xp, chains.packing
         allowed = xp.asarray(np.concatenate([np.zeros((0, chains.n_labels), dtype=bool), *masks])[packing.flat])
@@ -52,9 +53,9 @@ class Question:
 
 
 def likelihood(asked: Question) -> Loss:
-    """-log P(the right labelling), with gradient E[all] - E[right] (Lafferty et al. 2001). RAISES C323: no right labelling is allowed.
+    """-log P(the right labelling), gradient E[all] - E[right] (Lafferty et al. 2001). RAISES C323: none is allowed.
 
-    With smoothing the score of a gold label in it becomes the mean of the scores that its mass is spread over, as in the cross-entropy of a softmax.
+    With smoothing a gold label's score becomes the mean of the scores that its mass is spread over, as in a softmax.
     """
     every, right = sum_chains(asked.chains), _sums_of_right(asked)
     lost, target = float(every.log_z.sum() - right.log_z.sum()), right.marginals
@@ -66,7 +67,7 @@ def likelihood(asked: Question) -> Loss:
 
 
 class _Right(NamedTuple):
-    """What is asked of the sums over the right labellings; see Sums."""
+    """The part of `Sums` that is asked of the right labellings."""
 
     log_z: Any
     marginals: Any
@@ -87,7 +88,7 @@ def _sums_of_right(asked: Question) -> Any:
 
 
 def _steps(chains: Chains, labels: Any) -> Any:
-    """The transition before each position that is not the first, as a code: label before * K + label. labels: Packed, shape (N,)."""
+    """The transition into each position but the first, as label before * K + label. labels: Packed, shape (N,)."""
     before, after = chains.packing.on(chains.xp, "followed")
     return labels[before].astype("int64") * chains.n_labels + labels[after]
 
@@ -113,13 +114,14 @@ def perceptron(asked: Question) -> Loss:
 
 
 def hinge(asked: Question) -> Loss:
-    """How much a labelling, with a point for each of its labels that is known to be wrong, scores above the best right one, at most (Taskar et al. 2003)."""
+    """How far the best rival, a point added for each label known to be wrong, is above the best right one (Taskar et
+    al. 2003)."""
     return _compared(asked, viterbi(_with_cost(asked)), with_cost=True)
 
 
 def passive_aggressive(asked: Question, most: float = 1.0) -> Loss:
-    """The hinge with steps just long enough to repair each sequence: its gradient is weighed by min(most, loss / squared size of the change)
-    (PA-I, Crammer et al. 2006, section 3, with the scores of labels and transitions as the features)."""
+    """The hinge with steps just long enough to repair each sequence: its gradient times min(most, loss / squared
+    change) (PA-I, Crammer et al. 2006, section 3, with the scores of labels and transitions as the features)."""
     return _compared(asked, viterbi(_with_cost(asked)), with_cost=True, most=most)
 
 
@@ -132,7 +134,7 @@ LOSSES: dict[str, Callable[[Question], Loss]] = {
 
 
 def get_loss(name: str) -> Callable[[Question], Loss]:
-    """RAISES C001: no loss has this name."""
+    """The loss of this name. RAISES C001: there is none."""
     if name not in LOSSES:
         raise calib_error("C001", name="loss", wanted=f"one of {', '.join(LOSSES)}", given=repr(name))
     return LOSSES[name]
@@ -145,10 +147,10 @@ def _with_cost(asked: Question) -> Chains:
 
 
 def _compared(asked: Question, rivals: list[Any], with_cost: bool, most: float | None = None) -> Loss:
-    """Of each sequence: how much its rival scores above the best right labelling, and the difference of their features as the gradient.
+    """How far each sequence's rival scores above its best right labelling; the gradient is the difference of features.
 
-    rivals: A labelling of each sequence. with_cost (bool): Whether a point is added for each of their labels that is known to be wrong. most (float | None): Where it is given, a
-        gradient is weighed by min(most, loss / squared size of the difference).
+    rivals: A labelling of each sequence. with_cost (bool): Whether a point is added for each label known to be wrong.
+    most (float | None): If given, gradients are multiplied by min(most, loss / squared size of the difference).
     """
     chains, xp, width = asked.chains, asked.chains.xp, asked.chains.n_labels
     owner, n = chains.packing.on(xp, "owner"), len(chains.packing.lengths)

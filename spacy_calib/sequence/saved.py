@@ -1,4 +1,4 @@
-"""The saved form of sequence models: what all of them keep of their settings, and whether labels, target and constraints go together."""
+"""How sequence models are saved: the settings that all have, and that labels, target and constraints fit together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LABELLER = Kept("spacy-calib-labeller", 1, "C335", "C336")
 
 
 def taken(by: Callable[[Any], object], form: Form = text) -> Form:
-    """What a function takes without an error. by (Callable): RAISES CalibError: its argument cannot be used."""
+    """A form of what a function takes without an error. by (Callable): RAISES CalibError: it takes it not."""
 
     def checked(value: Any, where: str) -> Any:
         held = form(value, where)
@@ -69,14 +69,14 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
 
 
 def dump(kind: str, state: dict[str, Any]) -> bytes:
-    """kind (str): The factory of the labeller. state (dict): Plain data and numpy arrays."""
+    """The bytes of a labeller. kind (str): Its factory. state (dict): Plain data and numpy arrays."""
     return dump_kept({"kind": kind, "state": state}, LABELLER)
 
 
 def read(data: bytes, form: Form, *, kind: str, name: str, path: str) -> dict[str, Any]:
     """The state that `dump` wrote, of the form declared. name (str), path (str): For the message.
 
-    RAISES C335: not such bytes, truncated or changed, of another kind of labeller, or not of that form. C336: of a later format.
+    RAISES C335: not such bytes, damaged, of another kind of labeller, or not of that form. C336: of a later format.
     """
 
     def of_kind(held: Any) -> dict[str, Any]:

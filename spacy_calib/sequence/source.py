@@ -21,8 +21,8 @@ from .targets import ENTITIES
 
 
 class ChainSource(Source):
-    """P(label at token | text) by forward-backward. Of entities: P(type), the sum over its BILUO tags, and the probability of each entity
-    that stands on the Doc: that of the path of its tags through the chain.
+    """P(label at token | text) by forward-backward. For entities P(type), the sum over its BILUO tags, and the
+    probability of each entity on the Doc, that of the path of its tags.
 
     component (str): Name of the component.
     """
@@ -82,14 +82,14 @@ class ChainSource(Source):
         return scores_of(pipe, docs, marginals, of_paths)
 
 
-# The tokens of some stretches, a label of each, and how many stand in each stretch -> what is known of each stretch.
+# (tokens of some stretches, a label of each, lengths of the stretches) -> a number for each stretch.
 OfPaths = Callable[[Ints, Ints, Ints], Floats]
 
 
 def scores_of(pipe: ChainLabeller, docs: Sequence[Doc], of_labels: Floats, of_paths: OfPaths) -> Scores:
-    """What is known of the labels of each token, as a source gives it: of entities that of their types, and of each whole one on the Docs.
+    """Scores of labels as a source gives them: for entities those of their types, and of each whole one on the Docs.
 
-    of_labels (Floats): In [0, 1], shape (n_tokens, K); it is not kept as it is.
+    of_labels (Floats): In [0, 1], shape (n_tokens, K); it is overwritten.
     """
     if pipe.cfg["target"] != ENTITIES:
         return DenseScores(np.clip(of_labels, 0.0, 1.0, out=of_labels))
@@ -98,19 +98,19 @@ def scores_of(pipe: ChainLabeller, docs: Sequence[Doc], of_labels: Floats, of_pa
 
 
 def entity_types(labels: Sequence[str]) -> tuple[str, ...]:
-    """The types that BILUO tags are of, in their order."""
+    """The types of BILUO tags, in their order."""
     return tuple(dict.fromkeys(label.partition("-")[2] for label in labels if label != OUTSIDE))
 
 
 def by_type(marginals: Floats, labels: Sequence[str]) -> Floats:
-    """The sum over the tags of each type, "O" first, shape (n_tokens, 1 + n_types)."""
+    """The sums over the tags of each type, "O" first, shape (n_tokens, 1 + n_types)."""
     types = entity_types(labels)
     member = np.array([[(label.partition("-")[2] or OUTSIDE) == one for one in (OUTSIDE, *types)] for label in labels])
     return np.clip(marginals @ member, 0.0, 1.0)
 
 
 def _entities(docs: Sequence[Doc], labels: Sequence[str], types: Floats, of_paths: OfPaths) -> Spans:
-    """The entities on the Docs; those of other types are left out. types (Floats): See `by_type`."""
+    """The entities on the Docs; those of other types are left out. types (Floats): Of `by_type`."""
     column = {label: i for i, label in enumerate(labels)}
     number = {name: i for i, name in enumerate(entity_types(labels))}
     found: list[tuple[int, int, int]] = []
@@ -130,7 +130,7 @@ def _entities(docs: Sequence[Doc], labels: Sequence[str], types: Floats, of_path
 
 
 def _path_scores(of_paths: OfPaths, table: Ints, taken: Sequence[Ints]) -> Floats:
-    """What is known of the labels of each entity; 0 where the model does not have them. table (Ints): (start, end, ...) of each."""
+    """The score of each entity's path; 0 where the model has not all its labels. table (Ints): (start, end, ...)."""
     scores = np.zeros(len(table))
     known = np.flatnonzero([len(own) > 0 for own in taken])
     if len(known):
@@ -141,7 +141,7 @@ def _path_scores(of_paths: OfPaths, table: Ints, taken: Sequence[Ints]) -> Float
 
 
 def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:
-    """The columns of the BILUO tags of an entity; none where one of them is not among the labels."""
+    """The columns of the BILUO tags of an entity; none where one is not among the labels."""
     letters = "U" if length == 1 else "B" + "I" * (length - 2) + "L"
     names = [f"{letter}-{kind}" for letter in letters]
     return np.array([column[name] for name in names] if all(name in column for name in names) else [], dtype=np.intp)

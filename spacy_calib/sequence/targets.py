@@ -21,7 +21,7 @@ _MISSING = "-"
 class Target(ABC):
     """One kind of label that tokens carry.
 
-    assigns (list[str]), score_weights (dict): What spaCy knows of a component that writes it, as of a factory.
+    assigns (list[str]), score_weights (dict): Of a component that writes it, as a spaCy factory declares them.
     """
 
     assigns: list[str]
@@ -29,7 +29,7 @@ class Target(ABC):
 
     @abstractmethod
     def gold(self, example: Example) -> list[str | None]:
-        """The gold label of each predicted token, None where none is known."""
+        """The gold label of each predicted token; None where none is known."""
 
     @abstractmethod
     def labels(self, example: Example) -> Iterable[str]:
@@ -41,11 +41,11 @@ class Target(ABC):
 
     @abstractmethod
     def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
-        """Let the tokens carry these labels. overwrite (bool): Also those that carry one already."""
+        """Write the labels. overwrite (bool): Also where a token carries one already."""
 
     @abstractmethod
     def score(self, examples: Iterable[Example]) -> dict[str, Any]:
-        """How right the predicted Docs are, as spaCy's scorers say it."""
+        """How right the predicted Docs are, by spaCy's scorers."""
 
 
 class Tags(Target):
@@ -70,7 +70,7 @@ class Tags(Target):
 
 
 class Entities(Target):
-    """doc.ents, as BILUO tags. A Doc that is labelled by a chain without constraints is read leniently, as IOB."""
+    """doc.ents, as BILUO tags; tags that do not fit together are read leniently, as IOB."""
 
     assigns = ["doc.ents", "token.ent_iob", "token.ent_type"]
     score_weights = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
@@ -125,7 +125,7 @@ class Extension(Target):
 
 
 def get_target(name: str) -> Target:
-    """name (str): "tag", "ents", or "_.name" for an extension of Token.
+    """The target called "tag", "ents", or "_.name" for an extension of Token.
 
     RAISES C001: another name. C324: there is no such extension.
     """
@@ -141,7 +141,7 @@ def get_target(name: str) -> Target:
 
 
 def _mended(labels: Sequence[str]) -> list[str]:
-    """BILUO tags of which each I and L goes on with the entity before it."""
+    """BILUO tags in which each I and L continues the entity before it."""
     iob: list[str] = []
     for label in labels:
         letter, _, kind = label.partition("-")
@@ -151,7 +151,7 @@ def _mended(labels: Sequence[str]) -> list[str]:
 
 
 def biluo_transitions(labels: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of BILUO tags: which may follow which (rows: the one before), shape (K, K); which may begin, and which may end, shape (K,)."""
+    """Of BILUO tags: which may follow which (rows: the one before), (K, K); which may begin; which may end, (K,)."""
     letters, kinds = np.array([label.partition("-")[::2] for label in labels], dtype=object).reshape(-1, 2).T
     open_behind, open_before = np.isin(letters, ["B", "I"]), np.isin(letters, ["I", "L"])
     follows = open_behind[:, None] == open_before

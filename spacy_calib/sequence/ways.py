@@ -1,4 +1,4 @@
-"""The ways to tell how sure a labeller is without probabilities (Mejer & Crammer 2010, section 5). Light: the command line names them."""
+"""The ways to tell how sure a labeller is without probabilities (Mejer & Crammer 2010); the command line names them."""
 
 # Way -> the components that it can read.
 WAYS = {
@@ -8,5 +8,5 @@ WAYS = {
     "wkbv": "it reads sequence models (calib_crf, calib_hmm, calib_online, calib_crfsuite)",
     "delta": "it reads sequence models (calib_crf, calib_hmm, calib_online, calib_crfsuite)",
 }
-# Those that draw weights, and so have a scale.
+# The ways that draw weights, and so have a scale.
 DRAWN = ("kd_pc", "kd_fixed")

@@ -1,4 +1,4 @@
-"""Calibrated scores and statistics of a fit on Apache Spark (extra `spark`; imported by nothing of ours).
+"""Calibrated scores, and statistics of a fit, on Apache Spark (extra `spark`).
 
 Workers import what they run by its name: spacy-calib and the pipeline must be there.
 """

@@ -49,22 +49,23 @@ def collect(
     code: str | Path | None = None,
     check: bool = True,
 ) -> FitStatistics:
-    """What a fit needs of the gold documents of a DataFrame: what `calib collect` writes of files, for `calib fit --from`.
+    """What a fit needs of the gold documents of a DataFrame, as `calib collect` writes it for `calib fit --from`.
 
-    Each partition is a shard; shards are merged by some workers, and what these have by the driver. With one key the result is the same, bit for bit, for
-    any partitions, and whatever workers are lost and tasks repeated: a shard is called by its content, and one that is there twice counts once.
-    model (str | Path): Package, or path, there on every worker. gold (str): Column of binary DocBins, of one Doc or many, with gold: what .spacy files hold,
-        so that `spark.read.format("binaryFile")` reads them (column `content`); or see `gold_frame`. A null is passed over.
-    component (str | None): That is to be calibrated. None takes the pipeline's first calib pipe, fitted or not, else the tagger.
-    settings (Mapping | None): Of a new calib pipe, as in a config, such as {"threshold": 0.02}; None takes the pipeline's own for the component.
-    labels (Mapping | None): Label of the component -> that of the gold, as --map: {"PERSON": "PER", "DATE": ""}; None takes that of the pipeline's own pipe.
+    Each partition is a shard; some workers merge shards, and the driver merges theirs. With one key the result is the
+    same, bit for bit, for any partitions and whatever tasks are repeated: a shard is known by its content.
+    model (str | Path): Package, or path, there on every worker. gold (str): Column of binary DocBins with gold, as in
+        .spacy files: `spark.read.format("binaryFile")` reads them (column `content`), `gold_frame` makes one.
+    component (str | None): What is calibrated; None takes the pipeline's first calib pipe, else the tagger.
+    settings (Mapping | None): Of a new calib pipe, as in a config, such as {"threshold": 0.02}; None: the pipeline's.
+    labels (Mapping | None): Label of the component -> gold label, as --map: {"PERSON": "PER"}; None: the pipeline's.
     gold_preproc (bool), doc_key (str | None): As for `calib fit`. mergers (int): Partitions that merge shards.
-    key (Key | str | Path | None): Of all digests, as for `calib collect`, or the driver's file of it. None draws one for this call and forgets it, so that
-        the fit does not know its texts again, and its context does not look at how often forms were met.
-    code (str | Path | None): Python file with registered functions, there on every worker, or the name of a module: imported before the pipeline.
+    key (Key | str | Path | None): Of all digests, as for `calib collect`, or the driver's file of it. None draws one
+        and forgets it: the fit does not know its texts again, and its context does not see how often forms were met.
+    code (str | Path | None): Python file there on every worker, or module, imported before the pipeline.
     check (bool): Let a worker load the pipeline before anything else.
-    RAISES C452, C453: the column is missing, or not binary. C454: workers do not find the pipeline. C456: there are no documents. C457: no DocBin.
-        C162: labels is no map. C480: there is no key. C062: the code cannot be imported. Others: see `collect_statistics` and `Model.to_fit`.
+    RAISES C452, C453: the column is missing, or not binary. C454: workers do not find the pipeline. C456: no documents.
+        C457: no DocBin. C162: labels is no map. C480: no key. C062: the code cannot be imported. Others: as
+        `collect_statistics` and `Model.to_fit`.
     """
     check_columns(df, [gold])
     check_type(df, gold, BinaryType())
@@ -85,9 +86,9 @@ def collect(
 
 
 def gold_frame(session: SparkSession, path: str | Path, *, docs: int = 64) -> DataFrame:
-    """A gold file (.spacy, .conllu), or a folder of them, as a DataFrame with the column `gold` for `collect`; read by the driver.
+    """A gold file (.spacy, .conllu), or a folder of them, as a DataFrame with the column `gold` for `collect`.
 
-    docs (int): Docs of a row. RAISES C051: the path does not exist. C052: it holds no documents. C053, C161: a file that cannot be read.
+    docs (int): Docs of a row. RAISES C051: the path does not exist. C052: no documents. C053, C161: unreadable.
     """
     place, vocab = Path(path), Vocab()
     if not place.exists():
@@ -109,7 +110,7 @@ def gold_frame(session: SparkSession, path: str | Path, *, docs: int = 64) -> Da
 
 @dataclass(frozen=True)
 class _Collecting:
-    """What a task is to do; the arguments of `collect`."""
+    """What a task is to do: the arguments of `collect`."""
 
     model: Model
     gold: str
@@ -123,7 +124,7 @@ class _Collecting:
         return self.model.to_fit(self.component, self.settings, self.labels)
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of a partition -> one part, none of an empty partition."""
+        """Rows of a partition -> one part; none of an empty partition."""
         rows: list[bytes] = []
         left = iter(batches)
         try:
@@ -141,7 +142,7 @@ class _Collecting:
             yield _part(shard.name, replace(found, shards=(shard,)).to_bytes())
 
     def _collected(self, batches: Iterable[pa.RecordBatch], rows: list[bytes]) -> FitStatistics:
-        """rows (list): Gets the digest of each row: what the partition is called by, in whatever order its rows come."""
+        """The statistics of a partition. rows (list): Gets the digest of each row."""
         nlp, calib = self.loaded()
         key = calib.source.user_data_key
         reader = replace(self.reader, arrays=(key,) if key else ())
@@ -160,7 +161,7 @@ class _Collecting:
             return collect_statistics(calib, without_presets(calib, ready), "", key=self.key)
 
     def _docs(self, vocab: Vocab, data: bytes) -> Iterator[Doc]:
-        """RAISES C457: it is no DocBin."""
+        """The Docs of a DocBin. RAISES C457: it is none."""
         try:
             yield from (doc for doc in DocBin().from_bytes(data).get_docs(vocab) if len(doc))
         except Exception as error:

@@ -22,14 +22,14 @@ from ..sources.mapped import map_of
 
 @dataclass(frozen=True)
 class Model:
-    """name (str): Of a package, or a path. code (str | None): A file or a module that is imported before."""
+    """name (str): A package or a path. code (str | None): A file or a module that is imported before it."""
 
     name: str
     code: str | None = None
 
     @classmethod
     def named(cls, model: str | Path, code: str | Path | None = None) -> Model:
-        """A relative path is one from where the driver stands: workers stand elsewhere."""
+        """The model; relative paths become absolute, since workers stand elsewhere than the driver."""
         if code is not None:
             code = _from_anywhere(code) if str(code).endswith(".py") else str(code)
         return cls(_from_anywhere(model), code)
@@ -37,26 +37,26 @@ class Model:
     def fitted(self, attr: str | None) -> tuple[Language, tuple[Calibrator, ...]]:
         """The pipeline, and its fitted calib pipes: those with this prefix, or all.
 
-        RAISES C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C027, C068: it has no such fitted pipe.
-            C021, C069: see `check_readable`.
+        RAISES C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C027, C068: it has
+            no such fitted pipe. C021, C069: see `check_readable`.
         """
         return _with_fitted(self, attr, self._written())
 
     def to_fit(
         self, component: str | None, settings: Mapping[str, Any] | None, labels: Mapping[str, str] | None
     ) -> tuple[Language, Calibrator]:
-        """The pipeline with the calib pipe that is to be fitted: its own one that reads this component (its first, where none is named), or a new one
-        with these settings; with this map of labels, or that of its own one. A recognizer or a parser of spaCy makes way for ours with the same weights,
-        which keeps its probabilities, as with `calib fit`.
+        """The pipeline with the calib pipe to be fitted: its own (the first that reads this component), or a new one.
 
-        RAISES C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C317, C318: it has no such component. C022: that
-            cannot be calibrated. C163, C165: the labels cannot be mapped so.
+        A new one has these settings. `labels` replaces its map of labels. A recognizer or a parser of spaCy makes way
+        for ours with the same weights, which keeps its probabilities, as with `calib fit`.
+        RAISES C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C317, C318: it has
+            no such component. C022: that cannot be calibrated. C163, C165: the labels cannot be mapped so.
         """
         given = [None if one is None else json.dumps(dict(one)) for one in (settings, labels)]
         return _to_fit(self, component, *given, self._written())
 
     def _written(self) -> int:
-        """When a pipeline at this path was written, since one that is written anew is another; 0 for a package."""
+        """When a pipeline at this path was written, since a new one must be loaded again; 0 for a package."""
         try:
             return os.stat(os.path.join(self.name, "meta.json")).st_mtime_ns
         except OSError:

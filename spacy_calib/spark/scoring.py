@@ -24,7 +24,7 @@ from .session import ask_a_worker, check_columns, check_type
 
 # A task numbers its texts from its own multiple of this, as Spark's monotonically_increasing_id does.
 _TEXTS_OF_A_TASK = 1 << 33
-# What is known of a text that is null.
+# Columns that have a value for a text that is null.
 _OF_NO_TEXT = {"id", "doc", "attr"}
 
 
@@ -41,22 +41,21 @@ def score(
     code: str | Path | None = None,
     check: bool = True,
 ) -> DataFrame:
-    """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those that `calib apply` writes.
+    """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those of `calib apply`.
 
-    Workers load the pipeline by its name or path, once each, and keep it for later jobs; nothing of it is pickled. The frame that is returned is
-    computed when Spark asks for it, as any.
-    model (str | Path): Package, or path, there on every worker. text (str): Column of the texts. A null has no rows; with unit document a row
-        without score.
-    id (str | None): Column of the texts' own ids, for the column `id`. The column `doc` numbers the texts: each number once, but with gaps, and
-        others when Spark computes the frame again.
-    keep (str | Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence or document.
-    attr (str | None): Prefix of the calib pipe; None for all fitted ones. batch_size (int): Texts whose rows are made at a time; memory of a
-        worker grows with it.
-    code (str | Path | None): Python file with registered functions, there on every worker, or the name of a module: imported before the pipeline.
+    Workers load the pipeline by its name or path, once each, and keep it for later jobs.
+    model (str | Path): Package, or path, there on every worker. text (str): Column of the texts. A null has no rows;
+        with unit document a row without score.
+    id (str | None): Column of the texts' ids, for the column `id`. The column `doc` numbers the texts, each number once
+        but with gaps, and otherwise when Spark computes the frame again.
+    keep (str | Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence
+        or document. attr (str | None): Prefix of the calib pipe; None for all fitted ones.
+    batch_size (int): Texts whose rows are made at a time; memory of a worker grows with it.
+    code (str | Path | None): Python file there on every worker, or module, imported before the pipeline.
     check (bool): Let a worker load the pipeline before anything else, so that a fault is said at once.
-    RAISES C001: df is no DataFrame, there is no such unit, or batch_size is below 1. C452, C453: a column is missing, or no text. C455: two columns of one name.
-        C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. C446, C447: none that scores such units. C062: the code cannot
-        be imported. Others: see `pipe.loading`.
+    RAISES C001: df is no DataFrame, unit or batch_size out of range. C452, C453: a column is missing, or no text. C455:
+        two columns of one name. C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. C446,
+        C447: none that scores such units. C062: the code cannot be imported. Others: as `pipe.loading`.
     """
     schema = from_arrow_schema(score_schema(unit))
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
@@ -77,7 +76,7 @@ def score(
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What a task is to do. text, id, keep: Names of columns. n_texts (int): Texts of a batch of rows."""
+    """What a task is to do. text, id, keep: Names of columns. n_texts (int): Texts scored at a time."""
 
     model: Model
     attr: str | None
@@ -88,13 +87,13 @@ class _Scoring:
     n_texts: int
 
     def loaded(self) -> tuple[Language, list[str]]:
-        """The pipeline, and the prefixes of the pipes. RAISES C446, C447: see `check_unit`. Others: see `Model.fitted`."""
+        """The pipeline, and the prefixes of the pipes. RAISES C446, C447: no such unit. Others: as `Model.fitted`."""
         nlp, pipes = self.model.fitted(self.attr)
         check_unit(nlp, pipes, self.unit)
         return nlp, [pipe.attr for pipe in pipes]
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of a partition -> rows of its texts' units."""
+        """Rows of texts -> rows of scores."""
         context: Any = TaskContext.get()
         first = context.partitionId() * _TEXTS_OF_A_TASK
         for whole in batches:

@@ -1,6 +1,6 @@
-"""What is asked before a job on Spark begins, and a session on this machine for trying things out and for tests.
+"""What is checked before a job on Spark begins, and a session on this machine for trials and tests.
 
-On a cluster the session is there already. Workers tell of faults in one sentence, not by a traceback.
+Workers tell of faults in one sentence, not by a traceback.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _JAVA = 17
 def local_session(master: str = "local[*]", **settings: Any) -> SparkSession:
     """Start a Spark session on this machine, or take the one that runs.
 
-    Workers run the Python that this is, and talk over the loopback interface, unless PYSPARK_PYTHON and SPARK_LOCAL_IP say otherwise; the web page of the
-    session is off.
-    master (str): As Spark has it: local[2] is one process with two workers, local-cluster[2,1,1024] two processes of one core and 1,024 MB.
+    Workers run this Python, and talk over the loopback interface, unless PYSPARK_PYTHON and SPARK_LOCAL_IP say
+    otherwise; the web page of the session is off.
+    master (str): As Spark has it: local[2] is one process with two workers, local-cluster[2,1,1024] two processes of
+        one core and 1,024 MB.
     settings: Of Spark, with _ for each dot: `spark_task_maxFailures=1`.
     RAISES C451: there is no Java, or an old one.
     """
@@ -44,7 +45,7 @@ def local_session(master: str = "local[*]", **settings: Any) -> SparkSession:
 
 
 def check_java() -> None:
-    """Ask before Spark does, which shows a traceback and two pages. RAISES C451: there is no Java, or an old one."""
+    """Ask for Java before Spark does, which shows two pages of traceback. RAISES C451: there is none, or an old one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:
@@ -75,9 +76,9 @@ def check_type(df: DataFrame, name: str, wanted: DataType) -> None:
 
 
 def ask_a_worker(session: SparkSession, load: Callable[[], Any]) -> None:
-    """One small task that loads what the job needs; the process that did keeps it for the job.
+    """Load what a job needs on one worker, in a small task; the process keeps it for the job.
 
-    load (Callable): Raises a CalibError where something is amiss. RAISES C454: workers do not find the pipeline. Others: what `load` raised.
+    load (Callable): Raises a CalibError for a fault. RAISES C454: workers do not find the pipeline. Others: as `load`.
     """
     told = session.range(0, 1, 1, 1).mapInArrow(partial(_told, load), "code string, why string").collect()
     if told:
@@ -85,7 +86,7 @@ def ask_a_worker(session: SparkSession, load: Callable[[], Any]) -> None:
 
 
 def raise_told(code: str, why: str) -> None:
-    """Raise what a worker told. RAISES C454: it does not find the pipeline. Others: as they are."""
+    """Raise the fault that a worker told. RAISES C454: it does not find the pipeline. Others: as they are."""
     if code == "C050":
         raise calib_error("C454", why=why)
     raise CalibError(code, why)

@@ -1,5 +1,5 @@
-"""What a few labelled documents of a new kind say of calibrated scores there: a line in log-odds for the leading entries, one for the
-others, and offsets of groups and tags. Works on the tags of tokens and on the labels of spans alike.
+"""What a few labelled documents of a new kind say of calibrated scores there: a line in log-odds for leading entries,
+one for the others, and offsets of groups and tags; for tags of tokens and labels of spans alike.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .lines import OF_TOKENS, Line, Prior, document_weights, fit_line
 class GoldEntries:
     """n scored entries with gold: (token, tag) pairs, or spans.
 
-    scores (Floats), hits (NDArray[bool]), tags (Ints): Calibrated score, whether it is right, and column of the label of each.
-    leads (NDArray[bool]): Whether it is its token's likeliest one by the raw scores (a span: whether it is on the Doc). To be too sure of
-        what leads is to be too unsure of the rest, so the two are different models.
-    documents (Ints): Of each.
+    scores (Floats), hits (NDArray[bool]), tags (Ints): Calibrated score, whether it is right, and column of its label.
+    leads (NDArray[bool]): Whether it is its token's likeliest by raw scores (a span: whether it is on the Doc). Too
+        sure of what leads is too unsure of the rest, so the two have different maps.
+    documents (Ints): The document of each.
     RAISES C002: lengths differ.
     """
 
@@ -55,7 +55,7 @@ class GoldEntries:
 class Side(Saved):
     """What was learned of the leading entries, or of the others.
 
-    line (Line): Of all. offsets (TagOffsets | None): Fitted; of groups and tags, after the line. entries (int): It was learned from.
+    line (Line): Of all. offsets (TagOffsets | None): Of groups and tags, after the line. entries (int): Learned from.
     """
 
     line: Line = kept(Line.read, Line())
@@ -86,12 +86,12 @@ class Side(Saved):
         return moved if self.offsets is None else self.offsets.predict(moved, tags, groups.of(tags).astype(np.intp))
 
     def state(self) -> dict[str, Any]:
-        """Of the offsets what they learned, without name and settings."""
+        """Plain data; of the offsets what they learned, without name and settings."""
         return {**super().state(), "offsets": None if self.offsets is None else self.offsets.state()["learned"]}
 
 
 def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
-    """Of units (groups or tags): those of one unit in one document are alike. margins (Floats): Log-odds so far."""
+    """Offsets of groups or tags; entries of one in one document are alike. margins (Floats): Log-odds so far."""
     _, documents = np.unique(entries.documents, return_inverse=True)
     chances, places = sigmoid(margins), documents * (n_units + 1) + units + 1
     weights = document_weights(chances, places, prior.within)
@@ -101,7 +101,7 @@ def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, p
 
 @dataclass(frozen=True, eq=False)
 class Adaptation(Saved):
-    """A step after the maps (and the context): from scores that are true at home to scores that are true on new texts. Monotone.
+    """A step after the maps and the context: from scores that are true at home to scores true on new texts. Monotone.
 
     groups (Groups): Of the tags, for the offsets. leading, other (Side): What was learned.
     """
@@ -117,11 +117,11 @@ class Adaptation(Saved):
         return cls(groups, *(Side.fit(side, groups, prior) for side in sides))
 
     def apply(self, given: Predictions) -> Predictions:
-        """Leading entries by their line and offsets, the others by theirs."""
+        """Move leading entries by their line and offsets, the others by theirs."""
         return given.having(scores=self.move(given.scores, given.leads, given.tags))
 
     def move(self, scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:
-        """The adapted probabilities of n entries. scores, leads, tags: As in GoldEntries."""
+        """The adapted probabilities of n entries. scores, leads, tags: As of GoldEntries."""
         moved = np.empty(len(scores))
         for side, index in ((self.leading, np.flatnonzero(leads)), (self.other, np.flatnonzero(~leads))):
             moved[index] = side.move(scores[index], tags[index], self.groups)

@@ -20,7 +20,7 @@ from .lines import Line, Prior
 
 # With fewer documents each is left out by itself.
 _FOLDS = 10
-# A bin of the calibration error holds so many entries at least, and there are no more than so many bins.
+# A bin of the calibration error holds at least so many entries, and there are at most so many bins.
 _PER_BIN, _BINS = 50, 10
 # Smaller offsets, in log-odds, are not named.
 _NAMED = 0.1
@@ -50,7 +50,8 @@ ADAPTED = record(
 
 @dataclass(frozen=True, eq=False)
 class AdaptationFit:
-    """entries (GoldEntries): Of the labelled documents. groups (Groups): Of their tags. prior (Prior): What was believed before.
+    """entries (GoldEntries): Of the labelled documents. groups (Groups): Of their tags. prior (Prior): Believed before.
+
     adaptation (Adaptation): Learned from all of them.
     """
 
@@ -65,7 +66,7 @@ class AdaptationFit:
 
     @cached_property
     def held_out(self) -> Floats | None:
-        """The score of each entry by an adaptation that did not see its document; None where there is one document only, or none."""
+        """The score of each entry by an adaptation that did not see its document; None with less than two documents."""
         entries = self.entries
         if len(np.unique(entries.documents)) < 2:
             return None
@@ -77,8 +78,8 @@ class AdaptationFit:
         return cross_fit(folds_of(entries.documents, _FOLDS), score)
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """What was learned, of the form ADAPTED: "entries" that lead and how many of them are "right", the lines, "offsets": label -> what
-        is added to the log-odds of leading entries with it (of labels that lead somewhere in these documents), and how these were judged "before" and (held out) "after".
+        """What was learned, in the form ADAPTED: "entries" that lead and how many are "right", both lines, the
+        "offsets" of labels that lead (added to their log-odds), and how the scores do "before" and, held out, "after".
 
         labels (Sequence[str]): Of the tags.
         """
@@ -95,7 +96,7 @@ class AdaptationFit:
         }
 
     def _named_offsets(self, tags: Ints, labels: Sequence[str]) -> dict[str, float]:
-        """Those of leading entries with these tags, the greatest first."""
+        """Label -> offset, of leading entries with these tags, the greatest first."""
         offsets = self.adaptation.leading.offsets
         if offsets is None:
             return {}
@@ -105,8 +106,8 @@ class AdaptationFit:
 
 
 def judge(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
-    """ "expected": mean score, "log_loss", "ece": the calibration error, and "gap": mean score less the share that is right, with its 95 %
-    interval by document (None with one document); None without entries.
+    """ "expected": mean score, "log_loss", "ece": calibration error, and "gap": mean score less the share that is
+    right, with its 95 % interval by document (None with one document); None without entries.
 
     scores (Floats): In place of those of the entries.
     """

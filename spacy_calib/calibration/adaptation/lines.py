@@ -1,4 +1,4 @@
-"""A line through log-odds, drawn towards "no change" as long as few labelled documents speak against it."""
+"""A line through log-odds, drawn towards no change while few labelled documents speak against it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from ...schema import Saved, kept, number
 from ...types import Floats, Ints
 from ..recalibrators.logistic import fit_logistic, sigmoid, softplus
 
-# A flatter line would make all scores alike; this slope is taken instead, so that the order of scores stays.
+# A flatter line would make all scores alike; this slope keeps their order.
 LEAST_SLOPE = 0.05
-# The prior precision of a slope that is held where it is.
+# The prior precision of a slope that is held fixed.
 _HELD = 1e9
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is believed of new texts before any of them is labelled; scripts/study_adapt.py compares beliefs about tokens.
+    """What is believed of new texts before any is labelled; scripts/study_adapt.py compares beliefs about tokens.
 
-    spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds. One is as likely as the other, and 0 is "no
-        change": a mixture of Gaussians, whose parts the labelled documents weigh. slope (float): That of the slope around 1, as a share.
-    between (float): Standard deviation of what all tokens of one document share, in log-odds; see `document_weights`.
-    within (float): The same of what the tokens of one tag, or of one group, share in one document: where a tag is wrong once, it is often
-        wrong throughout a document. offsets (bool): Whether groups and tags may differ. far (bool): Whether one of them may be far off by
-        itself.
+    spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds: an even mixture of
+        Gaussians, which the labelled documents weigh; 0 is "no change". slope (float): Standard deviation of the slope
+        around 1, as a share of the spread. between (float): That of what all tokens of one document share, in log-odds.
+    within (float): That of what tokens of one tag, or group, share in one document: a tag wrong once is often wrong
+        throughout. offsets (bool): Whether groups and tags may differ. far (bool): Whether one may be far off.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
@@ -55,14 +54,14 @@ class Line(Saved):
 
 
 def document_weights(scores: Floats, documents: Ints, between: float, hits: NDArray[np.bool_] | None = None) -> Floats:
-    """How much each of n entries counts, where those of one document (of one tag) are alike: 1 / (1 + between^2 * its information).
+    """How much each of n entries counts, where those of one document are alike: 1 / (1 + between^2 * its information).
 
-    A document's information on a shift that all its entries share is the sum of p (1 - p); beside it, it has a shift of its own, with
-    variance between^2. So it tells of the shift of all documents with variance 1 / information + between^2, as in the weights of a
-    random-effects meta-analysis: a long document never counts more than 1 / between^2.
+    A document's information on a shift of all its entries is the sum of p (1 - p). It also has a shift of its own, of
+    variance between^2, so it tells of the common shift with variance 1 / information + between^2, as in a
+    random-effects meta-analysis: even a long document counts at most 1 / between^2.
 
     scores (Floats), documents (Ints): Of each entry; or a number for each document and tag.
-    hits (NDArray | None): Of each; where a document has more misses than its scores say, its information is what is seen, the sum of squared
+    hits (NDArray | None): Of each; where more miss than the scores say, the information is the sum of squared
         differences: sure scores that are wrong together say it once.
     """
     _, codes = np.unique(documents, return_inverse=True)
@@ -73,7 +72,7 @@ def document_weights(scores: Floats, documents: Ints, between: float, hits: NDAr
 
 
 def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
-    """The mean of the lines that the parts of the prior give, each weighted by how likely it makes the hits (its evidence).
+    """The mean of the lines by the parts of the prior, weighted by how likely each makes the hits (its evidence).
 
     margins (Floats): Log-odds of n entries. hits, weights: Of each.
     """
@@ -87,7 +86,7 @@ def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: P
 
 
 def _fit(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float, slope: float) -> tuple[Line, float]:
-    """(the line of highest posterior density, log evidence by Laplace's approximation)."""
+    """(the line of highest posterior density, its log evidence by Laplace's approximation)."""
     columns = np.column_stack([margins, np.ones(len(margins))])
     mean = np.array([1.0, 0.0])
     if not spread:

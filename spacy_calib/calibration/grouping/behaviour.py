@@ -16,7 +16,7 @@ from ..recalibrators.isotonic import IsotonicRegression
 from ..recalibrators.logistic import log_odds
 from ..tag_offsets import fit_offsets
 
-# K-means is started this often, and the best of its results is taken; curves that agree to so many digits are taken as equal.
+# K-means is started this often, and the best result is taken; curves that agree to so many digits are taken as equal.
 _STARTS = 20
 _DIGITS = 6
 
@@ -24,12 +24,12 @@ _DIGITS = 6
 def tag_curves(pairs: Pairs, n_tags: int, n_bins: int = 3) -> Floats:
     """How far the reliability curve of each tag lies from that of all pairs, in log-odds, in a few bins of the score.
 
-    The curve of all pairs is an isotonic regression. To its log-odds each tag adds an offset, and each bin of a tag another one to
-    that; both are shrunk towards 0 as far as the pairs say (`tag_offsets.fit_offsets`), so that a bin without pairs has the offset of
-    its tag, and a tag without pairs the curve of all.
+    The curve of all pairs is an isotonic regression. Each tag adds an offset to its log-odds, and each bin of a tag
+    another one; both are shrunk towards 0 as far as the pairs say (`tag_offsets.fit_offsets`), so that a bin without
+    pairs has the offset of its tag, and a tag without pairs the curve of all.
 
     n_bins (int): Adaptive bins over the scores of all pairs.
-    RETURNS (Floats): Shape (n_tags, n_bins): above 0 where the tag hits more often than its scores say of tags in general.
+    RETURNS (Floats): Shape (n_tags, n_bins): above 0 where the tag hits more often than its scores say of all tags.
     RAISES C001: n_bins is not a whole number of at least 1.
     """
     check_count("n_bins", n_bins)
@@ -43,11 +43,10 @@ def tag_curves(pairs: Pairs, n_tags: int, n_bins: int = 3) -> Floats:
 
 
 def cluster_curves(curves: Floats, weights: Floats, n_groups: int) -> tuple[Ints, Floats]:
-    """K-means of curves (scikit-learn's; several starts from a fixed seed); neither the order of the curves nor the number of cores bears on the result.
+    """K-means of curves (scikit-learn's, several starts), whatever the order of curves and the number of cores.
 
     curves (Floats): Shape (n, n_bins), n > 0. weights (Floats): Above 0, shape (n,). n_groups (int): At least 1.
-    RETURNS (tuple): Cluster of each curve, and the mean curve of each cluster, shape (k, n_bins) with k at most n_groups: those that lie
-        highest on average first.
+    RETURNS (tuple): Cluster of each curve; mean curve of each cluster, shape (at most n_groups, n_bins), highest first.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
@@ -55,7 +54,7 @@ def cluster_curves(curves: Floats, weights: Floats, n_groups: int) -> tuple[Ints
     points = np.round(curves, _DIGITS)
     order = np.lexsort((weights, *points.T))
     model = KMeans(min(n_groups, len(np.unique(points, axis=0))), n_init=_STARTS, tol=0.0, random_state=0)
-    # Several threads would add up in whatever order they finish, and the last digits with it.
+    # Several threads would add up in any order, and change the last digits.
     with threadpool_limits(1):
         model.fit(points[order], sample_weight=weights[order])
     found = np.empty(len(points), dtype=np.intp)
@@ -73,19 +72,19 @@ def behaviour_groups(
     min_pairs: int = 20,
     n_bins: int = 3,
 ) -> Groups:
-    """Group tags by k-means of their curves (see `tag_curves`), each weighted by its pairs.
+    """Group tags by k-means of their `tag_curves`, each weighted by its pairs.
 
-    After the clustered conformal prediction of Ding et al. (2023, "Class-Conditional Conformal Prediction with Many Classes"), who
-    cluster classes by quantiles of their conformity scores; classes with too few examples share the quantile of all. Here such tags
-    go to the group whose mean curve is nearest to that of all pairs, so that every tag has a group and one group is SCW.
+    After the clustered conformal prediction of Ding et al. (2023, "Class-Conditional Conformal Prediction with Many
+    Classes"), who cluster classes by quantiles of conformity scores; classes with few examples share the quantile of
+    all. Here such tags go to the group whose mean curve is nearest to that of all pairs, so that one group is SCW.
 
-    labels (Sequence[str]): As columns. counts (Mapping[str, int]): Gold frequency; it is kept, but does not bear on the groups.
+    labels (Sequence[str]): As columns. counts (Mapping[str, int]): Gold frequency, kept but without effect.
     pairs (Pairs): To learn from: those that the maps are fitted on, never those on which they are judged.
-    names (Sequence[str] | None): The label of each column of the pairs, where those are not the labels; pairs of names that are no
-        labels take no part, columns of one name belong to one label.
-    n_groups (int): At most that many. min_pairs (int): Tags with fewer do not decide where groups lie. n_bins (int): Of the curves.
+    names (Sequence[str] | None): The label of each column of the pairs, where those are not the labels. Several columns
+        may have one name; names that are no labels take no part.
+    n_groups (int): At most that many. min_pairs (int): Tags with fewer form no groups. n_bins (int): Of the curves.
     RETURNS (Groups): Named "1", "2", ...: "1" hits most often for its scores, the last least often.
-    RAISES C001: a number that is not a whole number of at least 1, or a pair whose tag is past the labels (or the names).
+    RAISES C001: a number that is not a whole number of at least 1, or a pair whose tag is past the labels (or names).
     """
     for setting, value in (("n_groups", n_groups), ("min_pairs", min_pairs), ("n_bins", n_bins)):
         check_count(setting, value)
@@ -121,7 +120,7 @@ def _in_columns(pairs: Pairs, labels: Sequence[str], names: Sequence[str]) -> Pa
 class BehaviourGrouping:
     """A grouping that needs pairs: `with_pairs` gives the function (labels, counts) -> Groups.
 
-    n_groups, min_pairs, n_bins (int): See `behaviour_groups`.
+    n_groups, min_pairs, n_bins (int): As of `behaviour_groups`.
     RAISES C001: one of them is not a whole number of at least 1.
     """
 
@@ -136,10 +135,11 @@ class BehaviourGrouping:
     def with_pairs(
         self, pairs: Pairs, names: Sequence[str] | None = None
     ) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-        """The grouping that these pairs make; it pickles, with the pairs.
+        """The grouping that these pairs make; it can be pickled, with the pairs.
 
-        pairs (Pairs), names (Sequence[str] | None): See `behaviour_groups`. Where the labels are grouped beside others or by a key
-            (`alone.group_beside`), the names are the keys of the pairs' columns.
+        pairs (Pairs), names (Sequence[str] | None): As of `behaviour_groups`. For labels grouped by a key
+        (`group_beside`) the
+            names are the keys of the columns.
         """
         return partial(behaviour_groups, pairs=pairs, names=names, **vars(self))
 

@@ -33,10 +33,7 @@ def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Map
 
 
 def make_mapping_grouping(mapping: dict[str, str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.Mapping.v1.
-
-    mapping (Dict[str, str]): Tag -> name of its group.
-    """
+    """Registered as spacy-calib.Mapping.v1. mapping (Dict[str, str]): Tag -> name of its group."""
     return partial(mapped_groups, mapping=mapping)
 
 
@@ -49,9 +46,9 @@ def group_beside(
 ) -> Groups:
     """Group the keys of the labels by any grouping, and give each label of `alone` a group of its own in front.
 
-    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): As columns. counts (Mapping): Gold frequency.
-    alone (Sequence[str]): Those that are not among the labels take no part.
-    key (Callable): Labels with one key share a group; the frequency of a key is that of its labels together.
+    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): As columns. counts: Gold frequency.
+    alone (Sequence[str]): Those that are not among the labels take no part. key (Callable): Labels with one key share a
+        group; the frequency of a key is that of its labels together.
     """
     alone = [label for label in alone if label in set(labels)]
     keys = list(dict.fromkeys(key(label) for label in labels if label not in alone))
@@ -70,7 +67,7 @@ def group_beside(
 
 
 def informed(grouping: Any, pairs: Pairs, names: Sequence[str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """The grouping itself, or what it makes of the pairs where it looks at scores too (`with_pairs`).
+    """The grouping, or what `with_pairs` makes of it where it looks at scores, too.
 
     names (Sequence[str]): What `group_beside` calls the tag of each column: the type for a BILUO tag.
     """

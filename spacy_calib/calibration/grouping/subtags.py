@@ -1,4 +1,4 @@
-"""Grouping by structure: tags that share a part (their CCG result, lexical category, part of speech, entity type) share a group."""
+"""Grouping by structure: tags that share a part (CCG result, lexical category, part of speech, entity type)."""
 
 # No `from __future__ import annotations` here, as in `factory`: an argument has a type that a string does not tell.
 import re
@@ -32,9 +32,9 @@ def _main_slash(category: str) -> int:
 
 
 def ccg_result(category: str) -> tuple[str, int]:
-    """What a CCG category gives once it has all its arguments, and how many those are: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2).
+    """The result of a CCG category and how many arguments it takes: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2).
 
-    Slashes bind to the left. What is no category ("<UNKNOWN>", "/", "(S") is its own result and takes no arguments.
+    Slashes bind to the left. What is no category ("<UNKNOWN>", "/", "(S") is its own result without arguments.
     """
     if category.count("(") != category.count(")"):
         return category, 0
@@ -62,7 +62,7 @@ def _ccg_arity(category: str) -> str:
 
 
 def feature_value(tag: str, name: str = "POS") -> str:
-    """The value of one feature of "Number=Sing|POS=NOUN" or "NOUN|Number=Sing" (a field without a name is POS); "_" if it has none."""
+    """One feature of "Number=Sing|POS=NOUN" or "NOUN|Number=Sing" (a field without a name is POS); "_" for none."""
     for field in tag.split("|"):
         given, sign, value = field.partition("=")
         if sign and given == name:
@@ -73,9 +73,9 @@ def feature_value(tag: str, name: str = "POS") -> str:
 
 
 def matched_part(tag: str, pattern: re.Pattern[str]) -> str:
-    """What the pattern finds in the tag: its first group that took part, all of the match without groups, the tag itself without a match.
+    """The first group of the pattern that took part, the whole match without groups, or else the tag itself.
 
-    An empty find counts as none.
+    An empty group counts as none.
     """
     found = pattern.search(tag)
     if found is None:
@@ -104,9 +104,9 @@ _SCHEMES: dict[str, dict[str, Split]] = {
 
 
 def find_split(scheme: str, part: str | None = None) -> Split:
-    """What gives the sub-tag of a tag.
+    """The function that gives the sub-tag of a tag.
 
-    scheme (str), part (str | None): See `make_subtag_grouping`.
+    scheme (str), part (str | None): As of `make_subtag_grouping`.
     RAISES C001: no such scheme, or no such part of it.
     """
     if scheme not in _SCHEMES:
@@ -130,14 +130,15 @@ def _each_alone(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
 
 
 def subtag_groups(labels: Sequence[str], counts: Mapping[str, int], split: Split, n_groups: int | None = 5) -> Groups:
-    """Tag frequency groups (Kranzlein et al. 2021, section 3.3) of the sub-tags; all tags of a sub-tag are in its group.
+    """Tag frequency groups (Kranzlein et al. 2021, section 3.3) of sub-tags; a tag is in the group of its sub-tag.
 
-    A sub-tag is as frequent as the labels that have it together; tags that the model does not know take no part.
+    A sub-tag is as frequent as its labels together; tags that the model does not know take no part.
 
     labels (Sequence[str]): As columns. counts (Mapping[str, int]): Gold frequency; a missing tag counts 0.
-    split (Callable): Label -> sub-tag. n_groups (int | None): G; None gives each sub-tag a group of its own, named by it.
+    split (Callable): Label -> sub-tag. n_groups (int | None): G; None gives each sub-tag a group of its own, named by
+        it.
     RETURNS (Groups): Of the labels.
-    RAISES C001: n_groups is neither None nor a whole number of at least 1, or the split gives something that is no string.
+    RAISES C001: n_groups is neither None nor a whole number of at least 1, or the split gives no string.
     """
     grouping: Callable[[Sequence[str], Mapping[str, int]], Groups] = _each_alone
     if n_groups is not None:
@@ -157,24 +158,24 @@ def make_subtag_grouping(
     split: Split | None = None,
     n_groups: int | None = 5,
 ) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.Subtags.v1. Give one of scheme, pattern and split.
+    """Registered as spacy-calib.Subtags.v1. Groups tags that share a part: give one of scheme, pattern and split.
 
     scheme (str | None): What the tags are made of. A tag that is not of this form is its own sub-tag.
         "ccg": CCG categories. Parts: result ("(S[dcl]\\NP)/NP" -> "S"), featured_result ("S[dcl]"), arity ("2").
-        "lextag": STREUSLE's lextags. Parts: lexcat ("B-V.VPC.full-v.motion" -> "V.VPC.full"), class ("V"), supersense ("v.motion", or
-        else the lexcat), position ("B").
-        "feats": UPOS and features. Parts: POS ("Number=Sing|POS=NOUN" -> "NOUN") or the name of any feature ("_" where a tag lacks it).
+            "lextag": STREUSLE's lextags. Parts: lexcat ("B-V.VPC.full-v.motion" -> "V.VPC.full"), class ("V"),
+            supersense ("v.motion", or else the lexcat), position ("B").
+            "feats": UPOS and features. Parts: POS ("Number=Sing|POS=NOUN" -> "NOUN") or any feature ("_" without it).
         "biluo": BILUO, IOB or BMES tags. Parts: type ("B-PER" -> "PER"), position ("B").
         "brown": the Brown corpus's tags. Parts: base ("FW-NN$-TL" -> "NN", "PPSS+MD" -> "PPSS").
     part (str | None): Which part of a scheme; None takes the first.
-    pattern (str | None): Regular expression searched in the tag: the sub-tag is its first group that matched, the whole match if it has
-        no groups, the whole tag if nothing matches.
+    pattern (str | None): Regular expression searched in the tag: the sub-tag is its first group that matched, the whole
+        match if it has no groups, the whole tag if nothing matches.
     split (Callable | None): Tag -> sub-tag: in a config a block of a function registered by the user, as in
         [components.calib.grouping.split] with @misc = "my_split.v1".
     n_groups (int | None): Number of tag frequency groups of the sub-tags; None: each sub-tag its own group.
-    RETURNS (Callable): (labels, counts) -> Groups; it pickles, where the split does.
-    RAISES C001: none or several of scheme, pattern and split; a part without a scheme; an unknown scheme or part; a pattern that
-        does not compile; n_groups neither None nor a whole number of at least 1.
+    RETURNS (Callable): (labels, counts) -> Groups; it can be pickled if the split can.
+    RAISES C001: none or several of scheme, pattern and split; a part without a scheme; an unknown scheme or part; a
+        pattern that does not compile; n_groups neither None nor a whole number of at least 1.
     """
     given = {"scheme": scheme, "pattern": pattern, "split": split}
     named = [name for name, value in given.items() if value is not None]

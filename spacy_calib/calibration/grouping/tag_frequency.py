@@ -13,10 +13,10 @@ from .named import group_beside
 
 
 def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_groups: int = 5) -> Groups:
-    """Sort tags by falling frequency and fill a group until it holds 1/G of the instances (Kranzlein et al. 2021, section 3.3).
+    """Sort tags by falling frequency and fill groups, each with 1/G of all tokens (Kranzlein et al. 2021, section 3.3).
 
-    Ties are broken by tag name; the comparison is in integers (held * G >= total); tags that were never seen go into the last group.
-    Tags that the model does not know take no part.
+    Ties are broken by tag name; the comparison is in integers (held * G >= total); tags never seen go into the last
+    group. Tags that the model does not know take no part.
 
     labels (Sequence[str]): The tags, as columns.
     counts (Mapping[str, int]): Gold frequency; a missing tag counts 0.
@@ -39,7 +39,7 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 
 
 def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
-    """Tag frequency groups from the frequencies that other groups keep: to judge an SCW map by groups, as the paper does (section 4.2).
+    """Tag frequency groups from the frequencies that other groups keep: to judge an SCW map by groups (section 4.2).
 
     groups (Groups): Of the labels, or of the first ones (labels appended later have no frequency).
     RAISES C001: n_groups is not a whole number of at least 1.
@@ -50,9 +50,6 @@ def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -
 
 
 def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.TFG.v1.
-
-    n_groups (int): G, at least 1.
-    """
+    """Registered as spacy-calib.TFG.v1. n_groups (int): G, at least 1."""
     check_count("n_groups", n_groups)
     return partial(tag_frequency_groups, n_groups=n_groups)

@@ -17,7 +17,7 @@ from ..saved import Part
 # Several fitted maps as one function: (n scores, the number of the map that each belongs to) -> n calibrated log-odds.
 MapTable = Callable[[Floats, Ints], Floats]
 
-# Of a map; its settings are read by the registered function, and what it learned by its class, which the registered name tells.
+# The form of a saved map: the registered name, settings, and what its class learned.
 MAP = registered("@calib_recalibrators")
 
 
@@ -25,8 +25,8 @@ class Recalibrator(Part):
     """A map score -> probability. Settings are constructor arguments; what was learned ends in an underscore.
 
     registered (str): Name in the registry `calib_recalibrators`, by which a saved map finds its class.
-    short (str): What it is called on the command line and in the settings of `auto`; "" for one that is called by its registered name.
-    n_parameters (int): About how many free numbers a fit has: of maps that are equally good, `auto` takes the one with fewest.
+    short (str): Name on the command line and in the settings of `auto`; "" where that is the registered name.
+    n_parameters (int): About how many free numbers a fit has: of equally good maps `auto` takes the one with fewest.
     tried_by_auto (bool): Whether `auto` tries it where its settings name no methods.
     monotone (bool): Whether the map never falls as the score rises.
     """
@@ -39,7 +39,7 @@ class Recalibrator(Part):
 
     @property
     def min_pairs(self) -> int:
-        """Fewer pairs than this cannot be fitted sensibly: a group with fewer uses the pooled map."""
+        """The least number of pairs for a sensible fit: a group with fewer uses the pooled map."""
         return 2
 
     def fit(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> Recalibrator:
@@ -66,9 +66,9 @@ class Recalibrator(Part):
         return self._predict(as_probabilities("scores", scores))
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """Fitted maps of this method as one function of all pairs, which is faster than one map after the other.
+        """Fitted maps of this method as one function, which is faster than one map after the other.
 
-        RETURNS (MapTable | None): None where the method has no such function, or where one of the maps is of another method.
+        RETURNS (MapTable | None): None where the method has no such function, or a map is of another method.
         """
         return None
 

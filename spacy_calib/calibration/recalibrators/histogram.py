@@ -29,7 +29,7 @@ def mean_per_bin(scores: Floats, values: Floats, edges: Floats, weights: Floats 
     return fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
 
 
-# What is learned of bins: their lower ends but the first (infinite where a bin holds nothing), and a probability of each.
+# The form of learned bins: their lower ends but the first (infinite where a bin is empty), and a probability of each.
 BINS = record(
     {"edges_": floats(0.0, np.inf, rising="never falls"), "values_": floats(0.0, 1.0)},
     lambda held: lengths({"values_": len(held["edges_"]) + 1}, held),

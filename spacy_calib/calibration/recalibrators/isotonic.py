@@ -16,7 +16,7 @@ from .base import Recalibrator
 def masses(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
     """Distinct scores, ascending, with the mass and the mass of hits at each.
 
-    scores (Floats): n numbers in [0, 1], n > 0. hits: likewise. weights: likewise, or None.
+    scores (Floats): n numbers in [0, 1], n > 0. hits: n booleans. weights: n numbers above 0, or None.
     """
     x, hit, mass = collapse(scores, hits) if weights is None else WeightedPairs(scores, hits, weights)
     hit_mass = mass * hit
@@ -53,14 +53,14 @@ class IsotonicRegression(Recalibrator):
 
         x, mass, hit_mass = masses(scores, hits, weights)
         y = np.clip(isotonic_regression(hit_mass / mass, sample_weight=mass), 0.0, 1.0)
-        # Inside a level stretch only its two ends bear on the interpolation.
+        # Inside a level stretch only its two ends matter.
         keep = np.ones(len(y), dtype=bool)
         keep[1:-1] = (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])
         self.x_, self.y_ = x[keep], y[keep]
 
     def _predict(self, scores: Floats) -> Floats:
         calibrated = np.interp(scores, self.x_, self.y_)
-        # Between points that are denormal numbers apart the slope overflows: there the upper point's value stands.
+        # Where points are denormal numbers apart the slope overflows; the upper point's value is taken.
         overflown = np.flatnonzero(~np.isfinite(calibrated))
         calibrated[overflown] = self.y_[np.searchsorted(self.x_, scores[overflown])]
         return calibrated

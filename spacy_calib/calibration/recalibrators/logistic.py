@@ -18,15 +18,15 @@ from .isotonic import masses
 # Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss.
 CLIP = 1e-6
 FARTHEST_MARGIN = float(np.log(1 - CLIP) - np.log(CLIP))
-# Weight of the prior towards the map that changes nothing, in pairs: it decides only where the pairs leave the map open (all of them hit,
-# or hits and misses do not overlap).
+# Weight, in pairs, of the prior towards no change: it decides only where the pairs leave the map open (all of them
+# hit, or hits and misses do not overlap).
 PRIOR = 0.01
 _STEPS = 100
-# Newton's method ends after a step that moves no log-odds by more than this; the error that is left is then about its square.
+# Newton's method ends after a step that moves no log-odds by more than this; the error left is about its square.
 _TOLERANCE = 1e-7
 # A step that moves no log-odds by more than this is taken whole, without asking whether it lowers the loss.
 _NEAR = 0.1
-# So many rows are looked at at a time, so that a fit needs little memory beside its features.
+# How many rows are looked at together, so that a fit needs little memory beside its features.
 _AT_ONCE = 1 << 20
 
 
@@ -49,7 +49,7 @@ def softplus(margins: Floats) -> Floats:
 def combine(features: Floats, coefficients: Floats) -> Floats:
     """features @ coefficients, column by column: a row's result depends on that row only, and on no number of threads.
 
-    features (Floats): Shape (n, k). coefficients (Floats): (k,), or (n, k) where each row has its own. RETURNS (Floats): (n,).
+    features (Floats): Shape (n, k). coefficients (Floats): (k,), or (n, k) for one row each. RETURNS (Floats): (n,).
     """
     margins = features[:, 0] * coefficients[..., 0]
     for column in range(1, features.shape[1]):
@@ -60,10 +60,10 @@ def combine(features: Floats, coefficients: Floats) -> Floats:
 def fit_logistic(
     features: Floats, hits: NDArray[Any], weights: Floats | None, prior_mean: Floats, prior: float | Floats
 ) -> Floats:
-    """Coefficients that minimize the summed log loss plus prior / 2 times the squared distance from prior_mean, by Newton's method.
+    """Coefficients of least log loss plus prior / 2 times the squared distance from prior_mean, by Newton's method.
 
-    features (Floats): Shape (n, k). hits: (n,), booleans or shares of hits. weights (Floats | None): (n,). prior_mean (Floats): (k,).
-    prior (float | Floats): Above 0, for all coefficients or for each, shape (k,); 0 for one that the data alone can tell (a constant).
+    features (Floats): Shape (n, k). hits: (n,), booleans or shares of hits. weights (Floats | None): (n,).
+    prior_mean (Floats): (k,). prior (float | Floats): Above 0, for all or for each, (k,); 0 for no prior.
     """
     columns = np.asfortranarray(features)  # sums over contiguous columns, without BLAS: see `combine`
     mass = np.ones(len(hits)) if weights is None else weights
@@ -71,7 +71,7 @@ def fit_logistic(
     coefficients = prior_mean.copy()
 
     def loss(size: float, step: Floats) -> float:
-        """After a step of this size."""
+        """The loss after a step of this size."""
         found = 0.5 * np.sum(prior * (coefficients - size * step - prior_mean) ** 2)
         for own in pieces:
             margins = combine(columns[own], coefficients) - size * combine(columns[own], step)
@@ -85,8 +85,8 @@ def fit_logistic(
         step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
         farthest = max(float(np.abs(combine(columns[own], step)).max(initial=0.0)) for own in pieces)
         size = 1.0
-        # A step that moves no margin far changes no curvature much: Newton's method has arrived where it needs no guard, and the loss
-        # could not tell any more which way is down.
+        # A step that moves no margin far hardly changes the curvature: Newton's method needs no guard there, and the
+        # loss could no longer tell which way is down.
         if farthest > _NEAR:
             current = loss(0.0, step)
             while loss(size, step) > current and size > 1e-8:
@@ -100,7 +100,7 @@ def fit_logistic(
 def _derivatives(
     columns: Floats, hits: NDArray[Any], mass: Floats, coefficients: Floats, pieces: Sequence[slice]
 ) -> tuple[Floats, Floats]:
-    """(gradient, Hessian) of the summed log loss, shapes (k,) and (k, k). pieces (Sequence[slice]): The rows, some at a time."""
+    """(gradient, Hessian) of the summed log loss, shapes (k,) and (k, k). pieces: The rows, some at a time."""
     k = len(coefficients)
     gradient, hessian = np.zeros(k), np.zeros((k, k))
     for own in pieces:
@@ -118,7 +118,7 @@ def _derivatives(
 class LogisticMap(Recalibrator):
     """sigmoid(features(score) @ coefficients): `slopes` functions of the score that never fall, and perhaps a constant.
 
-    A slope that would be negative is left out and the rest fitted again, so that the map never falls (Kull et al. 2017, section 4).
+    A slope that would be negative is left out and the rest fitted again (Kull et al. 2017, section 4).
 
     coefficients_ (Floats): One for each function.
     """
@@ -130,10 +130,10 @@ class LogisticMap(Recalibrator):
 
     @abstractmethod
     def features(self, scores: Floats) -> Floats:
-        """Shape (n, k): first the functions of the score, then a constant if there is one."""
+        """The functions of the score, then a constant if there is one, shape (n, k)."""
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
-        # Of equal scores only their mass and their hits matter; counting them first makes the order of rows irrelevant to the last bit.
+        # Of equal scores only mass and hits matter; counted first, they make the order of rows irrelevant to the bit.
         distinct, mass, hit_mass = masses(scores, hits, weights)
         features = self.features(distinct)
         mean = np.array(self.unchanged)
@@ -151,7 +151,7 @@ class LogisticMap(Recalibrator):
         self.coefficients_ = coefficients
 
     def load_learned(self, learned: dict[str, Any]) -> LogisticMap:
-        """RAISES Misfit: not as many coefficients as there are functions, or the map would fall."""
+        """Take over what was learned. RAISES Misfit: not one coefficient for each function, or the map would fall."""
         given = learned.get("coefficients_")
         if given is not None:
             held = floats()(given, "learned.coefficients_")
@@ -161,7 +161,7 @@ class LogisticMap(Recalibrator):
         return self
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """A table of the maps' coefficients, of which each score takes the row of its own map."""
+        """Coefficients of all maps in one table, from which each score takes its map's row."""
         if any(type(one) is not type(self) for one in maps):
             return None
         table = np.stack([one.coefficients_ for one in maps if isinstance(one, LogisticMap)])
@@ -185,7 +185,6 @@ class Temperature(LogisticMap):
     unchanged = (1.0,)
 
     def features(self, scores: Floats) -> Floats:
-        """See LogisticMap."""
         return log_odds(scores)[:, None]
 
 
@@ -200,7 +199,6 @@ class Platt(LogisticMap):
     unchanged = (1.0, 0.0)
 
     def features(self, scores: Floats) -> Floats:
-        """See LogisticMap."""
         return np.stack([log_odds(scores), np.ones(len(scores))], axis=1)
 
 
@@ -215,6 +213,5 @@ class Beta(LogisticMap):
     unchanged = (1.0, 1.0, 0.0)
 
     def features(self, scores: Floats) -> Floats:
-        """See LogisticMap."""
         clipped = np.clip(scores, CLIP, 1 - CLIP)
         return np.stack([np.log(clipped), -np.log1p(-clipped), np.ones(len(scores))], axis=1)

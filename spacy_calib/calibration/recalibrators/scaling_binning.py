@@ -20,8 +20,8 @@ class ScalingBinning(Recalibrator):
     The means come from the scores that the map was fitted on, never from those being transformed.
 
     n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
-    scaling (Recalibrator | None): Prototype of the scaling function of the paper: a recalibrator, not what the setting `scaling` of the pipe
-        holds. Isotonic regression where None.
+    scaling (Recalibrator | None): Prototype of the paper's scaling function: a recalibrator (None: isotonic
+        regression), not the setting `scaling` of the pipe.
     edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean scaled score per bin.
     RAISES C001: n_bins or bin_size is not a whole number of at least 1, or scaling is no recalibrator.
     """

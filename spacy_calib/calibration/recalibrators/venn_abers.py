@@ -1,4 +1,4 @@
-"""Venn-Abers predictors: for every score a pair of probabilities, one of which is calibrated whatever the data are like."""
+"""Venn-Abers predictors: two probabilities for every score, one of which is calibrated whatever the data are like."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _steps_agree(held: dict[str, Any]) -> str:
 
 
 class VennAbers(Recalibrator):
-    """Inductive Venn-Abers predictor (Vovk and Petej 2014, section 3; Vovk, Petej and Fedorova 2015, section 2 and Proposition 1).
+    """Inductive Venn-Abers predictor (Vovk and Petej 2014, section 3; Vovk, Petej and Fedorova 2015, section 2).
 
-    The isotonic regression of the fit pairs and one more pair, the score with a miss (or with a hit), gives at that score `low` (or
-    `high`). If the pairs and the one asked for are exchangeable, the one of the two that belongs to what then happens is perfectly
-    calibrated. Both are steps in the score: before they are asked for they are worked out for every fit score, in O(n log n).
+    The isotonic regression of the fit pairs and one more, the score with a miss (or a hit), gives `low` (or `high`)
+    there. If all are exchangeable, the one of the two that belongs to what then happens is perfectly calibrated
+    (Proposition 1). Both are steps in the score, which are worked out for every fit score beforehand, in O(n log n).
 
     low_x_, low_ (Floats): From low_x_[i] on (itself included) `low` is low_[i]; below low_x_[0] it is 0.
     high_x_, high_ (Floats): Up to high_x_[i] (itself included) `high` is high_[i]; above high_x_[-1] it is 1.
@@ -51,11 +51,11 @@ class VennAbers(Recalibrator):
 
     @property
     def min_pairs(self) -> int:
-        """0: a single pair is enough, and so are pairs that all hit; few pairs give wide intervals."""
+        """0: a single pair is enough, even without a miss; few pairs give wide intervals."""
         return 0
 
     def load_learned(self, learned: dict[str, Any]) -> VennAbers:
-        """RAISES Misfit: not of the form declared, or `low` passes `high`."""
+        """Take over what was learned. RAISES Misfit: not of the form declared, or `low` passes `high`."""
         super().load_learned(learned)
         if self.fitted:
             low, high = self.interval(np.concatenate([self.low_x_, self.high_x_]))
@@ -94,18 +94,19 @@ class VennAbers(Recalibrator):
 def minimax(low: Floats, high: Floats) -> Floats:
     """One probability for both: high / (1 - low + high), shape (n,).
 
-    Its log loss lies above that of `low` after a miss by as much as above that of `high` after a hit; any other probability has the
-    greater of these two regrets greater (Vovk, Petej and Fedorova 2015, section 4). low, high (Floats): Shape (n,), 0 <= low < high <= 1.
+    Its log loss exceeds that of `low` after a miss as much as that of `high` after a hit; any other probability has a
+    greater worst regret (Vovk, Petej and Fedorova 2015, section 4). low, high (Floats): Shape (n,), 0 <= low < high <=
+    1.
     """
     return high / (1.0 - low + high)
 
 
 def _with_a_hit_added(mass: Floats, hit_mass: Floats) -> tuple[Floats, Floats]:
-    """Isotonic regression at each of k points after a hit of mass 1 was added there: (mass, mass of hits) of the block it is in.
+    """Isotonic regression at each of k points after a hit of mass 1 was added there: (mass, mass of hits) of its block.
 
     mass, hit_mass (Floats): At the points, ascending by score, k >= 1.
     """
-    # At a score that saw nothing but hits, next to one that saw nothing but hits, the value is that of its neighbour.
+    # Neighbouring scores that saw nothing but hits have the same value.
     full = hit_mass == mass
     starts = np.flatnonzero(np.append(True, ~(full[1:] & full[:-1])))
     sums, hit_sums = _bridges(np.add.reduceat(mass, starts), np.add.reduceat(hit_mass, starts))
@@ -114,11 +115,11 @@ def _with_a_hit_added(mass: Floats, hit_mass: Floats) -> tuple[Floats, Floats]:
 
 
 def _bridges(mass: Floats, hit_mass: Floats) -> tuple[Floats, Floats]:
-    """What `_with_a_hit_added` gives, from the cumulative sum diagram: P[j] = (mass, mass of hits) of the first j points.
+    """As `_with_a_hit_added`, from the cumulative sum diagram: P[j] = (mass, mass of hits) of the first j points.
 
-    A hit added at point i moves P[i], P[i + 1], ... by (1, 1). The value at i is then the slope of the one edge of the lower convex
-    hull that leads from P[0 .. i - 1] to the moved ones: a bridge from P[a] to P[b] + (1, 1). As i rises, the slope, a and b never
-    fall, so that each point is passed once (Vovk, Petej and Fedorova 2015, Algorithms 1 to 4, by another walk).
+    A hit added at point i moves P[i], P[i + 1], ... by (1, 1). The value at i is then the slope of the edge of the
+    lower convex hull from P[0 .. i - 1] to the moved ones: a bridge from P[a] to P[b] + (1, 1). As i rises, slope, a
+    and b never fall, so that each point is passed once (Vovk, Petej and Fedorova 2015, Algorithms 1 to 4).
     """
     k = len(mass)
     across = [0.0, *np.cumsum(mass).tolist()]
@@ -159,7 +160,7 @@ def _bridges(mass: Floats, hit_mass: Floats) -> tuple[Floats, Floats]:
 
 
 def _hulls_of_rests(across: list[float], up: list[float]) -> list[int]:
-    """For each point the next corner of the lower convex hull of it and all points after it (the last one names itself)."""
+    """For each point the next corner of the lower convex hull of it and all later points; the last one names itself."""
     last = len(across) - 1
     following = [last] * (last + 1)
     for j in range(last - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Scalings of a token's log-probabilities, before its tags are cut off at the threshold. One file per method; all share the contract in `base`."""
+"""Scalings of a token's log-probabilities, before the threshold cuts tags off. All share the contract in `base`."""
 
 from .base import FLOOR, Scaling
 from .cautious import fit_cautiously

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from ...types import Floats, Ints
 from .entries import LEAST, LEAST_REST, MOST_INPUTS
 
-# A table of weights with more cells than this is kept sparse; tokens are scaled in parts whose tables have no more cells than this.
+# Tables of weights with more cells than this are kept sparse; tokens are scaled in parts whose tables have no more.
 _CELLS = 1 << 22
-# An entry below the floor whose margin lies farther than this above the highest of its token counts as certain: its exponential overflows.
+# An entry below the floor whose margin is farther above the highest of its token counts as certain: exp overflows.
 _LARGEST = 600.0
-# Where no margin is farther from 0, quotients of their exponentials neither overflow nor vanish.
+# With margins no farther from 0, quotients of their exponentials neither overflow nor vanish.
 _SAFE_MARGIN = 300.0
 
 
 class Applied:
-    """Adds up what `Entries` pairs one by one, with one product of matrices instead.
+    """What `Entries` pairs one by one, added up by one product of matrices.
 
-    factor (float), biases (Floats): Of log p, and of each tag, the rest, and tags past the end: shape (n_tags + 2,).
-    codes (Ints), weights (Floats): (tag that bears, tag that it bears on) as source * (n_tags + 2) + target, and the weight of each.
+    factor (float), biases (Floats): Of log p; of each tag, the rest, and tags past the end: shape (n_tags + 2,).
+    codes (Ints), weights (Floats): source * (n_tags + 2) + target of tags that bear on others; their weights.
     alone (bool): Each tag bears on itself only.
     """
 
@@ -51,7 +51,7 @@ class Applied:
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
         """The scaled probabilities of n entries, n >= 1.
 
-        tokens (Ints): Of each entry, ascending. tags (Ints), scores (Floats), counted: See `Scaling.scale`.
+        tokens (Ints): Of each entry, ascending. tags (Ints), scores (Floats), counted: As of `Scaling.scale`.
         """
         begins = np.ones(len(tokens), dtype=bool)
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
@@ -70,10 +70,10 @@ class Applied:
         )
 
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
-        """The same for tokens that fit into one table. starts (Ints): First entry of each token."""
+        """As `scale`, of tokens that fit into one table. starts (Ints): First entry of each token."""
         lengths = np.diff(starts, append=len(tags))
         token = np.repeat(np.arange(len(starts)), lengths)
-        # What stands for the rest is no label's tag: a label of that number was appended after the fit.
+        # The number of the rest is no tag's: a label of that number was appended after the fit.
         own = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
         inputs = np.maximum(logs - np.log(self.floor), 0.0)
@@ -128,7 +128,7 @@ def _column(table: Any, column: int) -> Floats:
 
 
 def _beyond(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """The entries of tokens with many that are not among their likeliest MOST_INPUTS; of equal ones the first stay.
+    """The entries beyond the likeliest MOST_INPUTS of tokens with many; of equal ones the first stay.
 
     starts, lengths (Ints): First entry and number of entries of each such token.
     """

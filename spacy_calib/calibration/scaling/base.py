@@ -16,7 +16,7 @@ from ..steps import ASKED, Predictions
 
 # A scaling looks at the tags of a token that have at least this probability.
 FLOOR = 1e-4
-# A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
+# A fit looks at no more pairs than this; of more, whole documents at equal distances are kept.
 MOST_PAIRS = 500_000
 
 
@@ -24,12 +24,12 @@ _Made = TypeVar("_Made", bound="Scaling")
 
 
 class Scaling(ABC):
-    """Weighs the tags of a token anew, beside one another, before the threshold cuts them off.
+    """Weighs the tags of a token against one another, before the threshold cuts them off.
 
     Settings are constructor arguments; what was learned ends in an underscore.
 
     registered (str): Name in the registry `calib_scalings`, by which a saved scaling finds its class.
-    short (str): What it is called on the command line and in the settings of `auto`; "" for one that is called by its registered name.
+    short (str): Name on the command line and in the settings of `auto`; "" where that is the registered name.
     tried_by_auto (bool): Whether `auto` tries it where its settings name no scalings.
     growth (int): Its size grows with this power of the number of tags; lists show those that grow least first.
     biased (bool): Whether it moves each tag by a number of its own; `auto` tries no tag offsets after it then.
@@ -53,7 +53,7 @@ class Scaling(ABC):
         """Number of tags that it was fitted to; 0 before."""
 
     def clone(self: _Made) -> _Made:
-        """A new one with the same settings, not fitted."""
+        """A scaling with the same settings, not fitted."""
         return type(self)(**self.settings())
 
     def settings(self) -> dict[str, Any]:
@@ -79,12 +79,11 @@ class Scaling(ABC):
         """
 
     def cross_fit(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5) -> Floats:
-        """Fit this one on all pairs. RETURNS (Floats): The scaled score of each pair by a scaling that did not see its document.
+        """Fit this one on all pairs, and score each pair by a scaling that did not see its document.
 
         With a single document there is nothing to hold out: this one's own scores are given.
 
-        documents (Ints): Of the pairs, ascending.
-        RAISES C003: no pairs.
+        documents (Ints): Of the pairs, ascending. RETURNS (Floats): The scaled scores. RAISES C003: no pairs.
         """
         self.fit_documents(pairs, documents, n_tags)
         if len(np.unique(documents)) < 2:
@@ -92,7 +91,7 @@ class Scaling(ABC):
         return held_out(pairs, documents, n_folds, lambda some: self.refit(some, n_tags))
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
-        """The scaled score of each pair. pairs (Pairs): All of their tokens that reach the floor, and perhaps further ones."""
+        """The scaled score of each pair. pairs (Pairs): All of a token that reach the floor, and perhaps others."""
         return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= self.floor)
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
@@ -106,7 +105,7 @@ class Scaling(ABC):
     # Applying
 
     def apply(self, given: Predictions) -> Predictions:
-        """All labels of a token are weighed beside one another; those below the threshold that are asked for bear on no other."""
+        """Weigh all labels of each token; those that are only asked for bear on no other."""
         counted = (given.raw >= self.floor) & (given.levels != ASKED)
         return given.having(scores=self.scale(given.rows, given.tags, given.scores, None if counted.all() else counted))
 
@@ -114,7 +113,7 @@ class Scaling(ABC):
         """The scaled probabilities of n entries; those of a token depend on one another and on no other token.
 
         rows (Ints): Token of each entry. tags (Ints), scores (Floats): All tags of the token that reach the floor.
-        counted (NDArray[bool] | None): False for a further entry below the floor, of which the probability is asked too.
+        counted (NDArray[bool] | None): False for an entry below the floor whose probability is asked for, too.
         RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
         """
         self._check_fitted()
@@ -144,7 +143,7 @@ class Scaling(ABC):
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Name, settings and learned arrays: what `load_learned` needs."""
+        """Name, settings and what was learned."""
         return {"@calib_scalings": self.registered, "settings": self.settings(), "learned": self._learned()}
 
     @abstractmethod
@@ -153,18 +152,18 @@ class Scaling(ABC):
 
     @abstractmethod
     def load_learned(self, learned: dict[str, Any]) -> Scaling:
-        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
 
 
 def within_limit(pairs: Pairs, documents: Ints) -> Pairs:
-    """The pairs, or those of some of their documents where there are more than MOST_PAIRS. documents (Ints): Of the pairs."""
+    """The pairs, or those of some documents where there are more than MOST_PAIRS. documents (Ints): Of the pairs."""
     return pairs if len(pairs) <= MOST_PAIRS else pairs.take(thin_out(documents, MOST_PAIRS))
 
 
 def held_out(pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs], Scaling]) -> Floats:
     """The scaled score of each pair by a scaling that did not see its document.
 
-    documents (Ints): Of the pairs, two at least. learn (Callable): Pairs of other documents -> a scaling fitted on them.
+    documents (Ints): Of the pairs, two at least. learn (Callable): Pairs of other documents -> a fitted scaling.
     """
 
     def score(outside: Ints, inside: Ints) -> Floats:

@@ -1,4 +1,4 @@
-"""A scaling for few labels: halfway between one temperature and what held-out documents choose, whose choice is partly chance there."""
+"""A scaling for few labels: halfway between one temperature and the choice of held-out documents, partly chance."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .temperature import TemperatureScaling
 def fit_cautiously(
     prototype: LogLinearScaling, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5
 ) -> tuple[LogLinearScaling, Floats]:
-    """The geometric mean, renormalized, of what a scaling of the prototype's kind and one temperature say of the tags of a token.
+    """The renormalized geometric mean of a scaling of the prototype's kind and one temperature.
 
-    pairs (Pairs): See `Scaling.fit`. documents (Ints): Of the pairs, ascending, two at least. n_tags (int): Number of tags.
+    pairs (Pairs): As of `Scaling.fit`. documents (Ints): Of the pairs, ascending, two at least. n_tags (int): How many.
     RETURNS (tuple): The scaling; the score of each pair by one that did not see its document. RAISES C003: no pairs.
     """
     whole, line = prototype.clone(), TemperatureScaling()
@@ -29,7 +29,7 @@ def fit_cautiously(
 
 
 def _halfway(scaling: LogLinearScaling, temperature: LogLinearScaling) -> LogLinearScaling:
-    """Margins are linear in the numbers of both, so the mean of these is the scaling of the mean margins."""
+    """The scaling of the mean margins: these are linear in the numbers of both."""
     made = scaling.like(scaling.ridge_)
     made.n_tags_, made.codes_ = scaling.n_tags_, scaling.codes_
     made.factor_ = np.asarray((scaling.factor_ + temperature.factor_) / 2)

@@ -10,7 +10,7 @@ from ...types import Floats, Ints
 
 # So many tags of a token, the likeliest, bear on the others.
 MOST_INPUTS = 16
-# The probability of all tags below the floor together is taken to be at least this, so that its logarithm stays finite.
+# The probability of all tags below the floor together is taken to be at least this, so that its log is finite.
 LEAST_REST = 1e-6
 # A tag below the floor (the one that a token carries) is taken to have at least this probability.
 LEAST = 1e-12
@@ -24,9 +24,9 @@ class Entries:
 
     The rest is one more outcome: that the tag is none of those with an entry.
 
-    starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints): Its tag; that of
-        a rest is n_tags, and n_tags + 1 stands for all tags past the end.
-    logs (Floats): Its log-probability. inputs (Floats): The same above the floor, log(p / floor), 0 for a rest and below.
+    starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints):
+        Its tag; n_tags for a rest, n_tags + 1 for all tags past the end.
+    logs (Floats): Its log-probability. inputs (Floats): log(p / floor), 0 for a rest and below the floor.
     origin (Ints): Place of each entry in what was given, -1 for a rest.
     sources, targets (Ints): Pairs of entries of one token: how likely the source is bears on the target.
     n_tags (int): Number of tags.
@@ -67,7 +67,7 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, p
     is_rest = np.arange(len(tokens)) >= len(rows)
     order = np.lexsort((columns, -values, is_rest, tokens))
     tokens, columns, values, is_rest = tokens[order], columns[order], values[order], is_rest[order]
-    # Added up in this order, whatever was given first.
+    # Added up in this order, so that the order given does not matter.
     values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n), LEAST_REST)
     logs = np.log(values)
     starts = np.searchsorted(tokens, np.arange(n))
@@ -82,7 +82,7 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, p
 
 
 def number_codes(codes: Ints, size: int) -> tuple[Ints, Ints]:
-    """(the distinct codes, ascending; of each code its place among them), as np.unique gives them: by a table instead of by sorting millions.
+    """As np.unique with inverse: (distinct codes, ascending; place of each), by a table instead of sorting millions.
 
     codes (Ints): In [0, size).
     """

@@ -17,11 +17,11 @@ from .entries import lay_out
 from .objective import Model, Objective, Weights
 from .ridge import DEFAULT_RIDGE, choose_ridge
 
-# The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin up to about ten times as far
-# as a bias of the same size, and penalties are on squares.
+# The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin about ten
+# times as far as a bias of its size, and penalties are on squares.
 _SHARE_OF_BIASES = 0.01
-# The search for the weights ends with a step that lowers the loss by less than this share of it: that of the scaling which is kept, and that
-# of those which only give held-out scores.
+# The search ends with a step that lowers the loss by less than this share of it: for the scaling that is kept, and
+# for those that only give held-out scores.
 _CLOSELY = 1e-8
 _FOR_HELD_OUT = 1e-6
 
@@ -33,7 +33,7 @@ def _learned_agrees(held: dict[str, Any]) -> str:
     return "a pair names a tag that there is not" if held["codes_"].max(initial=-1) >= size * size else ""
 
 
-# The saved form of what a scaling learns. Weights as large as these still leave all sums finite.
+# The form in which learned weights are saved: as large as these they still leave all sums finite.
 _LEARNED = record(
     {
         "ridge_": optional(number(0.0)),
@@ -48,20 +48,21 @@ _LEARNED = record(
 
 
 class LogLinearScaling(Scaling):
-    """Softmax of factor * log p + bias of the tag + what the likelier tags of the token bear on it (Kull et al. 2019, section 3.2:
-    Dirichlet calibration, which is logistic regression on log-probabilities; Guo et al. 2017, section 4.2).
+    """Softmax of factor * log p + bias of the tag + what the likelier tags of the token bear on it: Dirichlet
+    calibration (Kull et al. 2019, section 3.2), logistic regression on log-probabilities (Guo et al. 2017, section
+    4.2).
 
-    Only tags that reach the floor have a term of their own; the others of a token are one more outcome, its rest. The weights have
-    their least penalized log loss, which is a convex problem. The inverse temperature is pulled to 1 by next to nothing, which decides
-    only where the data leave it open (every likeliest tag is right).
+    Only tags that reach the floor have a term; the others of a token are one more outcome, its rest. The weights have
+    least penalized log loss, a convex problem. The inverse temperature is pulled to 1 by next to nothing, for data that
+    leave it open (every likeliest tag is right).
 
     pairwise (str): Which tags bear on a tag: "none", "self" (vector scaling), "all" (matrix scaling).
-    ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: the inverse variance of the weights, which is
-        much the same for few data and for many. None lets `cross_fit` choose among RIDGES. bias_ridge (float | None): That on each bias;
-        None is a hundredth of the ridge, so that the ridge alone leads from a temperature to the whole matrix.
+    ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: its inverse variance, which
+        is much the same for few data and for many. None lets `cross_fit` choose among RIDGES.
+    bias_ridge (float | None): Penalty on each bias; None is a hundredth of the ridge.
     ridge_ (float): The penalty that was used.
-    factor_ (Floats): Factor of log p (the inverse temperature), shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
-    codes_ (Ints), weights_ (Floats): Pairs of tags that met in the fit, as in `Entries.codes`, ascending, and the weight of each.
+    factor_ (Floats): The inverse temperature, shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
+    codes_ (Ints), weights_ (Floats): Pairs of tags that met in the fit, as of `Entries.codes`; their weights.
     RAISES C001: a penalty that is not above 0.
     """
 
@@ -89,32 +90,24 @@ class LogLinearScaling(Scaling):
 
     @property
     def n_tags(self) -> int:
-        """Number of tags that it was fitted to; 0 before."""
         return self.n_tags_
 
     def settings(self) -> dict[str, Any]:
-        """The constructor arguments, as plain data."""
         return {"ridge": self.ridge, "bias_ridge": self.bias_ridge}
 
     def like(self, ridge: float) -> LogLinearScaling:
-        """A new one with the same settings and this ridge, not fitted."""
+        """A scaling with the same settings and this ridge, not fitted."""
         made = type(self)(**self.settings())
         made.ridge_ = ridge
         return made
 
     def size(self) -> int:
-        """How many numbers were fitted.
-
-        RAISES C004: not fitted.
-        """
+        """How many numbers were fitted. RAISES C004: not fitted."""
         self._check_fitted()
         return 1 + int(np.count_nonzero(self.biases_)) + len(self.weights_)
 
     def describe(self) -> dict[str, Any]:
-        """Name, whether each tag has a bias, temperature, ridge and number of fitted numbers, for `info`.
-
-        RAISES C004: not fitted.
-        """
+        """Name, bias or none, temperature, ridge and number of fitted numbers, for `info`. RAISES C004: not fitted."""
         self._check_fitted()
         temperature = float(1.0 / max(self.factor_[0], 1e-12))
         named = {"name": self.registered, "biased": self.biased}
@@ -128,7 +121,7 @@ class LogLinearScaling(Scaling):
         """Learn the weights.
 
         pairs (Pairs): Those below the floor take no part; a token without a hit above it has its gold tag in the rest.
-        n_tags (int): Number of tags. start (LogLinearScaling | None): A fitted one of the same kind to begin from; it saves time.
+        n_tags (int): Number of tags. start (LogLinearScaling | None): A fitted one to begin from, to save time.
         tolerance (float): The search ends with a step that lowers the loss by less than this share of it.
         RAISES C003: no pairs.
         """
@@ -151,7 +144,7 @@ class LogLinearScaling(Scaling):
         return Weights(self.factor_, self.biases_, self.codes_, self.weights_) if self.fitted else None
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
-        """With the ridge of the settings, or the one that held-out documents choose (where there are two at least)."""
+        """Fit with the ridge of the settings, or the one that two or more held-out documents choose."""
         start = None
         if self.ridge is None and len(np.unique(documents)) > 1:
             start = choose_ridge(self, pairs, documents, n_tags)
@@ -178,7 +171,7 @@ class LogLinearScaling(Scaling):
         return {name: copy.copy(getattr(self, name)) for name in names}
 
     def load_learned(self, learned: dict[str, Any]) -> Scaling:
-        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
         for name, value in _LEARNED(learned, "learned").items():
             if value is not None:
                 setattr(self, name, value)

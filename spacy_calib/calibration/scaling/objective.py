@@ -18,8 +18,9 @@ _MEMORY = 20
 
 
 class Weights(NamedTuple):
-    """factor (Floats): Factor of log p, shape (1,). biases (Floats): Per tag, the rest, and tags past the end. codes (Ints), weights (Floats):
-    Pairs of tags as in `Entries.codes`, ascending, and the weight of each.
+    """factor (Floats): Of log p, shape (1,). biases (Floats): Per tag, the rest, and tags past the end.
+
+    codes (Ints), weights (Floats): Pairs of tags as of `Entries.codes`, ascending, and their weights.
     """
 
     factor: Floats
@@ -32,7 +33,7 @@ class Weights(NamedTuple):
 class Model:
     """Which weights there are, and what holds them near 0.
 
-    biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a tag: "none", "self" (each on itself), "all".
+    biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a tag: "none", "self", "all".
     ridge (float), bias_penalty (float): Penalty on each weight and each bias: half of it times the square.
     """
 
@@ -45,7 +46,7 @@ class Model:
 class Objective:
     """Penalized log loss of some tokens as a function of one vector: factor, biases, weights.
 
-    The vector is given in units of its own curvature, without which the search would take several times as many steps.
+    The vector is in units of its own curvature, or the search would take several times as many steps.
     """
 
     def __init__(self, model: Model, entries: Entries, hits: NDArray[np.bool_]):
@@ -69,13 +70,13 @@ class Objective:
     def minimize(self, start: Weights | None, tolerance: float) -> Weights:
         """The weights of least loss.
 
-        start (Weights | None): Where the search begins; None begins with what changes nothing. tolerance (float): It ends with a step
-            that lowers the loss by less than this share of it.
+        start (Weights | None): Where the search begins; None: at no change. tolerance (float): It ends with a step that
+            lowers the loss by less than this share of it.
         """
         from scipy.optimize import minimize
         from threadpoolctl import threadpool_limits
 
-        # The vectors are short: threads would wait for one another for most of the time.
+        # The vectors are short: threads would mostly wait for one another.
         with threadpool_limits(1):
             found = minimize(
                 self.loss,
@@ -87,7 +88,7 @@ class Objective:
         return self.unpack(found.x * self.units)
 
     def start(self, given: Weights | None) -> Floats:
-        """The vector of these weights, in its units; pairs of tags that they do not know have weight 0."""
+        """The vector of these weights, in its units; pairs of tags that they lack have weight 0."""
         values = np.zeros(len(self.units))
         values[0] = 1.0
         if given is not None:
@@ -116,7 +117,7 @@ class Objective:
         return float(-logs[self.gold].sum() + 0.5 * (self.penalty * moved**2).sum()), gradient * self.units
 
     def _gather(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
-        """Sums of the residuals times what each value multiplies."""
+        """Sums of the residuals times what each value is multiplied with."""
         biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.model.biased else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
 
@@ -131,7 +132,7 @@ def _gold_entries(entries: Entries, hits: NDArray[np.bool_]) -> NDArray[np.bool_
 
 
 def _bearing(pairwise: str, entries: Entries) -> tuple[Ints, Ints, Floats]:
-    """Which weight bears on which entry: (code of the weight, the entry, what the weight is multiplied with)."""
+    """What the weights bear on: (code of each weight, the entry, what the weight is multiplied with)."""
     if pairwise == "all":
         return entries.codes, entries.targets, entries.inputs[entries.sources]
     n = len(entries) if pairwise == "self" else 0

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from .log_linear import LogLinearScaling
 
 DEFAULT_RIDGE = 100.0
-# Those to choose among, the strongest first: with the first, little but the temperature is learned.
+# Choices, the strongest first: with the first, little but the temperature is learned.
 RIDGES = (10_000.0, 3000.0, 1000.0, 300.0, DEFAULT_RIDGE, 30.0)
-# To choose, so many pairs are looked at, in so many folds, and no closer than is needed to tell ridges apart.
+# To choose, at most so many pairs are looked at, in so many folds, no closer than needed to tell ridges apart.
 _MOST_PAIRS = 40_000
 _FOLDS = 3
 _TOLERANCE = 1e-5
@@ -27,8 +27,8 @@ _TOLERANCE = 1e-5
 def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tags: int) -> LogLinearScaling:
     """A scaling like this one with the ridge of least log loss on held-out documents, fitted on some of the pairs.
 
-    The search begins at the default ridge and goes to the side where the loss falls, as far as it does; of equal ridges the strongest
-    is taken. documents (Ints): Of the pairs, two at least.
+    The search begins at the default ridge and goes where the loss falls; of equal ridges the strongest is taken.
+    documents (Ints): Of the pairs, two at least.
     """
     some = thin_out(documents, _MOST_PAIRS)
     few, of_pair = pairs.take(some), documents[some]

@@ -6,7 +6,7 @@ from .log_linear import LogLinearScaling
 
 
 class VectorScaling(LogLinearScaling):
-    """A factor and a bias for each tag, pulled towards one factor for all and no bias (Guo et al. 2017, section 4.2, with a ridge)."""
+    """A factor and a bias for each tag, with a ridge towards one factor (Guo et al. 2017, section 4.2)."""
 
     registered = "spacy-calib.VectorScaling.v1"
     short = "vector"

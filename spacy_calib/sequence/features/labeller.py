@@ -21,7 +21,7 @@ from ..inference.chains import Potentials
 from ..labeller import ChainLabeller
 from .templates import FeatureIndex, Sparse, attributes_of, batch_hashes, cut, feature_hashes, read_templates, row_sums
 
-# What must have run before where a template asks for it.
+# What must have run before, if a template asks for it.
 _READ = {
     "TAG": "token.tag", "POS": "token.pos", "LEMMA": "token.lemma", "MORPH": "token.morph", "DEP": "token.dep",
     "ENT_TYPE": "token.ent_type", "ENT_IOB": "token.ent_iob",
@@ -29,11 +29,11 @@ _READ = {
 
 
 class FeatureLabeller(ChainLabeller, AnnotatingPipe):
-    """A weight for each (feature, label) and each (label, label before); see `OnlineLearner` for their order.
+    """A weight for each (feature, label) and each (label, label before), in the order of `OnlineLearner`.
 
-    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller.
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
     features (str | list[str]): "chunking" (words and tags), "spelling" (words and what they look like), or templates.
-    least (int): Features that stand more seldom in the examples of `initialize` are left out.
+    least (int): Features that are rarer in the examples of `initialize` are left out.
     RAISES C001: no such target. C324: no such extension. C328: no such template.
     """
 
@@ -51,14 +51,14 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
 
     @abstractmethod
     def weight_rows(self, rows: Ints) -> Floats:
-        """The weights that it predicts with of some features, and of labels before as rows len(index) and up, shape (n, K)."""
+        """The weights of some features, shape (n, K); rows from len(index) on are those of labels before."""
 
     kind: ClassVar[str]
     learned: ClassVar[dict[str, Form]]  # the forms of what `_state` gives
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
-        """What was learned, as plain data and arrays, each of them with a weight for every parameter."""
+        """What was learned, as plain data and arrays with a weight for every parameter."""
 
     @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
@@ -85,19 +85,19 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
     # Prediction
 
     def features_of(self, doc: Doc, unseen: bool = False) -> list[Sparse]:
-        """The known features of each chain of a Doc. unseen (bool): The others too, see `FeatureIndex.rows`."""
+        """The known features of each chain of a Doc. unseen (bool): Unknown ones, too (`FeatureIndex.rows`)."""
         bounds = self.bounds(doc)
         rows = self.index.rows(self._hashes(doc, bounds), unseen)
         return [cut(rows, start, end) for start, end in bounds]
 
     def weights(self) -> Potentials:
-        """RAISES C327: it is not initialized."""
+        """Scores of each Doc's labels, shape (len(doc), K). RAISES C327: it is not initialized."""
         self._check_learned()
         n = len(self.labels)
         return Potentials(self.weight_rows(len(self.index) + np.arange(n)), np.zeros(n), np.zeros(n))
 
     def label_scores(self, docs: Sequence[Doc]) -> list[Any]:
-        """RAISES C327: it is not initialized."""
+        """The transitions. RAISES C327: it is not initialized."""
         self._check_learned()
         tokens = self.index.rows(batch_hashes(docs, [self.bounds(doc) for doc in docs], self.templates))
         used, place = np.unique(tokens.rows, return_inverse=True)
@@ -120,7 +120,7 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
         return saved.dump(self.kind, {"cfg": self.cfg, "hashes": self.index.hashes, **self._state()})
 
     def _take(self, data: bytes, path: str) -> None:
-        """RAISES C335, C336: the bytes."""
+        """Take over saved bytes. RAISES C335, C336: they cannot be read."""
         form = record({"cfg": _CFG, "hashes": digests, **self.learned}, _sizes)
         held = saved.read(data, form, kind=self.kind, name=self.name, path=path)
         self.cfg.update(held.pop("cfg"))
@@ -133,7 +133,7 @@ def _features(value: Any, where: str) -> Any:
 
 
 def _sizes(held: dict[str, Any]) -> str:
-    """One weight for each feature and label, and for each two labels."""
+    """Check that there is a weight for each feature and label, and for each two labels."""
     n = len(held["cfg"]["labels"])
     size = (len(held["hashes"]) + 1 + n) * n
     return lengths({name: size for name, value in held.items() if name not in ("cfg", "hashes") and np.ndim(value)}, held)

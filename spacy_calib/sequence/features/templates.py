@@ -20,7 +20,7 @@ from ...types import Floats, Ints
 
 Hashes = NDArray[np.uint64]
 
-# Words and tags of a window of five, and their neighbours joined: the features of noun phrases of Sha & Pereira (2003), table 1.
+# Words and tags of a window of five, and neighbours joined: for noun phrases (Sha & Pereira 2003, table 1).
 CHUNKING = (
     *(f"ORTH[{i}]" for i in range(-2, 3)), "ORTH[-1] ORTH[0]", "ORTH[0] ORTH[1]",
     *(f"TAG[{i}]" for i in range(-2, 3)), *(f"TAG[{i}] TAG[{i + 1}]" for i in range(-2, 2)),
@@ -41,13 +41,13 @@ _OUTSIDE = np.uint64(0xD1B54A32D192ED03)
 
 @dataclass(frozen=True)
 class Template:
-    """Attributes of tokens at distances from the one that is looked at. parts: (attribute, distance)."""
+    """Attributes of tokens at distances from the token in question. parts: (attribute, distance)."""
 
     parts: tuple[tuple[str, int], ...]
 
     @classmethod
     def of(cls, text: str) -> Template:
-        """text (str): "ORTH[-1] ORTH[0]". RAISES C328: it is none, or there is no such attribute."""
+        """The template of "ORTH[-1] ORTH[0]". RAISES C328: it is none, or there is no such attribute."""
         parts = [_PART.fullmatch(part) for part in text.split()]
         if not parts or not all(part and (part[1] in IDS) for part in parts):
             raise calib_error("C328", given=text)
@@ -55,24 +55,24 @@ class Template:
 
 
 def read_templates(given: str | Sequence[str]) -> tuple[Template, ...]:
-    """given: The name of a set of templates, or their texts. RAISES C328."""
+    """Templates from the name of a set, or from their texts. RAISES C328: no such set, or no template."""
     if isinstance(given, str) and given not in TEMPLATES:
         raise calib_error("C328", given=given)
     return tuple(map(Template.of, TEMPLATES[given] if isinstance(given, str) else given))
 
 
 def attributes_of(templates: Sequence[Template]) -> list[str]:
-    """The attributes of tokens that they look at."""
+    """The attributes of tokens that templates look at."""
     return sorted({name for template in templates for name, _ in template.parts})
 
 
 def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Sequence[Template]) -> Hashes:
-    """The feature that each template makes of each token, shape (len(doc), n_templates). bounds: Of the sequences; nothing is seen beyond."""
+    """The feature of each token by each template, shape (len(doc), n_templates); none looks beyond the bounds."""
     return batch_hashes([doc], [bounds], templates)
 
 
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
-    """The same of some Docs, one after the other."""
+    """As `feature_hashes`, of some Docs, one after the other."""
     names = attributes_of(templates)
     tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
@@ -86,7 +86,7 @@ def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]
 
     @cache
     def value(name: str, distance: int) -> Hashes:
-        """The attribute of the token that stands so far from each."""
+        """The attribute of the token at this distance from each."""
         place = at + distance
         inside = (place >= first) & (place < last)
         return np.where(inside, table[np.where(inside, place, 0), names.index(name)], _OUTSIDE)
@@ -103,14 +103,14 @@ def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]
     return found
 
 
-# First row of features that are not known, and the bits of their hashes that are left out, so that a row times the number of labels is a number.
+# First row of unknown features, and the bits cut off their hashes, so that row times number of labels is no overflow.
 _BEYOND, _KEPT = 1 << 40, np.uint64(20)
 
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """The binary features of the tokens of one sequence. rows (Ints): Features, token after token. starts (Ints): Where each token's begin,
-    and the end of the last, shape (n + 1,); each token has at least one."""
+    """The binary features of one sequence. rows (Ints): Features, token after token. starts (Ints): Where each token's
+    begin, and the end of the last, shape (n + 1,); each token has at least one."""
 
     rows: Ints
     starts: Ints
@@ -130,7 +130,7 @@ class FeatureIndex:
 
     @classmethod
     def of(cls, found: Sequence[Hashes], least: int = 1) -> FeatureIndex:
-        """least (int): Features that stand more seldom are left out."""
+        """The index of the features found. least (int): Rarer features are left out."""
         flat = np.concatenate([np.zeros(0, dtype=np.uint64), *(one.reshape(-1) for one in found)])
         hashes, counts = np.unique(flat, return_counts=True)
         return cls(hashes[counts >= least])
@@ -138,7 +138,7 @@ class FeatureIndex:
     def rows(self, found: Hashes, unseen: bool = False) -> Sparse:
         """The known features of each token. found (Hashes): Shape (n, n_templates).
 
-        unseen (bool): Those that are not known, too, each in a row of its own beyond any table: for what asks how little is known of them.
+        unseen (bool): Unknown features, too, each in a row of its own beyond any table.
         """
         place = np.searchsorted(self.hashes, found.reshape(-1))
         known = np.zeros(len(place), dtype=bool)
@@ -158,7 +158,7 @@ def cut(tokens: Sparse, start: int, end: int) -> Sparse:
 
 
 def row_sums(table: Floats, tokens: Sparse) -> Floats:
-    """The sum of a table's rows of the features of each token. table (Floats): Shape (n_rows, K). RETURNS (Floats): Shape (n, K)."""
+    """The sum of a table's rows over each token's features, shape (n, K). table (Floats): Shape (n_rows, K)."""
     from scipy.sparse import csr_matrix
 
     ones = np.ones(len(tokens.rows))

@@ -17,11 +17,11 @@ from .chains import Chains, Packing
 _FEW = 64
 # How many of them, from each side.
 _TRIED = 16
-# From so many rows on labels are gone through one after the other: that needs no array of all sums.
+# From so many rows on, labels are gone through one after the other, without an array of all sums.
 _MANY = 64
 # Cells that are compared together: few enough for the cache of a processor, many enough for a device.
 _CELLS = 1 << 17
-# Arrays of a row that are held at once where labels are gone through one after the other.
+# Arrays of a row that are then held at once.
 _AT_ONCE = 5
 _DEVICE_CELLS = 1 << 26
 
@@ -45,15 +45,15 @@ class Maxima:
 
     @cached_property
     def _into(self) -> tuple[Any, Any, Any, Any]:
-        """(the _TRIED labels with the greatest transitions into each label, these transitions, the greatest one, the next greatest of the others):
-        shapes (K, m), (K, m), (K,), (K,)."""
+        """For each label: (the _TRIED labels with the greatest transitions into it, these, the greatest, the greatest
+        of the others): shapes (K, m), (K, m), (K,), (K,)."""
         into = np.ascontiguousarray(self.transitions.T)
         order = np.argpartition(-into, _TRIED, axis=1)[:, : _TRIED + 1]
         values = np.take_along_axis(into, order, axis=1)
         return order[:, :_TRIED], values[:, :_TRIED], values.max(axis=1), values[:, _TRIED]
 
     def of(self, scores: Any) -> Any:
-        """max over i of scores[:, i] + transitions[i, j], for each j; exact. scores: Shape (b, K), or (G, b, K). RETURNS: Likewise."""
+        """max over i of scores[:, i] + transitions[i, j], for each j. scores, and result: (b, K) or (G, b, K)."""
         if self._is_tried and scores.ndim == 3:
             return np.stack([one.of(own) for one, own in zip(self._each, scores, strict=True)])
         n_rows, width = scores.shape[-2:]
@@ -77,7 +77,7 @@ class Maxima:
         return (scores[..., :, None] + self.transitions[..., None, :, :]).max(axis=-2)
 
     def _one_by_one(self, scores: Any) -> Any:
-        """As `_all`, by half the work for a processor: the sums of one label before are compared with the best so far while they are in its cache."""
+        """As `_all`, in half the time on a processor: label by label, while the best sums so far are in its cache."""
         steps = self.transitions[..., None, :, :]
         found = scores[..., :1] + steps[..., 0, :]
         sums = np.empty_like(found)
@@ -87,9 +87,9 @@ class Maxima:
         return found
 
     def _tried(self, scores: Any) -> Any:
-        """As `_all`. The labels with the best scores are tried, then those with the greatest transitions. What was not tried has neither: it
-        is no better than the next best score and the next greatest transition together, and is looked at only where that is more than what
-        was found (the threshold algorithm of Fagin et al. 2003).
+        """As `_all`, by the threshold algorithm (Fagin et al. 2003): the best scores and the greatest transitions are
+        tried first. The rest is at most the next best score plus the next greatest transition, and is looked at where
+        that is more than what was found.
         """
         order = np.argpartition(-scores, _TRIED, axis=1)[:, : _TRIED + 1]
         best = np.take_along_axis(scores, order, axis=1)
@@ -106,7 +106,7 @@ class Maxima:
 
 
 def parts_of(n: int, cells: int, xp: Any) -> Iterator[slice]:
-    """Cuts of n rows of so many cells each, as many together as are fast."""
+    """Slices of n rows of so many cells each, as large as is fast."""
     size = max(1, (_CELLS if xp is np else _DEVICE_CELLS) // max(1, cells))
     return (slice(first, first + size) for first in range(0, n, size))
 
@@ -125,9 +125,9 @@ def _descending(values: Any, xp: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """The k best labellings of one sequence: labels (array), columns, shape (k, length); scores (array), highest first, shape (k,).
+    """The k best labellings of one sequence, or fewer where fewer are allowed.
 
-    k is smaller where there are fewer labellings that are allowed.
+    labels (array): Columns, shape (k, length). scores (array): Highest first, shape (k,).
     """
 
     labels: Any
@@ -143,7 +143,7 @@ def viterbi(chains: Chains) -> list[Any]:
 
 
 def best_labels(scores: Any, transitions: Any, packing: Packing) -> Any:
-    """`viterbi` of the same sequences by G models at once, packed, shape (G, N). scores, transitions: Of each, shapes (G, N, K) and (G, K, K)."""
+    """`viterbi` by G models at once, packed, shape (G, N). scores, transitions: Shapes (G, N, K) and (G, K, K)."""
     xp = get_array_module(scores)
     reached, ends = _reached(scores, transitions, packing), packing.on(xp, "lasts")
     lasts = reached[:, ends]
@@ -166,14 +166,14 @@ def _reached(scores: Any, transitions: Any, packing: Packing) -> Any:
 
 
 def _check_allowed(scores: Any, xp: Any) -> None:
-    """RAISES C323: a sequence has no labelling that is allowed. scores: Of the best one of each, in the order given, shape (B,)."""
+    """RAISES C323: a sequence has no labelling that is allowed. scores: Of each one's best, shape (B,)."""
     allowed = xp.isfinite(scores)
     if not bool(allowed.all()):
         raise calib_error("C323", number=int(allowed.argmin()) + 1)
 
 
 def best_through(chains: Chains) -> Any:
-    """The score of the best labelling of its sequence that has a label at a position (max-marginals), packed, shape (N, K)."""
+    """The score of the best labelling with each label at each position (max-marginals), packed, shape (N, K)."""
     packing, through = chains.packing, _reached(chains.scores, chains.transitions, chains.packing)
     steps, future = Maxima(chains.transitions.T), chains.xp.zeros_like(through)
     for time in reversed(range(1, packing.n_times)):
@@ -186,7 +186,7 @@ def best_through(chains: Chains) -> Any:
 def k_best(chains: Chains, k: int) -> list[Best]:
     """The k best labellings of each sequence in the order given.
 
-    At each position only the k labels are looked at through which the best labellings go: through each of the others go k better ones.
+    At each position only the k labels with the best labellings through them are looked at: others have k better ones.
     RAISES C001: k is not at least 1. C323: a sequence has no labelling that is allowed.
     """
     if k < 1:
@@ -216,9 +216,9 @@ def k_best(chains: Chains, k: int) -> list[Best]:
 
 
 def _k_step(held: Any, transitions: Any, before: Any, at: Any, k: int) -> tuple[Any, Any]:
-    """(the k best sums into each label, from which path each comes: label * slots + slot), each of shape (b, m, at most k).
+    """(the k best sums into each label, the path each comes from: label * slots + slot), of shape (b, m, at most k).
 
-    held: Scores of the paths into each label, best first, shape (b, m, slots). before, at: The columns of the labels, shape (b, m).
+    held: Scores of the paths into each label, best first, shape (b, m, slots). before, at: Columns of labels, (b, m).
     """
     xp = get_array_module(held)
     n, width, slots = held.shape
@@ -233,7 +233,7 @@ def _k_step(held: Any, transitions: Any, before: Any, at: Any, k: int) -> tuple[
 
 
 def _trace(final: Any, kept: list[Any], rank: int, columns: Any, k: int, xp: Any) -> Best:
-    """The labellings behind the best final scores of one sequence. final: Shape (m, slots). columns: Of its labels, shape (length, m)."""
+    """The labellings behind the best final scores of one sequence. final: (m, slots). columns: (length, m)."""
     flat = final.reshape(-1)
     best = order_from_best(flat, min(k, len(flat)), xp)
     best = best[xp.isfinite(flat[best])]

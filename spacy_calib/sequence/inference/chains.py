@@ -1,9 +1,9 @@
 """Linear chains over label sequences, packed so that all sequences of a batch take each step together.
 
-And a chain with given marginals that stays as near to a chain as it can: of all distributions of labellings with marginals q_t, the one nearest to a
-chain p (the least KL(q || p)) is a chain, too. The divergence is a sum over pairs of neighbours as soon as all q_t are fixed, so each P(y_t, y_t+1) is
-brought to the margins q_t and q_t+1 by itself, by iterative proportional fitting (Deming and Stephan 1940; Csiszár 1975): rows and columns are scaled
-in turn. What one label makes likelier next to it, its odds ratios, stays as it was.
+Also a chain with given marginals that stays as near to another as it can. Of all distributions of labellings with
+marginals q_t, the one nearest to a chain p (the least KL(q || p)) is a chain, too. With q_t fixed the divergence is a
+sum over neighbours, so each P(y_t, y_t+1) is brought to the margins q_t and q_t+1 by itself, by iterative proportional
+fitting (Deming and Stephan 1940; Csiszár 1975), which keeps its odds ratios.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...types import Floats, Ints
 class Potentials:
     """The weights of a chain of K labels that do not depend on the text, as logarithms; -inf forbids.
 
-    transitions (array): From each label (row) to each (column), shape (K, K). starts, ends (array): Of the first and of the last label, (K,).
+    transitions (array): From each label (row) to each (column), shape (K, K). starts, ends (array): Shape (K,).
     """
 
     transitions: Any
@@ -37,11 +37,11 @@ class Potentials:
 
     @classmethod
     def none(cls, n_labels: int) -> Potentials:
-        """All sequences alike."""
+        """No preference: all sequences alike."""
         return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
 
     def on(self, xp: Any) -> Potentials:
-        """Those in arrays of numpy as arrays of numpy or cupy; the device's copy is made once."""
+        """The potentials in arrays of numpy or cupy; the device's copy is made once."""
         if xp is np:
             return self
         if not self._copies:
@@ -53,14 +53,14 @@ class Potentials:
         return []
 
     def only(self, allowed: Potentials) -> Potentials:
-        """The same with what others forbid forbidden too; the weights of the others are added."""
+        """The same with what `allowed` forbids forbidden too; the weights are added."""
         return Potentials(self.transitions + allowed.transitions, self.starts + allowed.starts, self.ends + allowed.ends)
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Where the positions of B sequences stand when they are ordered by time: first the first position of each, longest sequence first,
-    then the second of each that has one, and so on. The sequences that are alive at a time are the first ones of the time before.
+    """Where the positions of B sequences stand in order of time: the first of each, longest sequence first, then the
+    second of each that has one, and so on. The sequences alive at a time are the first ones of the time before.
 
     lengths (Ints): Of each sequence, in the order given, shape (B,); none is 0.
     """
@@ -137,7 +137,7 @@ class Packing:
 
     @cached_property
     def followed(self) -> tuple[Ints, Ints]:
-        """(packed place of each position that another follows, that of the one that follows), in the order of the second."""
+        """(packed place of each position with a successor, that of the successor), in the order of the second."""
         befores = [np.arange(*self.before(time).indices(len(self.flat))) for time in range(1, self.n_times)]
         none = np.zeros(0, dtype=np.intp)
         return np.concatenate([none, *befores]), np.arange(int(self.begins[1]) if self.n_times else 0, len(self.flat))
@@ -145,8 +145,8 @@ class Packing:
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """B sequences with the score of each label at each position: P(labels) is proportional to the exponential of the sum of all scores on the
-    way, those of the positions and those of the transitions.
+    """B sequences with the score of each label at each position: P(labels) is proportional to the exponential of the
+    sum of the scores of its positions and transitions.
 
     scores (array): Packed, with those of starts and ends added to the first and last positions, shape (N, K).
     transitions (array): As in Potentials. packing (Packing): Where each position stands.
@@ -198,7 +198,7 @@ class Chains:
         return get_array_module(self.scores)
 
     def unpacked(self, of_positions: Any) -> list[Any]:
-        """What is given for packed positions, sequence by sequence in the order given."""
+        """Values of packed positions, sequence by sequence in the order given."""
         xp = get_array_module(of_positions)
         flat = of_positions[self.packing.on(xp, "packed")]
         return xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
@@ -209,31 +209,31 @@ class Chains:
         return xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[self.packing.on(xp, "flat")]
 
     def scores_of(self, labels: Sequence[Any]) -> Any:
-        """The sum of the scores of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
+        """The score of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
         flat, (before, after) = self.packed(labels), self.packing.on(self.xp, "followed")
         own = self.scores[self.xp.arange(len(flat)), flat]
         own[after] += self.transitions[flat[before], flat[after]]
         return self.summed(own)
 
     def summed(self, of_positions: Any) -> Any:
-        """The sum of what is given for the packed positions of each sequence, in the order given, shape (B,)."""
+        """The sum of the values of each sequence's packed positions, in the order given, shape (B,)."""
         owner, n = self.packing.on(self.xp, "owner"), len(self.packing.lengths)
         return self.xp.bincount(owner, weights=of_positions, minlength=n) if n else self.xp.zeros(0)
 
 
-# Rows and columns are scaled at most so often, and until no column is further off than this.
+# Rows and columns are scaled at most so often, and until no column is farther off than this.
 _ROUNDS, _NEAR = 200, 1e-7
-# What is less is nothing: where there is no such array the factors grow without end.
+# What is less counts as 0: without a solution the factors would grow without end.
 _LEAST = 1e-100
-# How many rounds between two looks at how far off they are.
+# How many rounds pass between two looks at how far off they are.
 _LOOK = 10
 
 
 def fit_joints(joints: Floats, before: Floats, after: Floats) -> Floats:
     """P(label at t + 1 | label at t) with the margins wanted.
 
-    joints (Floats): P(labels at t and t + 1) before, of E places, shape (E, K, K). before, after (Floats): The margins wanted, shape (E, K), each row with
-    sum 1. Where no array with these zeros has these margins (a transition is forbidden) the rows are as near as the rounds brought them.
+    joints (Floats): P(labels at t and t + 1) as it is, of E places, shape (E, K, K). before, after (Floats): The
+        margins wanted, shape (E, K), rows of sum 1. Where a forbidden transition bars them, the result is near.
     RETURNS (Floats): Shape (E, K, K), each row with sum 1; that of a label which cannot come is 0.
     """
     columns, left = np.ones_like(after), np.arange(len(joints))

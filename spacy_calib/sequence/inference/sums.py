@@ -1,7 +1,7 @@
-"""Sums over all labellings of chains: the partition function, marginals of labels and of pairs, expected transitions, samples.
+"""Sums over all labellings of chains: partition function, marginals of labels and pairs, expected transitions, samples.
 
-Forward-backward with the probabilities rescaled at each position (Rabiner 1989, section V.A), so that each step is one product of matrices
-for all sequences of a batch. Where scores lie so far apart that a rescaled sum vanishes, the same is done with logarithms.
+Forward-backward with probabilities rescaled at each position (Rabiner 1989, section V.A), so that each step is one
+product of matrices for the whole batch. Where a rescaled sum would vanish, the same is done with logarithms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .chains import Chains
 class Sums(ABC):
     """What forward-backward finds.
 
-    chains (Chains): Of which. log_z (array): Logarithm of the sum over all labellings, of each sequence in the order given, shape (B,).
+    chains (Chains): Of which. log_z (array): Log of the sum over all labellings of each sequence, shape (B,).
     marginals (array): P(label at position), packed, shape (N, K).
     """
 
@@ -42,12 +42,12 @@ class Sums(ABC):
 
     @abstractmethod
     def joint(self, first: Any, second: Any) -> Any:
-        """P(labels at two packed places that follow one another), shape (n, K, K). first, second (array): Packed places, shape (n,)."""
+        """P(labels at two neighbouring places), shape (n, K, K). first, second (array): Packed places, shape (n,)."""
 
     def paths(self, places: Any, labels: Any, lengths: Ints) -> Any:
         """The probability of each of n stretches of labels, shape (n,).
 
-        places, labels (array): Packed places and their labels, stretch after stretch. lengths (Ints): Places of each stretch, at least 1, shape (n,).
+        places, labels (array): Packed places and labels, stretch after stretch. lengths (Ints): At least 1, shape (n,).
         """
         if not len(lengths):
             return self.chains.xp.zeros(0)
@@ -65,7 +65,7 @@ class Sums(ABC):
 
     @abstractmethod
     def _log_steps(self, places: Any, labels: Any, next_places: Any, next_labels: Any) -> Any:
-        """Logarithms of what the step from each label at a place to one at the next place adds to the probability of a stretch."""
+        """Log of what each step between neighbouring places and labels adds to the probability of a stretch."""
 
     @abstractmethod
     def _log_rest(self, first: Any, first_labels: Any, last: Any, last_labels: Any) -> Any:
@@ -91,7 +91,7 @@ class Sums(ABC):
         return [one.T for one in self.chains.unpacked(drawn)]
 
     def _draw(self, at: slice, behind: Any, chances: Any) -> Any:
-        """A label for each place of a time and each sample, shape (b, n). chances: Even random numbers of that shape, in [0, 1)."""
+        """A label for each place of a time and each sample, shape (b, n). chances: Uniform in [0, 1), of that shape."""
         xp, width = self.chains.xp, self.chains.n_labels
         found = xp.empty(chances.shape, dtype="i")
         for part in parts_of(chances.shape[1], len(chances) * width, xp):
@@ -141,7 +141,7 @@ class ScaledSums(Sums):
 class LogSums(Sums):
     """The same in logarithms.
 
-    forward (array): Log of the sum over the labels before, with the position's own score, packed, (N, K). future (array): Of those after, (N, K).
+    forward (array): Log of the sum over the labels before, with the own score, packed, (N, K). future (array): After.
     """
 
     forward: Any
@@ -179,8 +179,8 @@ class LogSums(Sums):
 def sum_chains(chains: Chains) -> Sums:
     """Forward-backward over all sequences of a batch: two products of matrices, (b, K) and (K, K), at each position.
 
-    With N positions and K labels all of it takes 4 N K + 2 K^2 numbers of 8 bytes, scores and transitions of the chains among them: 36.5 MB for
-    64 sentences of 25 tokens and 600 labels. What logarithms need beside that is bounded (`parts_of`).
+    N positions and K labels take 4 N K + 2 K^2 numbers of 8 bytes, scores and transitions among them: 36.5 MB for 64
+    sentences of 25 tokens and 600 labels. What logarithms need besides is bounded (`parts_of`).
     RAISES C323: a sequence has no labelling that is allowed.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
@@ -188,10 +188,10 @@ def sum_chains(chains: Chains) -> Sums:
 
 
 def _scaled(chains: Chains) -> ScaledSums | None:
-    """None where a sum vanished, or a product grew beyond what a float holds.
+    """The sums by rescaled probabilities; None where a sum vanished, or a product outgrew floats.
 
-    A label that vanished while it should not have cannot hide: where P(label | before) is less than a float holds, but P(label) is not, what comes
-    after it is more than a float holds, and a marginal is not finite.
+    No label can vanish unseen: if P(label | before) is below what a float holds and P(label) is not, what comes after
+    it overflows, and a marginal is not finite.
     """
     xp, packing, highest = chains.xp, chains.packing, chains.highest
     top = chains.greatest_step
@@ -228,7 +228,7 @@ def _scaled(chains: Chains) -> ScaledSums | None:
 
 
 def _logarithmic(chains: Chains) -> LogSums:
-    """The same with logarithms throughout: slower, and right for scores of any size. RAISES C323."""
+    """The same with logarithms: slower, but right for scores of any size. RAISES C323: no labelling is allowed."""
     xp, packing, into = chains.xp, chains.packing, chains.transitions.T
     forward = chains.scores.copy()
     for time in range(1, packing.n_times):

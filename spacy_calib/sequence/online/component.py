@@ -1,6 +1,6 @@
-"""The component `calib_online`: a sequence labeller that learns online from sparse features (Mejer & Crammer 2010, Algorithm 1)."""
+"""The component `calib_online`: a sequence labeller that learns online (Mejer & Crammer 2010, Algorithm 1)."""
 
-# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+# No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -19,7 +19,8 @@ _ARRAYS = ("mu", "late", "sigma")
 class OnlineLabeller(FeatureLabeller):
     """Predicts with the average of its weights over all updates.
 
-    rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `rules`; {"phi": 1.0} for cw.
+    rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `rules`; {"phi": 1.0} for
+        cw.
     Others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
     """
 
@@ -40,7 +41,7 @@ class OnlineLabeller(FeatureLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        """labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
         validate_get_examples(get_examples, "OnlineLabeller.initialize")
         self.learn_features(get_examples, labels)
         self.learner = OnlineLearner(len(self.index), len(self.labels), self.rule)
@@ -48,7 +49,7 @@ class OnlineLabeller(FeatureLabeller):
     def update(
         self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: dict[str, float] | None = None
     ) -> dict[str, float]:
-        """Learn from one sequence after the other; the loss is how many were labelled wrongly. Sequences without gold for each token are left out."""
+        """Learn from one sequence with whole gold after the other; the loss is how many were labelled wrongly."""
         losses = {} if losses is None else losses
         examples = list(examples)
         validate_examples(examples, "OnlineLabeller.update")

@@ -1,8 +1,8 @@
 """A first-order labeller over sparse features that is learned online, and its update rules. Knows arrays only.
 
-The rules: averaged perceptron, passive-aggressive, confidence-weighted, AROW. A model has a mean weight mu and a variance sigma of each parameter
-(Mejer & Crammer 2010, section 2). A rule sees the difference Delta between the features of the right labelling and of a rival, as the parameters
-where it is not zero.
+The rules: averaged perceptron, passive-aggressive, confidence-weighted, AROW. A model has a mean weight mu and a
+variance sigma of each parameter (Mejer & Crammer 2010, section 2). A rule sees the difference Delta between the
+features of the right labelling and of a rival, as the parameters where it is not zero.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ..features.templates import Sparse
 class Difference(NamedTuple):
     """Features of the right labelling less those of a rival.
 
-    at (Ints): Parameters, each once. by (Floats): How often the right one has each, less the rival. distance (int): Labels that differ.
+    at (Ints): Parameters, each once. by (Floats): How much oftener the right one has each. distance (int): Differing
+        labels.
     """
 
     at: Ints
@@ -31,7 +32,7 @@ class Difference(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A change. at (Ints): Parameters. mean (Floats): What is added to mu there. variance (Floats | None): What is taken from sigma."""
+    """A change. at (Ints): Parameters. mean (Floats): Added to mu. variance (Floats | None): Taken from sigma."""
 
     at: Ints
     mean: Floats
@@ -40,8 +41,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How a model moves. n_rivals (int): The best labellings that it looks at. start (float): Variance of a parameter before its first update.
-    by_distance (bool): Nothing is learned where the right labelling scores above every other one by the labels that differ.
+    """How a model moves. n_rivals (int): How many best labellings it looks at. start (float): Initial variance.
+
+    by_distance (bool): Nothing is learned where the right labelling beats every other by the labels that differ.
     """
 
     short: ClassVar[str] = ""
@@ -51,7 +53,7 @@ class Rule(ABC):
 
     @abstractmethod
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        """The changes after one sequence; rivals that are the right labelling are not among `rivals`."""
+        """The changes after one sequence. rivals: None of them is the right labelling."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class Perceptron(Rule):
 
 @dataclass(frozen=True)
 class PassiveAggressive(Rule):
-    """The least change by which the right labelling scores above each of the k best ones by its Hamming distance, each with a weight of at
-    most `most` (Crammer et al. 2005; solved by Hildreth's method).
+    """The least change that puts the right labelling above each of the k best by its Hamming distance
+    (Crammer et al. 2005; by Hildreth's method).
 
     k (int): Rivals. most (float): C of PA-I, greater than 0. rounds (int): Of Hildreth's method.
     """
@@ -169,7 +171,7 @@ RULES: dict[str, type[Rule]] = {rule.short: rule for rule in (Perceptron, Passiv
 
 
 def make_rule(name: str, **settings: float) -> Rule:
-    """RAISES C001: no rule has this name, or a setting is not greater than 0."""
+    """The rule of this name. RAISES C001: there is none, or a setting is not greater than 0."""
     if name not in RULES:
         raise calib_error("C001", name="rule", wanted=f"one of {', '.join(RULES)}", given=repr(name))
     for setting, value in settings.items():
@@ -179,9 +181,10 @@ def make_rule(name: str, **settings: float) -> Rule:
 
 
 class OnlineLearner:
-    """Weights of (feature, label) and of (label, label before), in one array: feature * K + label, then n_features * K + before * K + label.
+    """Weights of (feature, label) at feature * K + label, and of (before, label) at (n_features + before) * K + label.
 
-    n_features, n_labels (int). rule (Rule): How it learns. mu, sigma (Floats): Mean and variance of each weight. late (Floats): What the average of mu lacks, times n_seen. n_seen (int): Sequences seen.
+    n_features, n_labels (int). rule (Rule): How it learns. mu, sigma (Floats): Mean and variance of each weight.
+    late (Floats): What the average of mu lacks, times n_seen. n_seen (int): Sequences seen.
     """
 
     def __init__(self, n_features: int, n_labels: int, rule: Rule):
@@ -196,7 +199,7 @@ class OnlineLearner:
         return self.mu - self.late / max(1, self.n_seen)
 
     def mean_rows(self, rows: Ints) -> Floats:
-        """Those of some features, and of labels before as rows n_features and up, shape (n, K): no more than is asked for is averaged."""
+        """The average weights of some features, shape (n, K); rows from n_features on are those of labels before."""
         mu, late = (one.reshape(-1, self.n_labels)[rows] for one in (self.mu, self.late))
         return mu - late / max(1, self.n_seen)
 
@@ -210,7 +213,7 @@ class OnlineLearner:
         return weights[self.n_features * self.n_labels :].reshape(self.n_labels, self.n_labels)
 
     def update(self, tokens: Sparse, gold: Ints) -> bool:
-        """Learn from one sequence. RETURNS (bool): Whether the best labelling was another one than gold."""
+        """Learn from one sequence. RETURNS (bool): Whether the best labelling was not gold."""
         scores, transitions = self.scores(self.mu, tokens), self.transitions(self.mu)
         if self.rule.by_distance and _beats_all(scores, transitions, gold):
             self.n_seen += 1
@@ -249,7 +252,7 @@ class OnlineLearner:
 
 
 def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
-    """Whether gold scores above every other labelling by at least the labels that differ: it is then the best one where each of these counts 1."""
+    """Whether gold scores above every other labelling by at least the labels that differ."""
     raised = scores + 1
     raised[np.arange(len(gold)), gold] -= 1
     return bool((viterbi_one(raised, transitions) == gold).all())
@@ -271,7 +274,7 @@ def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
 
 
 def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
-    """The k best labellings of one sequence, best first, shape (at most k, n): as `best.k_best`, without the packing of many."""
+    """The k best labellings of one sequence, best first, shape (at most k, n): as `best.k_best`, without packing."""
     n, width = scores.shape
     rows = np.arange(width)[:, None]
     held = scores[0][:, None]  # of the paths into each label, best first, shape (K, slots)
@@ -294,6 +297,6 @@ def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
 
 
 def learn(learner: OnlineLearner, data: Sequence[tuple[Sparse, Ints]], rounds: int, seed: int = 0) -> list[int]:
-    """Pass `rounds` times over the data, each time in another order. RETURNS: Sequences that were labelled wrongly in each."""
+    """Pass over the data in several random orders. RETURNS: How many sequences each round labelled wrongly."""
     rng = np.random.default_rng(seed)
     return [sum(learner.update(*data[i]) for i in rng.permutation(len(data)).tolist()) for _ in range(rounds)]
