@@ -1,1 +1,1 @@
-"""Maps that are learned from pairs: recalibrators, groupings, scalings, and what is made of them for tokens and spans."""
+"""Maps learned from pairs: recalibrators, groupings, scalings, and what is made of them for tokens and spans."""

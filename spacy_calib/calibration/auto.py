@@ -1,4 +1,4 @@
-"""Choosing scaling, grouping, map and tag offsets at a fit, where there are documents enough to choose on. Knows arrays, never Docs."""
+"""Choosing scaling, grouping, map and tag offsets at a fit, where documents are enough. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .sufficiency import DOCUMENTS_TO_CHOOSE, FEW_PAIRS, too_few_to_choose
 from .tag_offsets import TagOffsets
 from .token_fit import Chosen, ContextFit, LearnContext, TokenData
 
-# Of fewer pairs nothing is learned in context.
+# With fewer pairs nothing is learned in context.
 _PAIRS_FOR_CONTEXT = 200
 
-# The saved form of the table of what a selection chose from.
+# The saved form of what a selection chose from.
 _TRIAL = record(
     {
         "candidate": text, "scaling": text, "groups": maybe(whole(1)), "method": text, "pooled": flag, "loss": number(),
@@ -45,10 +45,9 @@ SELECTION = record(
 class Selector:
     """Chooses scaling, grouping, map and tag offsets for a fit.
 
-    methods (Mapping[str, Recalibrator]): Name -> prototype of a map to try. scalings (Mapping[str, Scaling]): Name -> prototype of a scaling
-        to try, beside none at all.
-    n_folds (int): Of the cross-validation. n_groups (Sequence[int]): Numbers of tag frequency groups to try. one_vs_rest (bool): Whether
-        each tag alone is tried too.
+    methods (Mapping[str, Recalibrator]): Name -> prototype of a map to try. scalings (Mapping[str, Scaling]): Name ->
+        prototype of a scaling to try, beside none. n_folds (int): Of the cross-validation.
+    n_groups (Sequence[int]): Numbers of tag frequency groups to try. one_vs_rest (bool): Whether each alone.
     RAISES C001: a setting out of range.
     """
 
@@ -74,7 +73,7 @@ class Selector:
 
     @property
     def lowest(self) -> float:
-        """Scores below it take no part in a scaling."""
+        """Scores below it take no part in any scaling."""
         return min((scaling.floor for scaling in self.scalings.values()), default=1.0)
 
     def __call__(
@@ -84,14 +83,14 @@ class Selector:
         scalable: bool = True,
         learn_context: LearnContext | None = None,
     ) -> Chosen:
-        """What `select_method` chooses; one temperature for all tags, or none, where there is too little data to choose.
+        """What `select_method` chooses; with too little data one temperature for all tags, or none.
 
-        group: Grouping -> Groups of the labels, with those labels apart that stand alone. scalable (bool): False where a token may have
-            several labels, so that they cannot be scaled beside one another.
-        learn_context (LearnContext | None): Learns the context, which is tried as a scaling is; None leaves it out.
+        group: Grouping -> Groups of the labels. scalable (bool): False where a token may have several labels, which are
+            not scaled beside one another.
+        learn_context (LearnContext | None): Learns the context, which is tried like a scaling; None leaves it out.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
-        # Of a document with several labels each is a question of its own; of a token they are nearly one.
+        # Several labels of one document are nearly independent; those of a token are nearly one.
         alone = data.unit == DOCUMENT and not scalable
         n_questions = len(pairs) if alone else len(np.unique(pairs.rows))
         few = too_few_to_choose(len(np.unique(documents)), n_questions, len(pairs), data.unit)
@@ -139,7 +138,7 @@ class Selector:
     def _in_context(
         self, data: TokenData, scalable: bool, learn_context: LearnContext | None
     ) -> tuple[ContextFit | None, Scaling | None]:
-        """(the context, the scaling that stands before it). Of few pairs there is one, unless held-out documents lose less without it by over two standard errors."""
+        """(the context, the scaling before it). Few pairs get one unless it clearly loses, held out."""
         if learn_context is None:
             return None, None
         pairs, documents, others = data.kept_pairs, data.kept_documents, data.others.take(data.kept_others)
@@ -155,9 +154,9 @@ class Selector:
         return (alone, None) if gained > 2 * error else (behind, front)
 
     def _needs_no_rival(self, data: TokenData, in_context: Floats, scalable: bool) -> bool:
-        """Whether a context of few pairs is taken without a comparison: it is better than the raw scores, and of few documents than one temperature.
+        """Whether few pairs take the context uncompared: it beats raw scores, or (few documents) one temperature.
 
-        in_context (Floats): The score of each pair that reaches the threshold by one that did not see its document.
+        in_context (Floats): Held-out score of each pair that reaches the threshold.
         """
         pairs, alone = data.kept_pairs, data.pairs.scores
         if not _PAIRS_FOR_CONTEXT <= len(pairs) < FEW_PAIRS:
@@ -168,9 +167,9 @@ class Selector:
         return bool(after < before)
 
     def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str, scalable: bool) -> Chosen:
-        """One temperature for all tags, or nothing where held-out documents (of few, blocks of tokens) lose more with it, by over a standard error.
+        """One temperature for all tags; nothing where held-out documents (or blocks) lose by over a standard error.
 
-        why (str): There is too little data to try more. scalable (bool): See `__call__`.
+        why (str): Why no more is tried. scalable (bool): As in `__call__`.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
         blocks = len(np.unique(documents)) < DOCUMENTS_TO_CHOOSE
@@ -188,7 +187,7 @@ class Selector:
             trials = select_method(
                 pairs, units, lambda _: groups, safe, [1], n_folds=self.n_folds, scaled=tried, offsets=None
             ).trials
-            # Of so little data the comparison is mostly chance: the temperature is left out where it is worse beyond that.
+            # With so little data comparing is mostly chance: the temperature goes only where it is clearly worse.
             near = (trial.candidate for trial in trials if trial.difference <= trial.error and trial.size)
             chosen = next(near, chosen)
             scaled = held_out if chosen.scaling else scaled
@@ -197,10 +196,10 @@ class Selector:
 
 
 def _untried(chosen: Candidate, why: str) -> dict[str, Any]:
-    """The table of a choice without trials. why (str): There is too little data for them."""
+    """The table of a choice without trials. why (str): Why there are none."""
     return {"chosen": str(chosen), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}
 
 
 def grouping_of(number: int | None) -> Grouping:
-    """Tag frequency groups of this number; None gives each tag a group of its own."""
+    """Tag frequency groups of this number; None groups each tag by itself."""
     return one_group_per_tag if number is None else partial(tag_frequency_groups, n_groups=number)

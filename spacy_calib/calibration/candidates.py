@@ -17,24 +17,24 @@ from .recalibrators import Identity, Recalibrator
 from .sufficiency import DOCUMENTS_TO_CHOOSE
 from .tag_offsets import TagOffsets
 
-# Pairs on which the candidates are compared; with more, whole documents are left out at equal distances.
+# On how many pairs candidates are compared; with more, whole documents at equal distances are kept.
 MOST_PAIRS = 200_000
-# Where there are more than twice FIRST_PAIRS pairs, there are two rounds: all candidates are compared on about so many pairs, in _FIRST_FOLDS
-# folds, and then on all pairs those whose loss was no more than _FARTHEST standard errors above the least.
+# With more than twice FIRST_PAIRS pairs there are two rounds: all candidates on about so many pairs, in _FIRST_FOLDS
+# folds, and then on all pairs those at most _FARTHEST standard errors above the least loss.
 FIRST_PAIRS = 5000
 _FIRST_FOLDS = 3
 _FARTHEST = 1.5
-# A scaling has corrected each tag by itself already: after one, maps are tried with at most so many groups.
+# A scaling has corrected each tag already: after one, maps are tried with at most so many groups.
 _MOST_GROUPS_AFTER_SCALING = 5
 
 
-# The prototype of the tag offsets that are tried: with strengths that the data choose.
+# The prototype of the tag offsets that are tried: the data choose its strengths.
 TRIED_OFFSETS = TagOffsets()
 # The name of the map that changes nothing.
 NOTHING = Identity.short
-# That of the context, which stands before the maps as a scaling does.
+# The name of the context, which stands before the maps as a scaling does.
 CONTEXT = "context"
-# That of a context behind a scaling, see `Selector`.
+# The name of a context behind a scaling.
 BEHIND = "context after a scaling"
 
 
@@ -42,9 +42,9 @@ BEHIND = "context after a scaling"
 class Candidate:
     """One way to calibrate.
 
-    n_groups (int | None): Tag frequency groups; None gives each tag a group of its own. method (str): Name of the map's prototype.
-    offsets (bool): Whether each tag has an offset of its own besides (see `TagOffsets`). scaling (str): What stands before the maps: a scaling, CONTEXT, or "" for
-        nothing.
+    n_groups (int | None): Tag frequency groups; None groups each tag by itself. method (str): Name of the map.
+    offsets (bool): Whether each tag has an offset (`TagOffsets`). scaling (str): What stands before the maps: a
+        scaling, CONTEXT, BEHIND, or "" for nothing.
     """
 
     n_groups: int | None
@@ -74,7 +74,7 @@ class Candidate:
 class Trial:
     """What cross-validation said of a candidate.
 
-    loss (float): Mean log loss per pair. difference (float): Of its loss from the best one's. error (float): Standard error of that
+    loss (float): Mean log loss per pair. difference (float): From the best one's. error (float): Standard error of the
         difference, over documents. size (int): Free numbers of the candidate.
     """
 
@@ -102,8 +102,8 @@ class Trial:
 class ScaledScores:
     """The scores of pairs after a scaling, each by one that did not see its document.
 
-    name (str): Of the scaling. scores (Floats): One per pair. size (int): Free numbers of the scaling. biased (bool): Whether it has a
-        bias for each tag, beside which offsets of the tags say nothing new.
+    name (str): Of the scaling. scores (Floats): One per pair. size (int): Its free numbers. biased (bool): Whether it
+        has a bias for each tag, beside which tag offsets say nothing new.
     """
 
     name: str
@@ -136,9 +136,9 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _SharedFit:
-    """A map for each group after a scaling, and perhaps the same maps with tag offsets: two candidates, which one fit of the maps serves.
+    """A map for each group after a scaling, without and perhaps with tag offsets: two candidates from one fit.
 
-    candidate (Candidate): Without offsets. offsets (bool): Whether it is tried with them too. prototype, groups: Of the maps.
+    candidate (Candidate): Without offsets. offsets (bool): Whether it is tried with them. prototype, groups: Of maps.
     scaled (ScaledScores): What they are fitted on. size (int): Free numbers without offsets.
     """
 
@@ -151,7 +151,7 @@ class _SharedFit:
 
     @property
     def candidates(self) -> list[Candidate]:
-        """Without offsets, and with them where they are tried."""
+        """The candidate without offsets, and with them where they are tried."""
         return [self.candidate, *([replace(self.candidate, offsets=True)] if self.offsets else [])]
 
 
@@ -167,16 +167,16 @@ def select_method(
     offsets: TagOffsets | None = TRIED_OFFSETS,
     bare: bool = True,
 ) -> Selection:
-    """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents; with many pairs in
-    two rounds, the first on few of the documents.
+    """Compare numbers of groups, maps and tag offsets by log loss on held-out documents.
 
-    Chosen is, of those with the scaling of the best candidate that are no worse than the best by more than one standard error of their
-    difference, the smallest. (How far a scaling may go was chosen on held-out documents already, by its ridge: the rule of one standard error is for the maps.)
+    Chosen is the smallest that is no worse than the best by more than one standard error of the difference, of those
+    with the best one's scaling (how far a scaling goes was chosen on held-out documents already, by its ridge). Many
+    pairs take two rounds, the first on a few documents.
 
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
     prototypes: Name -> prototype of a map.
-    scaled (Sequence[ScaledScores]): After each of them no map, and the same maps with few groups, are tried; offsets only after one without biases.
-    offsets (TagOffsets | None): Prototype; the strength is learned by default. None tries none. bare (bool): Whether maps are tried on the scores as they are.
+    scaled (Sequence[ScaledScores]): After each no map, and maps with few groups, are tried; offsets if unbiased.
+    offsets (TagOffsets | None): Prototype; None tries none. bare (bool): Whether maps are tried on raw scores.
     RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
     """
     index = thin_out(documents, MOST_PAIRS)
@@ -190,7 +190,7 @@ def select_method(
     comparison = _Comparison(pairs, documents, n_folds, offsets)
     n_candidates = sum(len(fit.candidates) for fit in fits)
     wanted = None
-    # Of fewer documents the standard errors, by which candidates are left out, would say nothing.
+    # With fewer documents the standard errors, by which candidates are left out, would say nothing.
     n_first = max(FIRST_PAIRS, DOCUMENTS_TO_CHOOSE * len(index) / len(np.unique(documents[index])))
     if len(index) > 2 * n_first:
         few = index[thin_out(documents[index], n_first)]
@@ -207,7 +207,7 @@ def select_method(
 
 
 def choose(trials: Sequence[Trial]) -> Candidate:
-    """The candidate to take. trials: The best first; see `select_method` for the rule."""
+    """The candidate to take, by the rule of `select_method`. trials: The best first."""
     scaling = trials[0].candidate.scaling
     near = [trial for trial in trials if trial.difference <= trial.error and trial.candidate.scaling == scaling]
     return min(near, key=lambda trial: (trial.size, trial.loss)).candidate
@@ -220,7 +220,7 @@ def _fits_of(
     scaled: ScaledScores,
     offsets: bool,
 ) -> list[_SharedFit]:
-    """Every number of groups with every map, on the scaled scores; equal groups once."""
+    """Fits of every number of groups with every map, on the scaled scores; equal groups once."""
     found: list[_SharedFit] = []
     tried: set[tuple[int, ...]] = set()
     for number in numbers_of_groups:
@@ -243,10 +243,10 @@ def _fits_after(
     make_groups: Callable[[int | None], Groups],
     offsets: bool,
 ) -> list[_SharedFit]:
-    """Nothing more, or maps of few groups."""
+    """Fits after a scaling: nothing more, or maps of few groups."""
     few = [number for number in numbers_of_groups if number is not None and number <= _MOST_GROUPS_AFTER_SCALING]
     maps = {name: prototype for name, prototype in prototypes.items() if name != NOTHING}
-    # Groups do not bear on identity: as many as there may be, for those who want to judge by them.
+    # Groups do not matter to identity: as many as there may be, for verdicts by group.
     nothing = _fits_of({NOTHING: Identity()}, [max(few, default=1)], make_groups, scaled, False)
     return [*nothing, *_fits_of(maps, few or [1], make_groups, scaled, offsets and not scaled.biased)]
 
@@ -258,7 +258,7 @@ class _Comparison:
         self.pairs, self.documents, self.n_folds, self.offsets = pairs, documents, n_folds, offsets
 
     def folds(self, index: Ints, most: int | None = None) -> Ints:
-        """The fold of each of these pairs. most (int | None): Folds, where it should be fewer than usual."""
+        """The fold of each of these pairs. most (int | None): The most folds, where fewer than usual."""
         of_pair = self.documents[index]
         return folds_of(of_pair, min(most or self.n_folds, self.n_folds))
 
@@ -271,7 +271,7 @@ class _Comparison:
     ) -> list[Trial]:
         """What the candidates that can be fitted lose on these pairs, the best first.
 
-        wanted (set[Candidate] | None): Leaves out all others. folds (Ints | None): Of these pairs; the usual ones by itself.
+        wanted (set[Candidate] | None): Leaves out all others. folds (Ints | None): Of these pairs, or the usual.
         """
         some, folds = self.pairs.take(index), self.folds(index) if folds is None else folds
         n_tags = len(np.unique(some.tags))
@@ -292,15 +292,13 @@ class _Comparison:
 
 
 def _layout(groups: Groups) -> tuple[int, ...]:
-    """Equal for groups that hold the same tags, in whatever order; tags without a group are -1."""
+    """A key that is equal for groups that hold the same tags, in any order."""
     number = {-1: -1}
     return tuple(number.setdefault(group, len(number)) for group in groups.of_tag.tolist())
 
 
 def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, offsets: TagOffsets | None) -> list[Floats]:
-    """[scores without, and scores with tag offsets if there are any] of every pair by maps that did not see its fold; [] where they
-    cannot be fitted.
-    """
+    """Held-out scores of every pair [without, and with tag offsets if any]; [] where the maps cannot be fitted."""
     if len(pairs) - int(np.bincount(folds).max()) < max(1, blank.prototype.min_pairs):
         return []
 

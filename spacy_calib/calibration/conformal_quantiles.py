@@ -1,4 +1,4 @@
-"""Conformal quantiles: how much nonconformity a set must take in, so that it holds the gold tag as often as it promises."""
+"""Conformal quantiles: how much nonconformity a set must take in to hold the gold tag as often as it promises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..types import Floats, Ints
 class Cuts(Saved):
     """What was learned for some conditions.
 
-    values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 where no smaller one would do.
+    values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 if no less will do.
     tokens (Ints): Fit tokens under each condition.
     """
 
@@ -29,7 +29,7 @@ class Cuts(Saved):
 
 
 def quantile_rank(n: int, alpha: float) -> int:
-    """ceil((n + 1)(1 - alpha)), exact for alpha as it is written in decimals; above n where n tokens are too few for a promise."""
+    """ceil((n + 1)(1 - alpha)), exact for alpha as written in decimals; above n where n tokens are too few."""
     exact = Fraction(repr(float(alpha)))
     return n + 1 - int((n + 1) * exact)
 

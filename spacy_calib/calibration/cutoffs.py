@@ -18,7 +18,7 @@ PER = ("all", "group", "label")
 
 
 def check_cutoffs(shares: Mapping[str, Any], per: str, allowed: Sequence[str], values: Mapping[str, float | None]) -> None:
-    """What all cut-offs are checked for. shares: Name of a setting -> a number between 0 and 1. RAISES C001: a part is out of range."""
+    """Check all cut-offs. shares: Name of a setting -> a number in (0, 1). RAISES C001: a part is out of range."""
     for name, value in shares.items():
         if not isinstance(value, (int, float)) or not 0 < value < 1:
             raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
@@ -35,7 +35,7 @@ class Cutoffs(Saved):
 
     precision (float): The precision wanted. confidence (float): How sure it is that it is reached.
     per (str): "all": one cut-off under the key "all"; "group", "label": one for each group or label.
-    values (Mapping[str, float | None]): Key -> the least score that is accepted; None where no cut-off reaches the precision.
+    values (Mapping[str, float | None]): Key -> the least score accepted; None where none reaches the precision.
     """
 
     precision: float = kept(number(0.0, 1.0))
@@ -49,7 +49,7 @@ class Cutoffs(Saved):
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
         """Which spans reach their cut-off; one whose key has none is not accepted.
 
-        scores (Floats): Calibrated, shape (n,). columns (Ints): Column of each span's label. labels: Of the columns. groups: Of them.
+        scores (Floats): Calibrated, shape (n,). columns (Ints): Column of each span's label, in labels and groups.
         """
         return scores >= self.of(columns, labels, groups)
 
@@ -86,7 +86,7 @@ class EntityTypes:
 
     @classmethod
     def of(cls, labels: Sequence[str], prefixed: bool) -> EntityTypes:
-        """prefixed (bool): Whether the labels begin with B-, I-, L- or U-."""
+        """The types of these labels. prefixed (bool): Whether labels begin with B-, I-, L- or U-."""
         types = ["" if label == OUTSIDE else label[2:] if prefixed else label for label in labels]
         names = tuple(dict.fromkeys(filter(None, types)))
         return cls(names, np.array([names.index(one) if one else OUT for one in types], dtype=np.intp))
@@ -96,7 +96,7 @@ class EntityTypes:
 class EntityScores:
     """What the entries of n tokens say of entities; arrays of one length.
 
-    rows (Ints): Token of each entry. types (Ints): Its type, as a place in `EntityTypes.names`, -1 for O. scores (Floats): Calibrated.
+    rows (Ints): Token of each entry. types (Ints): Place in `EntityTypes.names`, -1 for O. scores (Floats): Calibrated.
     n_tokens (int). threshold (float): No entry is made where the raw probability is below it.
     """
 
@@ -108,12 +108,12 @@ class EntityScores:
 
     @cached_property
     def inside(self) -> Floats:
-        """P(inside an entity) = 1 - P(O) of each token. Where P(O) has no entry, it is below the threshold: 1."""
+        """P(inside an entity) = 1 - P(O) of each token; 1 where P(O) has no entry."""
         return 1.0 - self._sum(self.types == OUT)
 
     def of_type(self, kind: int) -> Floats:
-        """P(type) of each token. Where the type has no entry, it is below the threshold and below what is left to it: P(inside), or, where P(O) has
-        no entry either, 1 less what the entries of other types have. The product of these bounds keeps such tokens in order.
+        """P(type) of each token. Without an entry it is below the threshold, and below P(inside) or what other types
+        leave: the product of these bounds keeps such tokens in order.
         """
         left = np.where(self.has(OUT), self.inside, 1.0 - self._sum(np.ones(len(self.types), dtype=bool)))
         return np.where(self.has(kind), self._sum(self.types == kind), self.threshold * left)
@@ -130,9 +130,9 @@ class EntityScores:
 class RecallCutoffs(Saved):
     """Cut-offs that bound what is missed.
 
-    recall (float): The share of the tokens of gold entities that is to be flagged. confidence (float): How sure it is that it is.
-    per (str): "all": one cut-off of P(inside an entity), under the key "all"; "label": one of P(label) for each entity type.
-    values (Mapping[str, float | None]): Key -> the least score that is flagged; None where no cut-off is sure enough: every token is flagged.
+    recall (float): The share of gold entities' tokens that is to be flagged. confidence (float): How sure it is.
+    per (str): "all": one cut-off of P(inside an entity), under the key "all"; "label": one of P(label) for each type.
+    values (Mapping[str, float | None]): Key -> the least score flagged; None flags every token: no cut-off is sure.
     """
 
     recall: float = kept(number(0.0, 1.0))
@@ -144,12 +144,12 @@ class RecallCutoffs(Saved):
         check_cutoffs({"recall": self.recall, "confidence": self.confidence}, self.per, RECALL_PER, self.values)
 
     def flags(self, scores: EntityScores, types: EntityTypes) -> dict[str, NDArray[np.bool_]]:
-        """Which tokens the cut-off of each key flags; a type that the component no longer has is left out."""
+        """Which tokens the cut-off of each key flags; types that the component no longer has are left out."""
         known = ["all"] if self.per == "all" else [name for name in types.names if name in self.values]
         limits = {key: -np.inf if value is None else value for key, value in self.values.items()}
         return {key: score_of(key, self.per, scores, types) >= limits[key] for key in known}
 
 
 def score_of(key: str, per: str, scores: EntityScores, types: EntityTypes) -> Floats:
-    """What the cut-off of a key is compared with at each token: P(inside an entity), or P(label)."""
+    """What a key's cut-off is compared with at each token: P(inside an entity), or P(label)."""
     return scores.inside if per == "all" else scores.of_type(types.names.index(key))

@@ -1,4 +1,4 @@
-"""One recalibrator per group of tags, copied from a prototype, with the map of all pairs (the pooled map) as the fallback. Knows no method."""
+"""One recalibrator per group of tags, with the map of all pairs (the pooled map) as the fallback."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GroupFit(Saved):
     """What a group was fitted on.
 
     pairs (int): Its pairs. hits (int): How many of them hit.
-    fallback (str): Why it uses another map than its own; empty where it has its own.
+    fallback (str): Why it uses another map than its own; "" where it has its own.
     """
 
     pairs: int = kept(whole())
@@ -40,7 +40,7 @@ class Countable(Protocol):
     """A table that counts equal pairs (`statistics.cells`)."""
 
     def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
-        """See `collapse_groups`."""
+        """As `collapse_groups` of its pairs."""
 
     def tagged(self) -> TaggedPairs:
         """Its distinct pairs with their tags."""
@@ -50,7 +50,7 @@ class Countable(Protocol):
         """How many pairs it counts."""
 
 
-# Of a GroupedRecalibrator; its maps are read where they are made.
+# The form of a saved GroupedRecalibrator; its maps are read where they are made.
 GROUPED = record(
     {
         "prototype": MAP,
@@ -66,7 +66,7 @@ GROUPED = record(
 
 
 class GroupedRecalibrator:
-    """Maps the score of a (token, tag) pair by the recalibrator of the tag's group, and then perhaps by the tag's own offset.
+    """Maps the score of a (token, tag) pair by the recalibrator of the tag's group, then perhaps by the tag's offset.
 
     prototype (Recalibrator): Copied for every group and for the pooled map.
     groups (Groups): The tags of each group.
@@ -97,15 +97,15 @@ class GroupedRecalibrator:
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_counts(self, counts: Countable) -> GroupedRecalibrator:
-        """As `fit`, from a table of the pairs: the same maps to the bit. Offsets, whose sums are taken over distinct pairs, agree to rounding.
+        """As `fit`, from a table of the pairs: the same maps to the bit, and offsets to rounding.
 
-        RAISES C003, C006: see `fit`.
+        RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
         """
         self._fit_maps(*counts.weighted(self.groups))
         return self if self.offsets is None else self.fit_offsets(counts.tagged(), self.offsets)
 
     def _fit_maps(self, whole: WeightedPairs, parts: list[WeightedPairs]) -> None:
-        """Fit the pooled map on the pairs of all groups, and the map of every group. RAISES C003, C006: see `fit`."""
+        """Fit the pooled map and the map of every group. RAISES C003, C006: as `fit`."""
         n_pairs, what = int(whole.weights.sum()), type(self.prototype).__name__
         if not n_pairs:
             raise calib_error("C003", what=what, threshold="the threshold")
@@ -140,7 +140,7 @@ class GroupedRecalibrator:
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def apply(self, given: Predictions) -> Predictions:
-        """Each by the map of its label."""
+        """Map each score by the map of its label."""
         return given.having(scores=self.predict(given.scores, given.tags), before_maps=given.scores)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
@@ -161,7 +161,7 @@ class GroupedRecalibrator:
         return mapped if self.offsets is None else self.offsets.predict(mapped, tags, groups)
 
     def _make_table(self) -> MapTable | None:
-        """The maps of all groups as one function, if the method has it; the pooled map stands last, where the index -1 finds it."""
+        """The maps of all groups as one function, if there is one; the pooled map is last, at the index -1."""
         assert self.pooled_ is not None
         return self.pooled_.as_table([*(own or self.pooled_ for own in self.maps_), self.pooled_])
 
@@ -183,7 +183,7 @@ class GroupedRecalibrator:
         return calibrated
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
+        """Plain data and arrays."""
         assert self.pooled_ is not None
         return {
             "prototype": self.prototype.clone().state(),
@@ -197,7 +197,7 @@ class GroupedRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
-        """Rebuild from a state that GROUPED has read.
+        """Rebuild from a state that GROUPED has checked.
 
         load (Callable): Rebuilds one recalibrator, or the offsets, from its state (the registry knows how).
         RAISES Misfit: a map is not fitted, or the offsets to other tags and groups.

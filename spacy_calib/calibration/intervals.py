@@ -15,7 +15,7 @@ from .recalibrators.venn_abers import VennAbers, minimax
 class GroupedVennAbers:
     """A Venn-Abers predictor for each group of tags: calibrated within every group.
 
-    groups (Groups): The tags of each group. Tags without a group, or of a group without pairs, use the predictor of all pairs.
+    groups (Groups): The tags of each group. Other tags, and groups without pairs, use the predictor of all pairs.
     maps (GroupedRecalibrator): The predictors; its `fits_` tells what each group was fitted on.
     """
 
@@ -39,7 +39,7 @@ class GroupedVennAbers:
     def interval(self, scores: Floats, tags: Ints) -> tuple[Floats, Floats]:
         """The probabilities (low, high) of n pairs, low < high, shape (n,) each.
 
-        scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the predictor of all pairs.
+        scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; later columns use the predictor of all pairs.
         RAISES C001: values out of range. C002: lengths differ. C004: not fitted.
         """
         if self.maps.pooled_ is None:
@@ -57,16 +57,16 @@ class GroupedVennAbers:
         return low, high
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
-        """The single probabilities of n pairs (see `minimax`), shape (n,). RAISES as `interval`."""
+        """The single probabilities of n pairs (by `minimax`), shape (n,). RAISES C001, C002, C004: as `interval`."""
         return minimax(*self.interval(scores, tags))
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
+        """Plain data and arrays."""
         return self.maps.state()
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> GroupedVennAbers:
-        """Rebuild from a state that GROUPED has read. RAISES Misfit: a predictor is not of the form declared."""
+        """Rebuild from a state that GROUPED has checked. RAISES Misfit: a predictor is not of the form declared."""
         made = cls(state["groups"])
         made.maps = GroupedRecalibrator.from_state(state, lambda one: VennAbers().load_learned(one["learned"]))
         return made

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import calib_error
 from ..types import Floats, Ints
 
-# How much the tokens of a document are missed together is looked at where so many times the share allowed is missed, too.
+# How alike tokens of one document are is also looked at where so many times the allowed share is missed.
 _WIDER = 5
 
 
@@ -18,7 +18,7 @@ class RecallThreshold:
     """A cut-off and what it finds; n tokens of gold entities were looked at.
 
     cutoff (float | None): The highest score that misses few enough; None where no cut-off is sure to.
-    tokens, found (int): Tokens of gold entities; those at or above the cut-off (all of them where there is none: then every token is flagged).
+    tokens, found (int): Tokens of gold entities; those at or above the cut-off (without one all).
     """
 
     cutoff: float | None
@@ -32,17 +32,17 @@ class RecallThreshold:
 
 
 def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confidence: float = 0.95) -> RecallThreshold:
-    """The highest cut-off that is sure to find enough of what is to be found.
+    """The highest cut-off that is sure to find enough of the scores.
 
-    Sure means: among as many units of other documents of the same source, the share below the cut-off is at most 1 - recall; the claim is
-    false for at most 1 - confidence of all data sets. Cut-offs are tested one after the other towards higher scores, until one fails. Each test
-    is the exact one of a prediction: how often a new sample of this size holds its (floor((1 - recall) n) + 1)-th lowest score so far above
-    those seen (a negative hypergeometric, which is a beta-binomial, distribution; Thatcher 1964). What a cut-off misses grows with
-    it, so that a wrong cut-off can only be chosen where the test at the first wrong one fails to stop: the tests need no correction for their number
-    (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). Documents are drawn as wholes: units are counted as so many
-    independent ones as they are worth, see `_effects`.
+    Sure means: among as many scores of other documents of the source, a share of at most 1 - recall is below it; that
+    is false for at most 1 - confidence of all data sets. Cut-offs are tested towards higher scores until one fails,
+    each by the exact test of a prediction: how often a new sample of this size holds its k-th lowest score, k =
+    floor((1 - recall) n) + 1, so far above those seen (a negative hypergeometric distribution; Thatcher 1964). What is
+    missed grows with the cut-off, so a wrong one is chosen only if the test at the first wrong one fails to stop: the
+    number of tests needs no correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021).
+    Documents are drawn as wholes: scores count for as many independent ones as they are worth.
 
-    scores (Floats): Of the units that are to be found (tokens of gold entities), shape (n,). documents (Ints): The document of each.
+    scores (Floats): Of what is to be found (tokens of gold entities), shape (n,). documents (Ints): Of each.
     recall, confidence (float): In (0, 1).
     RAISES C001: a number out of range. C002: lengths differ.
     """
@@ -56,7 +56,7 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     n = len(scores)
     order = np.argsort(scores, kind="stable")
     ranked = scores[order]
-    # Equal scores are found or missed together: a cut-off stands at the first of them.
+    # Equal scores are found or missed together: a cut-off is at the first of them.
     missed = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[:n])
     missed = missed[missed <= (1 - recall) * n]
     chances = chance_of_missing(missed, n, _effects(documents[order], missed, 1 - recall), 1 - recall)
@@ -69,9 +69,9 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
 
 
 def chance_of_missing(missed: Ints, n: int, effects: Floats, share: float) -> Floats:
-    """How likely more than a share of as many new units is missed, at most, where so many of n are (Thatcher's upper prediction limit).
+    """The greatest chance that more than a share of as many new scores is missed (Thatcher's upper prediction limit).
 
-    missed (Ints): At each cut-off. effects (Floats): How many units are worth one independent one, at each. share (float): In (0, 1).
+    missed (Ints): Of n, at each cut-off. effects (Floats): Design effect at each. share (float): In (0, 1).
     """
     from scipy.stats import betabinom
 
@@ -81,14 +81,13 @@ def chance_of_missing(missed: Ints, n: int, effects: Floats, share: float) -> Fl
 
 
 def _effects(documents: Ints, missed: Ints, share: float) -> Floats:
-    """How many units are worth one independent one where so many are missed: the design effect of documents (Kish 1965).
+    """How many scores are worth one independent one: the design effect of documents (Kish 1965).
 
-    It is the variance of the share missed, with documents drawn as wholes, over that of independent units; at least 1. Few units can be missed
-    by chance in documents of their own, and then show no effect: the effect where five times the share allowed is missed (at most half
-    of the units) is the least that is supposed.
+    It is the variance of the share missed, with documents drawn as wholes, over that of independent scores; at least 1.
+    A few can be missed in different documents by chance; so it is at least the effect where five times the share
+    allowed (at most half) is missed.
 
-    documents (Ints): Of the units, the likeliest to be missed first. missed (Ints): How many of them are missed, in each case.
-    share (float): That may be missed.
+    documents (Ints): Of the scores, lowest first. missed (Ints): How many are missed. share (float): That may be.
     """
     n = len(documents)
     if not n:
@@ -98,17 +97,17 @@ def _effects(documents: Ints, missed: Ints, share: float) -> Floats:
 
 
 def design_effects(documents: Ints) -> Floats:
-    """The design effect of documents on the share of the first i of n units, for i from 0 to n: shape (n + 1,), at least 1.
+    """The design effect of documents on the share of the first i of n scores, i from 0 to n: (n + 1,), at least 1.
 
-    With one document alone nothing tells how others differ: the effect is n. Where each unit is a document it is 1.
+    With one document nothing tells how others differ: the effect is n. Where each score has its own document it is 1.
 
-    documents (Ints): Of each unit.
+    documents (Ints): Of each score.
     """
     n = len(documents)
     _, codes, sizes = np.unique(documents, return_inverse=True, return_counts=True)
     if len(sizes) in (1, n):
         return np.full(n + 1, n / max(1, len(sizes)))
-    # Sums over documents of k^2 and k n, where k of the document's n units are among the first i, give the squared residuals (k - p n)^2.
+    # Sums over documents of k^2 and k n, with k of its n scores among the first i, give the residuals (k - p n)^2.
     place = np.argsort(codes, kind="stable")
     before = np.empty(n)
     before[place] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -117,9 +116,9 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, found: Ints) -> float:
-    """How many independent units the units of some documents are worth, as to the share of them that is found.
+    """How many independent tokens those of some documents are worth, as to the share of them that is found.
 
-    sizes, found (Ints): Of each document, how many units it has, and how many of them are found.
+    sizes, found (Ints): How many tokens each document has, and how many of them are found.
     """
     held = sizes > 0
     sizes, found = sizes[held], found[held]
@@ -131,7 +130,7 @@ def effective_size(sizes: Ints, found: Ints) -> float:
 
 
 def _effects_of(share: Floats, kk: Floats, kn: Floats, sizes: Ints) -> Floats:
-    """Design effects, at least 1, where this share of all units is found; kk, kn (Floats): Sums over documents of k^2 and k n, where k of n are found."""
+    """Design effects, at least 1, at this share found; kk, kn: Sums over documents of k^2 and k n, where k of n are."""
     n = int(sizes.sum())
     residual = (kk - 2 * share * kn + share**2 * float((sizes**2).sum())) * len(sizes) / (len(sizes) - 1)
     independent = n * share * (1 - share)

@@ -1,4 +1,4 @@
-"""How tokens are to be calibrated: the steps that the settings name, or those that a selection chose, and the groups of the tags."""
+"""How tokens are to be calibrated: the steps of the settings, or those that a selection chose, and the tag groups."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .tokens import TokenCalibration, lowest_score
 
 
 class StepSettings(Protocol):
-    """What is set of the steps: prototypes, which are not changed.
+    """The settings of the steps: prototypes, which are not changed.
 
-    threshold (float): Marginals below it take no part. grouping (Grouping), recalibrator (Recalibrator), pooling (TagOffsets | None),
-    scaling (Scaling | None): Of the maps, and what stands before and after them. selection (Selector | None): Chooses these four instead.
+    threshold (float): Marginals below it take no part. grouping (Grouping), recalibrator (Recalibrator), pooling
+        (TagOffsets | None), scaling (Scaling | None): The steps. selection (Selector | None): Chooses these.
     """
 
     @property
@@ -41,7 +41,7 @@ class StepSettings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How tokens are calibrated: the steps (Chosen), the groups of the maps, and those by which scores are promised and judged (Groups)."""
+    """The steps (Chosen), the groups of the maps, and those by which scores are promised and judged (Groups)."""
 
     chosen: Chosen
     groups: Groups
@@ -63,10 +63,10 @@ def make_plan(
     scalable: bool = True,
     learn_context: LearnContext | None = None,
 ) -> Plan:
-    """The steps of the settings, or what the selection chose, and the groups of the tags.
+    """The steps of the settings, or those that the selection chose, and the groups of the tags.
 
-    names (Sequence[str]): What groupings call the tag of each column. group (Callable): Groups the labels by a grouping.
-    scalable (bool): False where a token may have several labels, so that they cannot be scaled beside one another.
+    names (Sequence[str]): What groupings call the tag of each column. group (Callable): Grouping -> Groups of labels.
+    scalable (bool): False where a token may have several labels, which are not scaled beside one another.
     learn_context (LearnContext | None): Learns the context; None leaves it out.
     """
     chosen = _chosen(settings, data, group, scalable, learn_context)

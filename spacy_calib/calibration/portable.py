@@ -1,5 +1,5 @@
-"""A second map, for texts of sources that the fit does not know: it goes half the way from what the fit learned at home to a line through the raw
-log-odds, which travels. Knows arrays, never Docs.
+"""A second map, for texts of sources unknown to the fit: halfway from the map at home to a line through the raw
+log-odds. Knows arrays, never Docs.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .recalibrators import Platt
 from .recalibrators.logistic import combine, log_odds, sigmoid
 from .steps import Predictions
 
-# Two conventions meet where the model is this sure of a tag and the gold has another: in so many tokens, in such a share of those of which it is so sure,
-# and so many times as often as the scores let expect.
+# Conventions differ where the model is this sure of a tag and the gold has another: for so many tokens, for such a
+# share of those of which it is so sure, and so many times as often as the scores let expect.
 _SURE, _FEWEST, _RATE, _TIMES = 0.9, 10, 0.03, 5.0
-# A Doc is told from those of the fit by so many standard deviations.
+# A Doc is unlike those of the fit by so many standard deviations.
 _FAR = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Convention:
-    """A tag of the model that some gold calls otherwise.
+    """A tag of the model that some gold names otherwise.
 
-    source (int): Whose gold, -1 for one without a name. said, gold (int): Columns of the model's tag and of the gold's. rows (Ints): The tokens.
-    of (int): Tokens of which the model is sure that they have its tag.
+    source (int): Whose gold, -1 for one without a name. said, gold (int): Columns of both tags. rows: Tokens.
+    of (int): How many tokens the model is sure to have its tag.
     """
 
     source: int
@@ -42,7 +42,7 @@ class Convention:
 
 
 def find_conventions(pairs: Pairs, gold: Ints, sources: Ints) -> list[Convention]:
-    """Where conventions meet, in each source by itself; the most tokens first. gold (Ints): Column of each token's gold tag. sources (Ints): Of the pairs."""
+    """Where conventions differ, source by source; most tokens first. gold: Of each token. sources: Of each pair."""
     sure = np.flatnonzero(leading(pairs.rows, pairs.scores) & (pairs.scores >= _SURE))
     found = []
     for source, said in np.unique(np.stack([sources[sure], pairs.tags[sure]]), axis=1).T.tolist():
@@ -57,9 +57,9 @@ def find_conventions(pairs: Pairs, gold: Ints, sources: Ints) -> list[Convention
 
 @dataclass(frozen=True)
 class UsualWords(Saved):
-    """Which share of the words of a Doc is not known, in the Docs of the fit.
+    """Which share of the words of a Doc was unknown, in the Docs of the fit.
 
-    mean (float): Of all tokens. within, between (float): Variance of one token in its Doc, and of the shares of Docs of any length.
+    mean (float): Over all tokens. within, between (float): Variance of a token in its Doc, and of the shares of Docs.
     """
 
     mean: float = kept(number(0.0, 1.0))
@@ -68,7 +68,7 @@ class UsualWords(Saved):
 
     @classmethod
     def of(cls, unknown: NDArray[np.bool_], docs: Ints) -> UsualWords | None:
-        """unknown: Of each token, whether its word would not be known had it not stood there. docs (Ints): Its Doc. None of one Doc, or of one-word Docs."""
+        """unknown: Whether each token's word would be unknown but for it. docs (Ints): Its Doc. None if too few."""
         _, docs, sizes = np.unique(docs, return_inverse=True, return_counts=True)
         if len(sizes) < 2 or len(docs) == len(sizes):
             return None
@@ -78,15 +78,15 @@ class UsualWords(Saved):
         return cls(mean, within, max(0.0, between))
 
     def exceeded(self, n_unknown: Ints, n: Ints) -> NDArray[np.bool_]:
-        """Of Docs with so many unknown words among n, whether they have far more of them than those of the fit."""
+        """Whether Docs with so many unknown words among n have far more of them than those of the fit."""
         n = np.maximum(n, 1)
         return n_unknown / n - self.mean > _FAR * np.sqrt(self.between + self.within / n)
 
 
 @dataclass(frozen=True, eq=False)
 class Portable(Saved):
-    """line (Floats): Slope and constant of the line. abroad (bool): Whether texts that name no source of the fit get this map: sources that were left out
-    of a fit lose less with it. usual (UsualWords | None): By which other Docs are told from those of the fit; None where words are not looked at.
+    """line (Floats): Slope and constant. abroad (bool): Whether texts without a source of the fit get this map, which
+    helped on sources left out. usual (UsualWords | None): Tells other Docs; None where words are not looked at.
     """
 
     line: Floats = kept(floats())
@@ -102,9 +102,9 @@ class Portable(Saved):
         elsewhere: Floats | None,
         usual: UsualWords | None,
     ) -> Portable:
-        """Learn from pairs with raw scores, those of tokens where conventions meet left out.
+        """Learn from pairs with raw scores, without the tokens where conventions differ.
 
-        sources (Ints): Of each pair. elsewhere (Floats | None): The score of each pair by a fit that did not see its source; None of one source.
+        sources (Ints): Of each pair. elsewhere (Floats | None): Score of each pair by a fit without its source, if any.
         """
         own = ~np.isin(pairs.rows, np.concatenate([np.zeros(0, dtype=np.intp), *(one.rows for one in conventions)]))
         gained = []
@@ -116,11 +116,11 @@ class Portable(Saved):
         return cls(_line(pairs.take(np.flatnonzero(own))), bool(gained and np.mean(gained) > 0), usual)
 
     def blend(self, home: Floats, raw: Floats) -> Floats:
-        """The scores of n entries: by the mean of the log-odds that they have at home and on the line. raw (Floats): Their raw scores."""
+        """The mean of two log-odds, at home and on the line, as scores. raw (Floats): Raw scores of the entries."""
         return sigmoid((log_odds(home) + combine(Platt().features(raw), self.line)) / 2)
 
     def apply(self, given: Predictions) -> Predictions:
-        """Entries of Docs that get this map are blended, where it is known what stands in them: it is not while the steps before are being learned."""
+        """Blend entries of Docs that get this map; without a view (while earlier steps are being learned) nothing."""
         if given.view is None:
             return given
         away = self.away(given.words, given.view.unknown, given.map_for)[given.words.docs]
@@ -130,10 +130,10 @@ class Portable(Saved):
         return given.having(scores=scores, away=away)
 
     def away(self, words: Any, unknown: NDArray[np.bool_], map_for: str | None) -> NDArray[np.bool_]:
-        """Of each Doc, whether it gets this map, by itself alone: as it is set, else not where it names a source, else as `abroad` says, else where it has far
-        more unknown words than those of the fit.
+        """Whether each Doc gets this map: as set; else not if it names a source; else by `abroad`; else where it has
+        far more unknown words than those of the fit.
 
-        words: Of its tokens, see Words. unknown: Of each token, whether its word is not known. map_for (str | None): HOME, ANYWHERE, or None for the evidence.
+        words (Words): Of its tokens. unknown: Of each token. map_for (str | None): HOME, ANYWHERE, or None: not set.
         """
         n = len(words.starts) - 1
         if map_for is not None or self.abroad or self.usual is None:
@@ -152,7 +152,7 @@ class Portable(Saved):
 
 
 def _line(pairs: Pairs) -> Floats:
-    """Platt's."""
+    """The line of Platt scaling."""
     fitted = Platt()
     fitted.fit(pairs.scores, pairs.hits)
     return fitted.coefficients_

@@ -1,4 +1,4 @@
-"""The registries, which entry points in setup.cfg fill, and what stands in them by its short name. spaCy gets them by `spacy_calib.registry`."""
+"""The registries, which entry points in setup.cfg fill, and what stands in them by its short name."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _NAMES = (
 
 @cache
 def _entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Those of all packages; looking for them takes its time."""
+    """The entry points of all packages; looking for them takes time."""
     return tuple(entry_points(group=group))
 
 
 class Registry(catalogue.Registry):
-    """A registry that one broken package does not close for all: what cannot be imported is left out of its list, with a warning."""
+    """A registry that lists what it can: what cannot be imported is left out, with a warning."""
 
     def get_entry_points(self) -> dict[str, Any]:
         found = {}
@@ -53,7 +53,7 @@ class Registry(catalogue.Registry):
         return found
 
     def get_entry_point(self, name: str, default: Any = None) -> Any:
-        """RAISES C500: what has this name cannot be imported."""
+        """Load a registered thing. RAISES C500: it cannot be imported."""
         try:
             return super().get_entry_point(name, default)
         except Exception as error:
@@ -66,13 +66,12 @@ REGISTRIES = {name: Registry(("spacy", name), entry_points=True) for name in _NA
 
 @cache
 def _warn_once(given: str, registry: str, why: str) -> None:
-    """Say that what is registered by this name cannot be used: lists are asked for often."""
+    """Warn, once, that what is registered by this name cannot be used."""
     warnings.warn(WARNINGS["CW40"].format(given=given, registry=registry, why=why), stacklevel=3)
 
 
 def prototypes(name: str) -> dict[str, Any]:
-    """Registered name -> what its function makes without arguments. Functions that need arguments are left out, and with a warning those
-    that fail.
+    """Registered name -> what its function makes without arguments, if it needs none; those that fail give a warning.
 
     name (str): Of the registry: "calib_recalibrators".
     """
@@ -94,22 +93,22 @@ def needs_nothing(function: Any) -> bool:
 
 
 def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """The registered function of this name; None where there is none. kind (str): As in a config: "@calib_scalings". RAISES C500."""
+    """The registered function of this name, or None. kind (str): "@calib_scalings". RAISES C500: it is broken."""
     registry = REGISTRIES[kind.removeprefix("@")]
     return registry.get(name) if name in registry else None
 
 
 def by_short(name: str) -> dict[str, Any]:
-    """Short name -> prototype; what has no short name of its own is called by its registered one. name (str): Of the registry.
+    """Short name -> prototype; without a short name the registered one. name (str): Of the registry.
 
     RAISES C185: two of them have one short name.
     """
     found: dict[str, Any] = {}
     owner: dict[str, str] = {}
-    # Those of this package in front: what is registered elsewhere adds rows behind.
+    # Those of this package come first.
     made_by = sorted(prototypes(name).items(), key=lambda named: not named[0].startswith(OURS))
     for key, made in made_by:
-        # A function that presets what another one makes too has no claim to the short name of the class.
+        # A function that presets what another one makes has no claim to the class's short name.
         short = (_own_short(made) if getattr(made, "registered", key) == key else "") or key
         if short in found:
             raise calib_error("C185", short=short, registry=name, first=owner[short], second=key)
@@ -118,15 +117,15 @@ def by_short(name: str) -> dict[str, Any]:
 
 
 def _own_short(made: object) -> str:
-    """The short name that the object or its class gives itself; "" for one that was inherited, which is another's."""
+    """The short name that the object or its class gives itself; "" for an inherited one, which is another's."""
     return {**vars(type(made)), **getattr(made, "__dict__", {})}.get("short", "")
 
 
 def recalibrators() -> dict[str, Recalibrator]:
-    """Short name -> prototype, those with the fewest free numbers first; `prototype.registered` is its full name. RAISES C185."""
+    """Short name -> prototype, those with the fewest free numbers first. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_recalibrators").items(), key=lambda named: (named[1].n_parameters, named[0])))
 
 
 def scalings() -> dict[str, Scaling]:
-    """Short name -> prototype, those with the fewest numbers first. RAISES C185."""
+    """Short name -> prototype, those with the fewest numbers first. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_scalings").items(), key=lambda named: named[1].growth))

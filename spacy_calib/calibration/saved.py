@@ -1,4 +1,4 @@
-"""What was learned as bytes: msgpack with a format version and a checksum, never pickle; and parts made again from their saved form."""
+"""What was learned as bytes: msgpack with a format version and a checksum, never pickle; and parts made from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Made = TypeVar("_Made", bound="Part")
 
 
 class Part(ABC):
-    """Something that a registry makes of settings, and that learns: what it learned are attributes whose names end in an underscore.
+    """Something that a registry makes of settings, and that learns; what it learned ends in an underscore.
 
     kind (str): Its registry, of KINDS. registered (str): Its name there, by which a saved one finds its class.
     learned_form (Form | None): The form of what was learned, by attribute; None for one array of finite numbers each.
@@ -35,7 +35,7 @@ class Part(ABC):
         return all(hasattr(self, name) for name in self._learned)
 
     def clone(self: _Made) -> _Made:
-        """A new one with the same settings, not fitted."""
+        """A part with the same settings, not fitted."""
         fresh = copy.copy(self)
         for name in self._learned:
             fresh.__dict__.pop(name, None)
@@ -46,12 +46,12 @@ class Part(ABC):
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Name, settings and what was learned, None where it is not fitted: what `make_part` takes."""
+        """Name, settings and what was learned (None where it is not fitted), for `make_part`."""
         learned = {name: as_saved(getattr(self, name, None)) for name in self._learned}
         return {self.kind: self.registered, "settings": self.settings(), "learned": learned}
 
     def load_learned(self: _Made, learned: dict[str, Any]) -> _Made:
-        """Take over the learned part of a saved state; nothing where all of it is None. RAISES Misfit: not of the form declared."""
+        """Take over what was learned, if anything, from a state. RAISES Misfit: it is not of the form declared."""
         if any(value is not None for value in learned.values()):
             form = type(self).learned_form or record({name: floats() for name in self._learned})
             for name, value in form(learned, "learned").items():
@@ -60,11 +60,11 @@ class Part(ABC):
 
 
 class Unreadable(ValueError):
-    """The bytes are not whole, or of something else; `str()` says why."""
+    """The bytes are damaged, or of something else; `str()` says why."""
 
 
 class LaterVersion(ValueError):
-    """The bytes are of a later format version. given (int): Which."""
+    """The bytes are of a later format. given (int): Its version."""
 
     def __init__(self, given: int):
         super().__init__(f"format version {given}")
@@ -90,7 +90,7 @@ def pack(state: dict[str, Any], format: str, version: int) -> bytes:
 def unpack(data: bytes, format: str, version: int) -> Any:
     """The state that `pack` wrote.
 
-    version (int): The latest that can be read. RAISES Unreadable: not such bytes, truncated or changed. LaterVersion: of a later format.
+    version (int): The latest that can be read. RAISES Unreadable: not such bytes, or damaged. LaterVersion: later.
     """
     try:
         outer = _read(data)
@@ -119,10 +119,10 @@ def _read(data: bytes) -> Any:
 
 
 def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., Any] | None]) -> Any:
-    """Rebuild a recalibrator, a pooling, a scaling, a context or sets from its `state()`; without what it learned, not fitted.
+    """Rebuild a part from its `state()`; without what it learned, not fitted.
 
     find (Callable): (kind, name) -> what makes it from its settings; None where nothing has this name.
-    RAISES NotInstalled: a part, or one that it holds, is not found. Misfit: what is found does not take these settings, or what it learned.
+    RAISES NotInstalled: a part, or one that it holds, is not found. Misfit: it does not take the settings or the rest.
     """
     kind = next((key for key in KINDS if key in state), None)
     if kind is None:
@@ -131,7 +131,7 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     make = find(kind, form[kind])
     if make is None:
         raise NotInstalled(form[kind])
-    # A part may hold another one of its own kind, as a prototype.
+    # A part may hold another of its kind, as a prototype.
     settings = {
         key: make_part(value, find) if isinstance(value, dict) and kind in value else value
         for key, value in form["settings"].items()

@@ -38,31 +38,31 @@ _SAVED_AS = {"pooled": "of_all_", "of_group": "of_group_", "of_tag": "of_tag_"}
 
 
 class ConformalSets:
-    """Split-conformal sets of tags; by condition they are Mondrian predictors (Vovk 2012, "Conditional validity of inductive conformal
-    predictors").
+    """Split-conformal sets of tags; by condition Mondrian predictors (Vovk 2012, "Conditional validity
+    of inductive conformal predictors").
 
-    The nonconformity of a tag at a token is 1 - its calibrated score; that of a tag below the threshold, which has none, is 1. A
-    set takes in the tags up to a cut: of the n fit tokens under its condition, the ceil((n + 1)(1 - alpha))-th smallest nonconformity
-    of the gold tag, or 1 where n is too small for that. If the fit tokens and a new one are exchangeable, its gold tag is in its set
-    with probability at least 1 - alpha, given the condition. The calibration map must not have seen the fit tokens: split the
+    The nonconformity of a tag at a token is 1 - its calibrated score, or 1 below the threshold. A set takes in the tags
+    up to a cut: of the n fit tokens under its condition the ceil((n + 1)(1 - alpha))-th smallest nonconformity of the
+    gold tag, or 1 where n is too small. If the fit tokens and a new one are exchangeable, its gold tag is in its set
+    with probability at least 1 - alpha, given the condition. The maps must not have seen the fit tokens: split the
     data, or use scores of cross-validation.
 
     alpha (float): Share of tokens whose set may miss the gold tag, 0 < alpha < 1.
-    coverage (str): The condition. "marginal": none. "group": the group of the token's tag of highest score (of equal ones, the first
-        group); tokens whose best tag has no group, or that have no tag, are a condition of their own. "tag": the gold tag itself,
-        each tag with a cut of its own (Ding et al. 2023, "classwise"); a tag with few tokens uses the cut of all tokens
-        whose gold tag is in its group (their "clustered": promised is the share among all of these, not of that tag alone).
-        What is promised under "tag": of the tokens whose gold tag is t, at least 1 - alpha have t in their set, for every tag t with a
-        cut below 1 (exactly: over fit data drawn anew, the cut of t is below 1 and the set misses t with probability alpha at most).
-        Nothing is promised for the other tags (`unreached`: of too few tokens, or too often below the threshold), which are in every
-        set where they have an entry, nor for tokens with a gold tag that the model does not know; these count in "marginal" and "group".
-    min_tokens (int): A condition with fewer fit tokens has no cut of its own: the tag uses the cut of its group, the group that of all tokens. It
-        does not depend on alpha, so that the sets of a smaller alpha always contain those of a greater one.
-    nonempty (bool): Whether a set holds the likeliest tag (of equal ones, each) whatever the cut says. A set without any is sure to miss, and
-        many are where alpha is above the error rate; what is promised holds all the more for sets that hold one tag more.
-    of_all_, of_group_, of_tag_ (Cuts): Learned from all tokens, per group (the last one: no group) and per tag; before any fallback.
-    out_of_reach_ (float): Share of the fit tokens for which nothing is promised: those without a set, and under "tag" those whose gold tag
-        is `unreached` or unknown to the model.
+    coverage (str): The condition. "marginal": none. "group": the group of the token's tag of highest score (of equal
+        ones, the first group); a best tag without group, or no tag, is a condition of its own. "tag": the gold tag
+        itself, each tag with its own cut (Ding et al. 2023, "classwise"); a tag with few tokens uses the cut of all
+        tokens whose gold tag is in its group ("clustered": the share promised is among all of these).
+        Promised under "tag": of the tokens whose gold tag is t, at least 1 - alpha have t in their set, for every t
+        with a cut below 1 (exactly: over fit data drawn anew, the cut of t is below 1 and the set misses t with
+        probability alpha at most). Nothing is promised for other tags (`unreached`), which are in every set where they
+        have an entry, nor for gold tags that the model does not know; these count in "marginal" and "group".
+    min_tokens (int): A condition with fewer fit tokens has no cut of its own: a tag uses that of its group, a group
+        that of all tokens. It does not depend on alpha, so that sets of a smaller alpha contain those of a greater one.
+    nonempty (bool): Whether a set holds the likeliest tag (of equal ones, each) whatever the cut says. Empty sets are
+        sure to miss, and are many where alpha is above the error rate; one tag more keeps all promises.
+    of_all_, of_group_, of_tag_ (Cuts): Of all tokens, per group (the last: no group) and per tag, without fallback.
+    out_of_reach_ (float): Share of the fit tokens without a promise: those without a set, and under "tag" those whose
+        gold tag is `unreached` or unknown.
     empty_ (float): Share of the fit tokens without a tag up to the cut.
     RAISES C001: a setting out of range.
     """
@@ -90,10 +90,10 @@ class ConformalSets:
     def fit(self, rows: Ints, tags: Ints, scores: ArrayLike, gold: ArrayLike, groups: Groups) -> ConformalSets:
         """Learn the cuts.
 
-        rows, tags (Ints): Token and tag (column) of the entries that reach the threshold, n of them; no (token, tag) twice.
+        rows, tags (Ints): Token and tag (column) of the n entries that reach the threshold; no (token, tag) twice.
         scores (ArrayLike): Their calibrated scores, shape (n,), in [0, 1].
-        gold (ArrayLike): Column of the gold tag of each token, shape (n_tokens,): -1 where the model does not know the gold tag, -2
-            where there is no gold (the token is left out).
+        gold (ArrayLike): Column of each token's gold tag, shape (n_tokens,); -1: the model does not know it, -2: there
+            is none (the token is left out).
         groups (Groups): The tags of each group.
         RAISES C001: values out of range. C002: lengths differ. C071: no token has gold.
         """
@@ -131,9 +131,9 @@ class ConformalSets:
         """The sets of some tokens.
 
         rows, tags, scores: As for `fit`, n entries. n_tokens (int): Tokens, with or without entries.
-        RETURNS (tuple): Whether each entry is in its token's set, shape (n,); and whether the token has no set, shape (n_tokens,): where
-            the cut is 1, every tag would have to be in it, entry or not. Under "tag" coverage only where no tag can be promised and one
-            has no entry.
+        RETURNS (tuple): Whether each entry is in its token's set, shape (n,); and whether the token has no set, shape
+            (n_tokens,): with a cut of 1 every tag would be in it. Under "tag" only where nothing is promised for any
+            tag and the token lacks an entry.
         RAISES C001: values out of range. C002: lengths differ. C004: not fitted.
         """
         rows, tags, given = _checked(rows, tags, scores, n_tokens)
@@ -154,28 +154,19 @@ class ConformalSets:
         return 1.0 - given <= cuts, out_of_reach
 
     def group_cuts(self) -> Floats:
-        """The cut that is used for each group, shape (n_groups + 1,); the last one is for tokens or tags without a group.
-
-        RAISES C004: not fitted.
-        """
+        """The cut used for each group, shape (n_groups + 1,); the last is for none. RAISES C004: not fitted."""
         _, of_all, of_group, _ = self._learned()
         return np.where(of_group.tokens >= self.min_tokens, of_group.values, of_all)
 
     def tag_cuts(self) -> Floats:
-        """The cut that is used for each tag under "tag" coverage, shape (n_tags + 1,); the last one is for labels appended later.
-
-        RAISES C004: not fitted.
-        """
+        """The cut used for each tag under "tag", (n_tags + 1,); the last for later labels. RAISES C004: not fitted."""
         groups, of_all, _, of_tag = self._learned()
         # Tags without a group have no group to fall back on.
         fallback = np.append(self.group_cuts()[:-1], of_all)[groups.of_tag]
         return np.append(np.where(of_tag.tokens >= self.min_tokens, of_tag.values, fallback), of_all)
 
     def unreached(self) -> Ints:
-        """Columns of the tags for which "tag" coverage promises nothing: they would have to be in every set, with or without an entry.
-
-        RAISES C004: not fitted.
-        """
+        """Columns of the tags for which "tag" promises nothing: they belong in every set. RAISES C004: not fitted."""
         return np.flatnonzero(self._full())
 
     def _full(self) -> NDArray[np.bool_]:
@@ -196,17 +187,13 @@ class ConformalSets:
         return self.group_cuts()[_top_groups(rows, tags, scores, n_tokens, groups)]
 
     def _learned(self) -> tuple[Groups, float, Cuts, Cuts]:
-        """(groups, cut of all tokens, cuts of groups, cuts of tags).
-
-        RAISES C004: not fitted.
-        """
+        """(groups, cut of all tokens, cuts of groups, cuts of tags). RAISES C004: not fitted."""
         if self.groups is None or self.of_all_ is None or self.of_group_ is None or self.of_tag_ is None:
             raise calib_error("C004", what="ConformalSets")
         return self.groups, float(self.of_all_.values[0]), self.of_group_, self.of_tag_
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Settings, fit tokens, "out_of_reach" and "empty": see the class, and "unreached": labels that `unreached` names, where coverage
-        is by tag, of "tags" in all; for `info`.
+        """Settings, fit tokens, "out_of_reach", "empty", and by tag "unreached" labels of "tags" in all, for `info`.
 
         RAISES C004: not fitted.
         """
@@ -224,7 +211,7 @@ class ConformalSets:
         }
 
     def clone(self) -> ConformalSets:
-        """A new one with the same settings, not fitted."""
+        """Sets with the same settings, not fitted."""
         return type(self)(**self.settings())
 
     def settings(self) -> dict[str, Any]:
@@ -232,10 +219,7 @@ class ConformalSets:
         return {"alpha": self.alpha, "coverage": self.coverage, "min_tokens": self.min_tokens, "nonempty": self.nonempty}
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs.
-
-        RAISES C004: not fitted.
-        """
+        """Plain data and arrays. RAISES C004: not fitted."""
         groups, *_ = self._learned()
         cuts = {key: getattr(self, name).state() for key, name in _SAVED_AS.items()}
         return {
@@ -245,7 +229,7 @@ class ConformalSets:
         }
 
     def load_learned(self, learned: dict[str, Any]) -> ConformalSets:
-        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
         self.groups = held["groups"]
         for key, cuts in held["cuts"].items():
@@ -276,10 +260,7 @@ def _highest(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
 
 
 def _checked(rows: ArrayLike, tags: ArrayLike, scores: ArrayLike, n_tokens: int) -> tuple[Ints, Ints, Floats]:
-    """The entries as arrays.
-
-    RAISES C001: values out of range. C002: lengths differ.
-    """
+    """The entries as arrays. RAISES C001: values out of range. C002: lengths differ."""
     given = as_probabilities("scores", scores)
     checked = []
     for name, values, end in (("row", rows, n_tokens), ("tag", tags, None)):

@@ -8,7 +8,7 @@ from ..types import Floats, Ints, Spans
 from .recalibrators.logistic import log_odds
 
 NAMES = ("minimum", "product", "1 - product", "mean", "own", "1 - own", "length")
-# Probabilities are clipped to [SMALLEST, 1 - SMALLEST] before logarithms are taken, so that a few next to 0 or 1 do not dominate the fit.
+# Probabilities are clipped to [SMALLEST, 1 - SMALLEST] before their logarithm, so that a few do not dominate the fit.
 SMALLEST = 1e-4
 
 
@@ -18,8 +18,8 @@ def product_of(spans: Spans) -> Floats:
 
 
 def span_features(spans: Spans) -> Floats:
-    """One row per span, columns as in NAMES: the logits of the least and the mean token probability, log p and log(1 - p) of the tokens'
-    product and of the source's own probability (as in beta calibration, Kull et al. 2017), and the logarithm of the number of tokens.
+    """One row per span, columns as in NAMES: logits of the least and the mean token probability, log p and log(1 - p)
+    of the tokens' product and of the source's own probability (Kull et al. 2017), and log of the number of tokens.
     """
     if not len(spans):
         return np.zeros((0, len(NAMES)))

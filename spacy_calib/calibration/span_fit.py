@@ -22,9 +22,9 @@ _FOLDS = 5
 class SpanData:
     """What a span calibration is fitted on: n spans that a source found.
 
-    spans (Spans), raw (Floats), hits (Ints): With their raw scores and whether each is right: 1, 0, or -1 where its gold is not known.
+    spans (Spans), raw (Floats), hits (Ints): With raw scores; right (1), wrong (0), or gold not known (-1).
     documents (Ints): Of each, ascending. gold (Ints): Gold spans of each document, shape (n_docs,).
-    known (Ints): Indices of the chosen spans whose gold is known. pairs (Pairs): These as pairs, each a unit of its own, its label as the tag.
+    known (Ints): Indices of chosen spans with known gold. pairs (Pairs): These, with labels as tags.
     RAISES C002: lengths differ.
     """
 
@@ -52,7 +52,7 @@ class SpanData:
 
 
 class SpanContextFit(Protocol):
-    """What was learned of the surroundings of spans: as `token_fit.ContextFit`. context (SpanContext | None): None where scores stay as they are."""
+    """What was learned of spans' surroundings. context (SpanContext): None where scores stay as they are."""
 
     @property
     def context(self) -> SpanContext | None: ...
@@ -62,7 +62,7 @@ class SpanContextFit(Protocol):
     def held_out(self) -> Floats: ...
 
 
-# (spans on the Docs with gold, their scores by maps that did not see their document, hits, documents, groups of the labels).
+# (spans on the Docs with gold, held-out scores of the maps, hits, documents, groups of the labels).
 LearnSpanContext = Callable[[Spans, Floats, NDArray[np.bool_], Ints, Groups], SpanContextFit]
 
 
@@ -70,7 +70,7 @@ LearnSpanContext = Callable[[Spans, Floats, NDArray[np.bool_], Ints, Groups], Sp
 class SpanFit:
     """A fitted calibration, with what it was fitted on.
 
-    calibration (SpanCalibration): The fitted steps. chosen, candidates (SpanRecalibrator): Those of it. data (SpanData): What it was fitted on.
+    calibration (SpanCalibration): The fitted steps. chosen, candidates (SpanRecalibrator): Its maps. data (SpanData).
     learn_context (LearnSpanContext | None): Learns the context; None leaves it out.
     """
 
@@ -82,12 +82,12 @@ class SpanFit:
 
     @cached_property
     def held_out(self) -> Floats:
-        """The score of each span of `data.known` by steps that did not see its document; raw scores where there is one document only."""
+        """Score of each span of `data.known` by steps that did not see its document; raw with one document only."""
         return self.mapped if self.context is None else self.context.held_out
 
     @cached_property
     def context(self) -> SpanContextFit | None:
-        """What was learned of the surroundings, if that was asked for."""
+        """What was learned of the surroundings, if it was asked for."""
         if self.learn_context is None:
             return None
         known, groups = self.data.known, self.chosen.groups
@@ -96,7 +96,7 @@ class SpanFit:
 
     @cached_property
     def mapped(self) -> Floats:
-        """What a map makes of each span of `data.known` that did not see its document; raw scores where there is one document only."""
+        """Score of each span of `data.known` by a map that did not see its document; raw with one document only."""
         groups, pairs, documents = self.chosen.groups, self.data.pairs, self.data.documents[self.data.known]
         spans = self.data.spans.take(self.data.known)
         if len(np.unique(documents)) < 2:
@@ -112,7 +112,7 @@ class SpanFit:
 def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:
     """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known.
 
-    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): See SpanFit.
+    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): As of SpanFit.
     """
     of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
     chosen, candidates = (

@@ -1,4 +1,4 @@
-"""The probability that a whole span is right: one binary event, recalibrated on features of the span. Knows arrays, never Docs."""
+"""The probability that a whole span is right, recalibrated on features of the span. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .steps import KEPT, CalibrationStep, Predictions, walk
 
 # With fewer spans the coefficients (eight at least) cannot be estimated, and raw scores are passed through.
 MIN_SPANS = 20
-# A feature whose standard deviation is below this is constant: what is left is floating-point noise.
+# A feature whose standard deviation is below this is constant: the rest is rounding noise.
 _ROUNDING = 1e-12
 
 
@@ -31,11 +31,11 @@ def _nothing() -> Floats:
 class SpanRecalibrator(Saved):
     """Logistic regression on the features of a span, with an intercept and a slope for each group of its labels.
 
-    The ridge penalty (1/2 the squared norm of the coefficients of standardised features, against the summed log loss) pulls small groups
-    towards what all groups share.
+    The ridge penalty (half the squared norm of the coefficients of standardised features) draws small groups towards
+    what all share.
 
     groups (Groups): Of the span labels.
-    n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through; "" if it does not.
+    n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through, or "".
     """
 
     groups: Groups = kept(Groups.read)
@@ -101,7 +101,7 @@ def _why_not(n: int, n_hits: int) -> str:
     return ""
 
 
-# Of a SpanCalibration; what its context learned is read by the class of that, which stands in a later room.
+# The form of a saved SpanCalibration; the class of its context, in a later room, reads that.
 SPANS: dict[str, Form | Optional] = {
     "span_maps": optional(maybe(listed(SpanRecalibrator.read, 2, 2))),
     "cutoffs": optional(maybe(Cutoffs.read)),
@@ -112,7 +112,7 @@ SPANS: dict[str, Form | Optional] = {
 
 @dataclass(frozen=True, eq=False)
 class SpanMaps:
-    """The first step of spans. chosen, candidates (SpanRecalibrator | None): Fitted; of the spans on the Doc, and of those that stand beside them."""
+    """The first step of spans. chosen, candidates (SpanRecalibrator | None): Maps of those on the Doc, and others."""
 
     chosen: SpanRecalibrator | None
     candidates: SpanRecalibrator | None
@@ -128,7 +128,7 @@ class SpanMaps:
 
 
 class SpanContext(CalibrationStep, Protocol):
-    """What a context learned of spans, and moves those on the Doc by; its class stands in a later room, and reads its own state."""
+    """What a context learned of spans, to move those on the Doc; its class, in a later room, reads its state."""
 
     def state(self) -> dict[str, Any]: ...
 
@@ -136,8 +136,8 @@ class SpanContext(CalibrationStep, Protocol):
 class SpanCalibration:
     """The steps between a source's probability of a span and `Span._.calib_score`.
 
-    chosen (SpanRecalibrator | None): Fitted; the map of the spans on the Doc. None passes raw scores through: before the fit, and for
-        a source of token labels alone. candidates (SpanRecalibrator | None): Fitted; the map of the spans that stand beside them.
+    chosen (SpanRecalibrator | None): Fitted map of the spans on the Doc; None passes raw scores through (not fitted, or
+        a source without spans). candidates (SpanRecalibrator | None): Fitted map of the other spans.
     context (SpanContext | None): Fitted; moves what the map gives spans on the Doc by what surrounds them.
     cutoffs (Cutoffs | None): The scores from which spans are accepted. They belong to these maps: a new fit has none.
     adaptations (tuple[Adaptation, ...]): As in TokenCalibration; the spans on the Doc lead.
@@ -172,8 +172,7 @@ class SpanCalibration:
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
         """(calibrated probability of each span, 1 or 0 whether it reaches its cut-off; -1 without cut-offs).
 
-        raw (Floats): Of each span. labels (Sequence[str]): Of the columns `spans.labels`. view: The tokens that they stand in, as a context
-            sees them.
+        raw (Floats): Of each span. labels (Sequence[str]): Of the columns. view: Their tokens, for a context.
         """
         calibrated = walk(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:
@@ -181,7 +180,7 @@ class SpanCalibration:
         return calibrated, self.cutoffs.accepts(calibrated, spans.labels, labels, self.groups).astype(np.int8)
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
+        """Plain data and arrays."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
         context, cutoffs = (one and one.state() for one in (self.context, self.cutoffs))
         adaptations = [one.state() for one in self.adaptations] or None
@@ -189,7 +188,7 @@ class SpanCalibration:
 
     @classmethod
     def from_state(cls, held: dict[str, Any]) -> SpanCalibration:
-        """Of what SPANS has read, and the class of the context."""
+        """Rebuild from what SPANS and the class of the context have read."""
         return cls(
             *(held["span_maps"] or ()),
             context=held["span_context"],

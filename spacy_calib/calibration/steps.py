@@ -1,4 +1,4 @@
-"""The walk from the probabilities that a source gave to calibrated ones: a table of predictions, which one step after the other takes and gives on."""
+"""From a source's probabilities to calibrated ones: a table of predictions, which each step takes and gives on."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 from ..pairs.build import leading
 from ..types import HOME, Floats, Ints, Pairs, Spans
 
-# How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: it is below the threshold, but its
-# unit carries the label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
+# How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
+# threshold, but a carried label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
 LOOKED_AT, ASKED, KEPT = range(3)
 _OF_EACH = ("rows", "tags", "raw", "scores", "levels", "before_maps")
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """n labels of units (tokens, documents, spans), each with its probability after the steps that were taken so far.
+    """n labels of tokens, documents or spans, with their probabilities after the steps taken so far.
 
-    rows (Ints): Unit of each, ascending. tags (Ints): Column of its label. raw, scores (Floats): What the source gave, and what that has become.
-    levels (NDArray[int8]): How far each goes, see KEPT. before_maps (Floats | None): What the maps were given; None before they were asked.
-    words: What stands in all tokens; a context looks at them. map_for (str | None): The map that all Docs get, see `Portable.away`.
-    spans (Spans | None): What these are of, unless of tokens or documents.
-    view: The tokens as the features of the context see them, None without one. away (NDArray[bool] | None): Of each token, whether its Doc got the portable map.
+    rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats):
+        What the source gave, and what that has become. levels (NDArray[int8]): How far each goes, up to KEPT.
+    before_maps (Floats | None): What the maps were given; None before. words: Of all tokens; a context looks at them.
+    map_for (str | None): The map set for all Docs (`Portable.away`). spans (Spans | None): Where these are of spans.
+    view: The tokens as the context's features see them, or None. away (NDArray | None): Whether tokens' Docs got the
+        portable map.
     """
 
     rows: Ints
@@ -44,13 +45,13 @@ class Predictions:
 
     @classmethod
     def of_pairs(cls, pairs: Pairs, threshold: float, words: Any = None) -> Predictions:
-        """What a fit knows, which is at home. pairs (Pairs): All of their tokens that reach the lowest score that takes part."""
+        """What a fit knows, which is at home. pairs (Pairs): All of their tokens that reach the lowest score taken."""
         levels = np.where(pairs.scores >= threshold, KEPT, LOOKED_AT).astype(np.int8)
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words, map_for=HOME)
 
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:
-        """Each a unit of its own; those on the Doc are kept, candidates asked for. view: Of the tokens in which they stand."""
+        """Each span by itself; those on the Doc are kept, candidates asked for. view: Of their tokens."""
         levels = np.where(spans.chosen, KEPT, ASKED).astype(np.int8)
         return cls(np.arange(len(spans)), spans.labels, raw, raw.copy(), levels, spans=spans, view=view)
 
@@ -59,31 +60,31 @@ class Predictions:
 
     @cached_property
     def kept(self) -> Ints:
-        """Index of those that reach the threshold."""
+        """Index of the predictions that reach the threshold."""
         return np.flatnonzero(self.levels == KEPT)
 
     @property
     def leads(self) -> NDArray[np.bool_]:
-        """Whether each is its unit's likeliest one by the raw scores; what leads reaches the threshold."""
+        """Whether each is the likeliest of its row by raw scores; what leads reaches the threshold."""
         found = np.zeros(len(self), dtype=bool)
         found[self.kept] = leading(self.rows[self.kept], self.raw[self.kept])
         return found
 
     def having(self, **changed: Any) -> Predictions:
-        """The same with other values of some fields; none of them is checked."""
+        """The same with other values of some fields, unchecked."""
         made = object.__new__(Predictions)
         held = {field.name: getattr(self, field.name) for field in fields(Predictions)}
         vars(made).update({**held, **changed})
         return made
 
     def take(self, index: Ints) -> Predictions:
-        """Some of them, by ascending index."""
+        """Some predictions, by ascending index."""
         columns = {name: getattr(self, name) for name in _OF_EACH}
         taken = {name: column[index] for name, column in columns.items() if column is not None}
         return self.having(**taken, spans=self.spans and self.spans.take(index))
 
     def with_asked(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
-        """With labels below the threshold that are asked for, before any step. rows, tags (Ints), raw (Floats): Of each."""
+        """With labels below the threshold that are asked for, before any step. rows, tags, raw: Theirs."""
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
@@ -98,14 +99,14 @@ class Predictions:
 
 
 class CalibrationStep(Protocol):
-    """What makes of the scores so far other ones."""
+    """What makes other scores of the scores so far."""
 
     def apply(self, given: Predictions) -> Predictions:
-        """The predictions with other scores. The scores of one unit depend on no other unit but where a context looks at its neighbours."""
+        """The predictions with other scores, which depend on other rows only where a context looks at neighbours."""
 
 
 class Cut:
-    """The threshold: what was looked at for the sake of other labels alone goes no further."""
+    """The threshold: what was looked at only for the sake of others goes no further."""
 
     def apply(self, given: Predictions) -> Predictions:
         further = given.levels != LOOKED_AT
@@ -113,7 +114,7 @@ class Cut:
 
 
 def walk(steps: Iterable[CalibrationStep], given: Predictions) -> Predictions:
-    """Take one step after the other."""
+    """Apply one step after the other."""
     for step in steps:
         given = step.apply(given)
     return given

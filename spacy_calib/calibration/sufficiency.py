@@ -1,4 +1,4 @@
-"""Whether there is enough data: to choose among methods, to trust a fit, to promise sets. Knows arrays, never Docs."""
+"""Whether data are enough: to choose among methods, to trust a fit, to promise sets. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from ..pairs.documents import TOKEN, contiguous_folds, counted
 from ..schema import Saved, kept, later, maybe, number, whole
 from ..types import Floats, Ints, Pairs
 
-# Fewer than this, and a choice among many methods is made of chance.
+# With fewer than these a choice among many methods is chance.
 DOCUMENTS_TO_CHOOSE = 10
 TOKENS_TO_CHOOSE = 500
 PAIRS_TO_CHOOSE = 600
-# Of fewer pairs the differences between good candidates are mostly chance, and what is learned of single tags and words is drawn towards less.
+# With fewer pairs differences between good candidates are mostly chance, and single tags and words get less weight.
 FEW_PAIRS = 10_000
-# With fewer than DOCUMENTS_TO_CHOOSE documents, the standard error of a difference is taken over so many blocks of tokens instead.
+# With fewer than DOCUMENTS_TO_CHOOSE documents, standard errors are taken over so many blocks of tokens instead.
 _BLOCKS = 20
-# Sets of tags are worth making where they are expected to miss so many of the fit tokens: with fewer, the share that they miss of other
-# tokens is left to chance.
+# Sets are worth making if expected to miss so many fit tokens: else the share missed of other tokens is chance.
 _MISSES_FOR_SETS = 10
-# A calibrated loss that is greater than the raw one by less than this share of it does not count as worse.
+# A loss that rises by less than this share does not count as worse.
 _MATERIAL = 0.01
-# On fewer tokens than this a lower loss is not yet a gain.
+# On fewer tokens a lower loss is not yet a gain.
 _FEWEST_TOKENS = 100
 
 
 def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int, unit: str = TOKEN) -> str:
     """Why methods cannot be compared by cross-validation on so much data; "" where they can.
 
-    Below any of the three least numbers nothing is compared, and the smallest safe map is taken: one temperature for all tags, or none.
+    Below any of three least numbers the smallest safe map is taken: one temperature for all tags, or none.
 
-    n_documents (int): Documents with pairs. n_tokens (int): Tokens with gold. n_pairs (int): Pairs that reach the threshold.
+    n_documents (int): With pairs. n_tokens (int): With gold. n_pairs (int): That reach the threshold.
     unit (str): What is counted as tokens, where it is something else.
     """
     wanted = (
@@ -50,9 +49,9 @@ def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int, unit: str =
 
 
 def tokens_for_sets(alpha: float) -> tuple[int, int]:
-    """(fewest tokens on which sets that miss at most this share can say anything, fewest on which they are worth making).
+    """(fewest tokens for sets that miss at most this share, fewest on which they are worth making).
 
-    Of fewer than the first, not even the least likely gold tag is a cut that keeps the promise (see `calibration.conformal_quantiles.quantile_rank`).
+    With fewer than the first not even the least likely gold tag is a cut that keeps the promise (`quantile_rank`).
     """
     exact = Fraction(repr(float(alpha)))
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
@@ -62,9 +61,9 @@ def tokens_for_sets(alpha: float) -> tuple[int, int]:
 class HeldOut(Saved):
     """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
 
-    raw, calibrated (float): Mean log loss. error (float): Standard error of their difference. tokens (int): With a pair.
-    off_raw, off (float | None): Of the likeliest label of each token, how far scores are from the share that is right on average (ECE), raw and
-        calibrated. excess (float | None): Mean raw score of these labels less the share of them that is right. All three are None of an older fit.
+    raw, calibrated (float): Mean log loss. error (float): Standard error of the difference. tokens (int): With a pair.
+    off_raw, off (float | None): ECE of raw and calibrated scores. excess (float | None): Mean raw score of likeliest
+        labels less the share of them that is right. All three are None in an older fit.
     """
 
     raw: float = kept(number())
@@ -77,8 +76,8 @@ class HeldOut(Saved):
 
     @property
     def verdict(self) -> str:
-        """One of "worse" (calibrated scores lose more than raw ones by over a standard error and a hundredth of the raw loss), "better" (less
-        by over two standard errors, on 100 tokens at least), "unclear", and "same" where nothing is changed.
+        """One of "worse" (calibrated scores lose by over a standard error and a hundredth of the raw loss), "better"
+        (they gain over two standard errors, on 100 tokens at least), "unclear", and "same" where nothing is changed.
         """
         difference = self.calibrated - self.raw
         if difference == 0.0 and self.error == 0.0:
@@ -95,8 +94,8 @@ class HeldOut(Saved):
 def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut:
     """Raw against cross-fitted scores.
 
-    pairs (Pairs): With raw scores. calibrated (Floats): By maps that did not see the pair's document (or its block of tokens, where there is
-        one document only). documents (Ints): Of the pairs, ascending. With few of them the difference varies by block of tokens.
+    pairs (Pairs): With raw scores. calibrated (Floats): By maps that did not see the pair's document (with one alone:
+        its block of tokens). documents (Ints): Of the pairs, ascending; with few, blocks give the errors.
     """
     units = documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(pairs.rows, _BLOCKS)
     raw, after = log_losses(pairs.scores, pairs.hits), log_losses(calibrated, pairs.hits)

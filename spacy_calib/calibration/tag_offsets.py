@@ -1,4 +1,4 @@
-"""A correction of each tag's log-odds, shrunk towards its group, and of each group's, shrunk towards all tags (partial pooling)."""
+"""A correction of each tag's log-odds, drawn to its group, and of each group's, drawn to all tags (partial pooling)."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from ..schema import Saved, anything, floats, kept, keyed, maybe, number, record
 from ..types import Floats, Ints
 from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 
-# No offset is greater than this: without a penalty, that of a tag whose pairs all hit would be infinite.
+# The greatest offset: without a penalty, that of a tag whose pairs all hit would be infinite.
 _FARTHEST = 15.0
-# Newton's method takes at most so many steps, and ends with one that is shorter than the tolerance.
+# Newton's method takes at most so many steps, and ends with one shorter than the tolerance.
 _STEPS = 60
 _TOLERANCE = 1e-9
-# Strengths among which the data choose, in equal steps of the logarithm, the strongest first.
+# Strengths of which the data choose, in equal steps of the logarithm, the strongest first.
 _STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
-# Strengths over which `average_offsets` takes the mean, the strongest first; half of the belief is in none, which is no offsets at all.
+# Strengths that `average_offsets` averages over, the strongest first; half of the belief is in no offsets at all.
 _FEW_STRENGTHS = (256.0, 64.0, 16.0, 4.0, 1.0)
-# One unit in so many is believed to be far off, whatever the others are: its offset has this strength, a standard deviation of 4.
+# One tag in so many is believed to be far off: its offset has this strength, a standard deviation of 4.
 _FAR_SHARE, _FAR_STRENGTH = 1 / 20, 1 / 16
-# The search ends after so many strengths in a row that are no better than the best, and needs offsets that are as exact as this only.
+# The search ends after so many strengths in a row without gain, and needs offsets only as exact as this.
 _PATIENCE = 3
 _ROUGHLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Offsets(Saved):
-    """Offsets of some units (tags, or groups).
+    """Offsets of some units: tags, or groups of tags.
 
-    values (Floats): Added to the log-odds of a unit's pairs, shape (n_units,); 0 for units without pairs.
-    strength (float): Of the penalty, strength / 2 times the squared offset: the inverse variance of the offsets among units.
+    values (Floats): Added to the log-odds of a unit's pairs, shape (n_units,); 0 without pairs.
+    strength (float): Penalty, strength / 2 times the squared offset: the inverse variance of the offsets.
     """
 
     values: Floats = kept(floats())
@@ -49,12 +49,12 @@ def fit_offsets(
     weights: Floats | None = None,
     strength: float | None = None,
 ) -> Offsets:
-    """One offset per unit that minimizes its summed log loss plus the penalty, by Newton's method for all units at once.
+    """One offset per unit of least log loss plus penalty, by Newton's method for all units at once.
 
-    Without a strength, the one is taken among 2^-6 to 2^11 under which the hits are likeliest once the offsets are integrated out
-    (empirical Bayes, by Laplace's approximation for each unit).
+    Without a strength, the likeliest of 2^-6 to 2^11 is taken, with offsets integrated out (empirical Bayes, by
+    Laplace's approximation for each unit).
 
-    margins (Floats): Log-odds of n pairs. hits, units: Likewise; units in [0, n_units), -1 for none. weights (Floats | None): Likewise.
+    margins (Floats): Log-odds of n pairs. hits, units, weights: Of each; units in [0, n_units), -1 for none.
     strength (float | None): 0 fits each unit by itself (up to 15), infinity gives zeros.
     RAISES C001: a negative strength.
     """
@@ -76,12 +76,11 @@ def average_offsets(
     weights: Floats | None = None,
     wary: Floats | None = None,
 ) -> Offsets:
-    """As `fit_offsets` for few pairs, which do not tell one strength from another: the mean of the offsets of a few strengths and of no
-    offsets, each weighted by how likely it makes the hits. The strength given back is the likeliest.
+    """As `fit_offsets` for few pairs, which do not tell strengths apart: the mean offsets of a few strengths and of
+    none, each weighted by how likely it makes the hits. The strength given back is the likeliest.
 
-    wary (Floats | None): Where given, each unit may be far off by itself too (a tag that other annotators use otherwise): a twentieth is
-        believed of it beforehand. A Gaussian alone, whose strength most units set, would hold back those few. These are the weights of the
-        pairs, in place of `weights`, where a unit is asked whether it is.
+    wary (Floats | None): If given, a twentieth of the units is believed to be far off (tags that other annotators use
+        otherwise), which one Gaussian would hold back. It replaces `weights` of pairs where a unit is asked for that.
     """
     far = None if wary is None else _problem(margins, hits, units, n_units, wary)
     return Offsets(*_problem(margins, hits, units, n_units, weights).average(far))
@@ -94,7 +93,7 @@ def _problem(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int
 
 
 class _Problem:
-    """The pairs of all units, one unit's after another's, and the sums over each unit's pairs that Newton's method needs."""
+    """The pairs of all units, one unit after another, and sums over each unit's pairs for Newton's method."""
 
     def __init__(self, margins: Floats, hits: Floats, units: Ints, n_units: int, weights: Floats):
         small = units.astype(np.int16) if n_units < 1 << 15 else units  # small integers sort several times as fast
@@ -109,7 +108,7 @@ class _Problem:
         self.held = self._sum(self.weights) > 0
 
     def _sum(self, values: Floats) -> Floats:
-        """Over the pairs of each unit, shape (n_units,)."""
+        """Sums over the pairs of each unit, shape (n_units,)."""
         sums = np.zeros(self.n_units)
         if len(values):
             sums[self.present] = np.add.reduceat(values, self.starts)
@@ -123,7 +122,7 @@ class _Problem:
         return self._sum(self.weights * softplus(moved)) - self.hit_margin - self.hit_mass * offsets
 
     def evidence_without(self) -> Floats:
-        """Log likelihood of each unit without an offset: the limit of infinite strength."""
+        """Log likelihood of each unit without an offset: infinite strength."""
         return -self._loss(self.margins, np.zeros(self.n_units))
 
     def choose_strength(self) -> tuple[Floats, float]:
@@ -141,7 +140,7 @@ class _Problem:
         return self.solve(best)[0], best
 
     def average(self, wary: _Problem | None) -> tuple[Floats, float]:
-        """(mean offsets, strength of the highest evidence): see `average_offsets`. wary (_Problem | None): Which units are far off."""
+        """(mean offsets, strength of the highest evidence). wary (_Problem | None): Tells which units are far off."""
         found = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
             found.append(self.solve(strength, found[-1][0]))
@@ -154,7 +153,7 @@ class _Problem:
         return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
 
     def _mixed_with_far(self, found: list[tuple[Floats, Floats]], wary: _Problem) -> list[tuple[Floats, Floats]]:
-        """The offsets and the evidence of some strengths where each unit may be far off instead."""
+        """Offsets and evidence of some strengths, mixed with units being far off."""
         far, evidence = wary.solve(_FAR_STRENGTH)
         of_far = np.log(_FAR_SHARE) + self.evidence_without() + evidence - wary.evidence_without()
         mixed = []
@@ -192,10 +191,10 @@ _LEARNED = record({"tags": maybe(Offsets.read), "groups": maybe(Offsets.read)})
 class TagOffsets:
     """After the map of a group: log-odds + offset of the group + offset of the tag.
 
-    The offset of a tag is shrunk towards 0, so that the tag is drawn to its group, and that of a group likewise, to all tags: a tag without
-    pairs has exactly its group's map. The registry and the setting call it pooling; elsewhere "pooled" is the map of all pairs.
+    The offset of a tag is shrunk towards 0, and so the tag towards its group; that of a group, too: a tag without pairs
+    has exactly its group's map. The registry and the setting call it pooling; elsewhere "pooled" means of all pairs.
 
-    strength (float | None): Of the penalty on tag offsets; None lets the data choose. group_strength (float | None): On group offsets.
+    strength (float | None): Penalty on tag offsets; None lets data choose. group_strength (float | None): On groups'.
     tags_, groups_ (Offsets): What was learned.
     RAISES C001: a negative strength.
     """
@@ -213,12 +212,12 @@ class TagOffsets:
         self.groups_: Offsets | None = None
 
     def clone(self) -> TagOffsets:
-        """A new one with the same settings, not fitted."""
+        """Tag offsets with the same settings, not fitted."""
         return TagOffsets(self.strength, self.group_strength)
 
     @classmethod
     def of(cls, groups: Offsets, tags: Offsets) -> TagOffsets:
-        """A fitted one of these offsets."""
+        """Fitted tag offsets of these values."""
         made = cls()
         made.groups_, made.tags_ = groups, tags
         return made
@@ -235,7 +234,7 @@ class TagOffsets:
     ) -> TagOffsets:
         """Learn the offsets.
 
-        scores (Floats): What the maps of the groups give for n pairs, in [0, 1]. hits, tags, groups: Of the pairs; groups -1 for none.
+        scores (Floats): What the groups' maps give for n pairs. hits, tags, groups: Of the pairs; groups -1 for none.
         """
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, weights, self.group_strength)
@@ -255,54 +254,45 @@ class TagOffsets:
         return corrected
 
     def move(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
-        """As `predict`, from log-odds to log-odds: those of pairs with an offset are clipped first, as they were for the fit.
-
-        RAISES C004: not fitted.
-        """
+        """As `predict`, in log-odds, clipped where there is an offset, as in the fit. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
         return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 
     def offsets(self, tags: Ints, groups: Ints) -> Floats:
-        """What is added to the log-odds of each pair: the offset of its tag and that of its group.
-
-        RAISES C004: not fitted.
-        """
+        """The sum of the offsets of each pair's tag and group. RAISES C004: not fitted."""
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
         return offsets_of(self.groups_.values, groups) + offsets_of(self.tags_.values, tags)
 
     def describe(self) -> dict[str, float | None]:
-        """The strengths that were used; None where the data want no offsets at all.
-
-        RAISES C004: not fitted.
-        """
+        """The strengths used; None where the data want no offsets. RAISES C004: not fitted."""
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
         both = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
         return {name: None if np.isinf(value) else value for name, value in both.items()}
 
     def settings(self) -> dict[str, Any]:
-        """What it is made with."""
+        """The constructor arguments, as plain data."""
         return {"strength": self.strength, "group_strength": self.group_strength}
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
+        """Plain data and arrays."""
         learned = {name: one and one.state() for name, one in (("tags", self.tags_), ("groups", self.groups_))}
         return {"@calib_poolings": self.registered, "settings": self.settings(), "learned": learned}
 
     def load_learned(self, learned: dict[str, Any]) -> TagOffsets:
-        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
         self.tags_, self.groups_ = held["tags"], held["groups"]
         return self
 
     def sizes(self) -> tuple[int, int] | None:
-        """(tags, groups) that it was fitted to; None before."""
+        """How many (tags, groups) it was fitted to; None before."""
         return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
 
 
 def learned_offsets(value: Any, where: str) -> TagOffsets:
-    """The form of fitted ones whose settings do not matter any more."""
+    """A form: fitted tag offsets, whatever their settings were."""
     return TagOffsets().load_learned(keyed(anything)(value, where))
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..types import Floats, Ints
 
-# Tests begin at so many places.
+# At how many places tests begin.
 _STARTS = 8
-# Walks of chance that say how likely one of these tests is to pass by luck.
+# How many random walks say how likely one of these tests passes by luck.
 _WALKS = 10_000
 
 
@@ -22,11 +22,11 @@ _WALKS = 10_000
 class Threshold:
     """A cut-off and what it keeps; n spans were looked at.
 
-    cutoff (float | None): The least score that is accepted; None where no cut-off is sure enough to reach the precision.
+    cutoff (float | None): The least score accepted; None where no cut-off is sure to reach the precision.
     spans, kept, right (int): Spans in all; those at or above the cut-off; those of them that are right.
-    low, high (float | None): Where the precision among as many spans of other documents of the same source lies; false in at most
-        1 - confidence of all data sets. `low` is lower than it would be for a cut-off named in advance, since a lucky data set is likelier
-        to have a cut-off at all.
+    low, high (float | None): Where the precision among as many spans of other documents of the source lies; false in at
+        most 1 - confidence of all data sets. `low` is lower than for a cut-off named in advance, since lucky data are
+        likelier to have a cut-off.
     """
 
     cutoff: float | None
@@ -52,13 +52,13 @@ def find_threshold(
 ) -> Threshold:
     """The lowest cut-off that is sure to reach a precision.
 
-    Cut-offs are tested one after the other towards lower scores, each by an exact binomial test of the precision of what it keeps (fixed
-    sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), from several places on, and all at one level, so low that with the
-    confidence asked for none of them passes by luck (see `_shared_level`). Of those that pass, the lowest is chosen by which as many other
-    spans reach the precision as well (see `_choose`).
+    Cut-offs are tested towards lower scores, from several places on, each by an exact binomial test of the precision of
+    what it keeps (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), at one level so low that
+    with the confidence asked for none passes by luck. Of those that pass, the lowest is chosen by which as many other
+    spans reach the precision as well.
 
-    scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of each: what several
-        spans of one document say counts for less where they are right or wrong together.
+    scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of
+        each; spans of one document count for less where they are right or wrong together.
     precision, confidence (float): In (0, 1).
     RAISES C001: a number out of range. C002: lengths differ.
     """
@@ -93,8 +93,8 @@ def find_threshold(
 def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
-    """The highest precision below the one wanted that some cut-off reaches, in thousandths, and what its lowest cut-off keeps; None where none
-    is reached. Chosen by looking, it is what to ask for of other gold, and no promise. The arguments are those of `find_threshold`.
+    """The highest precision, in thousandths, that a cut-off reaches below the one wanted, and what its lowest cut-off
+    keeps; None if none. Chosen by looking, it is what to ask of other gold, no promise.
     """
     found, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
@@ -108,11 +108,11 @@ def highest_reached(
 
 
 def _starts(kept: Ints, size: Floats, precision: float, error: float) -> Ints:
-    """The cut-offs at which tests begin, ascending: in equal steps of the logarithm from the fewest spans that could pass to all of them.
+    """Where tests begin, ascending, in equal steps of the logarithm from the fewest spans that could pass to all.
 
-    kept (Ints): Spans kept at each cut-off, ascending, at least one. size (Floats): How many independent ones they are worth.
+    kept (Ints): Spans kept at each cut-off, ascending, at least one. size (Floats): As independent ones.
     """
-    # With fewer, all of them right, a test would fail that had an equal part of the error rate.
+    # With fewer a test would fail, even if all were right, at an equal part of the error rate.
     enough = size >= log(error / _STARTS) / log(precision)
     first = kept[enough.argmax() if enough.any() else -1]
     # A little less, since the last of these may be rounded to more than there are.
@@ -120,12 +120,12 @@ def _starts(kept: Ints, size: Floats, precision: float, error: float) -> Ints:
 
 
 def _shared_level(size: Floats, precision: float, error: float) -> float:
-    """The level at which all tests are made: where the precision is missed at all cut-offs, however closely, at least one of those that begin
-    passes in a share `error` of all data sets.
+    """The level of all tests: where the precision is just missed at all cut-offs, one of the first tests passes in a
+    share `error` of all data sets.
 
-    They look at the same spans, so they pass together, and the level is higher than an equal part of the error rate each (as in Westfall
-    and Young 1993, by simulation). The walks from there add nothing to speak of: of the cut-offs that miss the precision, each walk comes to
-    one first, those lie in the same range of sizes, and tests in equal steps of the logarithm of their size pass together least.
+    They look at the same spans and pass together, so the level is above an equal part of the error rate each (as in
+    Westfall and Young 1993, by simulation). The walks from there add almost nothing: the cut-offs that miss and are met
+    first lie in the same range, where tests in equal steps of log size pass together least.
 
     size (Floats): Independent spans at each start, ascending but for what documents hold together.
     """
@@ -135,7 +135,7 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
     for n, right in zip(sizes.tolist(), np.cumsum(steps, axis=1).T, strict=True):
         possible = chance_of_more(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
         least = np.minimum(least, possible[right])
-    # One standard error fewer walks than that share, for the simulation is no exact number either.
+    # One standard error fewer than that share of walks, for the simulation is not exact.
     walks = error * _WALKS
     highest = np.sort(least)[int(walks - sqrt(walks))]
     lower = least[least < highest]
@@ -143,7 +143,7 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 
 
 def _passed(passes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """The cut-offs to which a walk from a start comes without a test that fails, ascending.
+    """The cut-offs that walks from a start reach without a failed test, ascending.
 
     passes (NDArray[bool]): Whether the test of each cut-off passes.
     """
@@ -154,12 +154,12 @@ def _passed(passes: NDArray[np.bool_], starts: Ints) -> Ints:
 
 
 def _choose(passed: Ints, chances: Floats, error: float) -> int:
-    """The lowest of those that pass by which as many other spans reach the precision too; else the surest.
+    """The lowest that passes by which as many other spans reach the precision, too; else the surest.
 
-    Others vary as much as those that were seen, so it takes the square root of two times as many standard errors. The error rate is halved,
+    Others vary as much as those seen, so it takes sqrt(2) times as many standard errors. The error rate is halved,
     since a walk ends where luck does.
 
-    passed (Ints): At least one. chances (Floats): Of all cut-offs, see `chance_of_more`.
+    passed (Ints): At least one. chances (Floats): Of all cut-offs, by `chance_of_more`.
     """
     from scipy.special import ndtr, ndtri
 
@@ -168,9 +168,9 @@ def _choose(passed: Ints, chances: Floats, error: float) -> int:
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_right: Ints) -> Floats:
-    """How many independent spans those kept at each cut-off are worth: their number over the design effect of documents.
+    """How many independent spans those kept at each cut-off are worth: their number over the documents' design effect.
 
-    The effect is the variance of the share right, with documents drawn as wholes, over that of independent spans (Kish 1965), at least 1.
+    It is the variance of the share right, with documents drawn as wholes, over that of independent spans (Kish 1965).
     """
     sizes = kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
@@ -196,14 +196,14 @@ def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_ri
     residual = at[:, 0] - 2 * share * at[:, 1] + share**2 * at[:, 2]
     independent = kept * share * (1 - share)
     effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(kept)), where=independent > 0))
-    # Few spans can be all right by luck, and then show no effect: the correlation inside documents is that among all spans.
+    # A few spans can all be right by luck and show no effect: the correlation within documents is that of all spans.
     whole = at[:, 2] / kept - 1
     together = (effect[-1] - 1) / whole[-1] if independent[-1] > 0 else 1.0
     return sizes / np.maximum(effect, 1 + min(1.0, together) * whole)
 
 
 def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
-    """How likely at least as many right ones are if the true share is no greater than `precision` (the one-sided exact binomial test).
+    """The chance of at least as many right ones if the true share is `precision` (one-sided exact binomial test).
 
     share (Floats): Seen. size (Floats): Among how many (fractions are allowed). precision (float): In (0, 1).
     """
@@ -214,9 +214,9 @@ def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Where the share among new units will lie (beta-binomial, Jeffreys' prior).
+    """Where the share among new spans will lie (beta-binomial, Jeffreys' prior).
 
-    share (float): Seen. size (float): Among how many. new_size (float): How many new ones. confidence (float): Two-sided, in (0, 1).
+    share (float): Seen. size (float): Among how many. new_size (float): New ones. confidence (float): Two-sided.
     """
     from scipy.stats import betabinom
 

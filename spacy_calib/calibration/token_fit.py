@@ -31,8 +31,8 @@ class TokenData:
     pairs (Pairs): All that reach the lowest score that takes part; rows are tokens in [0, len(gold)).
     gold (Ints): Column of the gold tag of each token: -1 where the model does not know it, -2 where there is no gold.
     documents (Ints): Of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
-    others (Pairs): The pairs of tokens without gold, whose hits mean nothing; their rows stand between those of the pairs. words: What
-        stands in the tokens, which a context looks at; None without one. unit (str): What a row is, "token" or "document".
+    others (Pairs): The pairs of tokens without gold, whose hits mean nothing. words: Of the tokens, for a context, or
+        None. unit (str): What a row is, "token" or "document".
     """
 
     pairs: Pairs
@@ -56,19 +56,19 @@ class TokenData:
 
     @cached_property
     def kept_others(self) -> Ints:
-        """Index of the pairs of tokens without gold that reach it."""
+        """Index of the pairs without gold that reach it."""
         return np.flatnonzero(self.others.scores >= self.threshold)
 
     @cached_property
     def kept_documents(self) -> Ints:
-        """The document of each of them."""
+        """The document of each kept pair."""
         return self.documents[self.kept]
 
 
 class ContextFit(Protocol):
     """What was learned of words and what surrounds them.
 
-    context (Context): Fitted. why (str): Why it can move no scores of tokens; "" where it can. about (dict): What `info` says of it.
+    context (Context): Fitted. why (str): Why it moves no scores of tokens, or "". about (dict): What `info` shows.
     held_out (Floats): The score of each pair by a context that did not see its document.
     others (Floats): The scores of the entries of tokens without gold. size (int): How many numbers were fitted.
     always (bool): Whether it is to be kept whatever held-out documents say.
@@ -99,9 +99,9 @@ class Chosen:
     """How to calibrate.
 
     grouping (Grouping), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
-    scaling (Scaling | None): Fitted on all pairs. scaled (Floats): The score of each pair by a scaling and a context that did not see its document; the
-        raw ones without these. table (dict): What `info` shows of the choice, {} where nothing was chosen.
-    context (ContextFit | None): What was learned of the surroundings, if that was asked for. moves (bool): Whether it moves the scores of tokens.
+    scaling (Scaling | None): Fitted on all pairs. scaled (Floats): Score of each pair by a scaling and a context that
+        did not see its document, else raw. table (dict): What `info` shows of the choice, if any.
+    context (ContextFit | None): What was learned of the surroundings. moves (bool): Whether it moves scores of tokens.
     """
 
     grouping: Grouping
@@ -118,7 +118,7 @@ class Chosen:
         return data.kept_pairs.with_scores(self.scaled[data.kept])
 
     def in_context(self, data: TokenData) -> Chosen:
-        """The same, its scores moved by the context."""
+        """The same with scores moved by the context."""
         assert self.context is not None
         scaled = self.scaled.copy()
         scaled[data.kept] = self.context.held_out
@@ -130,8 +130,8 @@ class TokenFit:
     """A fitted calibration, with what it was fitted on.
 
     calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): The maps among these steps.
-    data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): What the maps were fitted on, see `Chosen.pairs_of`.
-    of_all (list[str]): The steps that were fitted on counts of all tokens, where the data is a sample of these.
+    data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): As of `Chosen.pairs_of`.
+    of_all (list[str]): The steps fitted on counts of all tokens, where the data is a sample of them.
     """
 
     calibration: TokenCalibration
@@ -143,7 +143,7 @@ class TokenFit:
 
     @cached_property
     def mapped(self) -> Floats:
-        """What maps make of each pair that did not see its document, or its block of tokens where there is one document only."""
+        """Score of each pair by maps that did not see its document, or its block of tokens with one document only."""
         pairs, documents = self.pairs, self.data.kept_documents
         if len(np.unique(documents)) < 2:
             documents = pairs.rows  # blocks of tokens, then
@@ -163,7 +163,7 @@ class TokenFit:
         return walk(self.calibration.behind(self.maps), given).scores
 
     def before_maps(self) -> Predictions:
-        """What the steps before the maps make of all tokens, with and without gold, where no context moves their scores."""
+        """What the steps before the maps make of all tokens, where no context moves their scores."""
         first = self.calibration.steps[: -len(self.calibration.behind(self.maps)) - 1]
         others = walk(first, Predictions.of_pairs(self.data.others, self.data.threshold)).scores
         every, _ = interleave(self.pairs, self.data.others.take(self.data.kept_others).with_scores(others))
@@ -193,11 +193,11 @@ def fit_tokens(
 ) -> TokenFit:
     """Fit all steps after the scaling.
 
-    groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
-        selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
-    sets (ConformalSets | None): Prototype; it is fitted on scores of steps that did not see the token's document.
-    counted (Countable | None): The pairs of more tokens, of which the data is a sample: maps that nothing stands before are fitted on these, and
-        so are intervals.
+    groups (Groups): The tags of each group. promise_groups (Groups | None): Those of intervals and sets, if others (one
+        group may be enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
+    sets (ConformalSets | None): Prototype, to be fitted on held-out scores.
+    counted (Countable | None): The pairs of more tokens, of which the data is a sample: if nothing stands before them,
+        maps and intervals are fitted on these.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)

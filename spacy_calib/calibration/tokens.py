@@ -1,4 +1,4 @@
-"""The steps from the probabilities that a source gave to calibrated ones, in their order; and what is promised of them."""
+"""The steps from a source's probabilities to calibrated ones, in their order; and what is promised of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .steps import ASKED, KEPT, LOOKED_AT, CalibrationStep, Cut, Predictions, wa
 
 
 def check_normalize(normalize: bool | str) -> bool | str:
-    """RAISES C001: neither True, False nor "other"."""
+    """The setting itself. RAISES C001: neither True, False nor "other"."""
     if normalize not in (True, False, "other"):
         raise calib_error("C001", name="normalize", wanted='true, false or "other"', given=repr(normalize))
     return normalize
@@ -34,15 +34,15 @@ def check_normalize(normalize: bool | str) -> bool | str:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """The entries of some tokens that reach the threshold, after all steps; arrays of one length but for `out_of_reach` and `away`.
+    """The entries of some tokens that reach the threshold, after all steps; mostly arrays of one length.
 
     marginals (Marginals): Raw. scores (Floats): Calibrated.
     low, high (Floats | None): Venn-Abers interval of each entry; None where the pipe keeps none.
-    in_set (NDArray[bool] | None): Whether the tag is in the token's set. out_of_reach (NDArray[bool] | None): Of each token, whether no
-        set short of all tags keeps the promise. None where the pipe makes no sets.
+    in_set (NDArray[bool] | None): Whether the tag is in the token's set. out_of_reach (NDArray[bool] | None): Of each
+        token, whether only a set of all tags keeps the promise. None without sets.
     view (Any): The tokens as the features of the context see them; None without context.
     away (NDArray[bool] | None): Of each token, whether its Doc got the portable map; None where the pipe has none.
-    below (Calibrated | None): The labels below the threshold that tokens carry all the same: they are not normalized, and in no set; None without any.
+    below (Calibrated | None): Labels below the threshold that tokens carry all the same, not normalized, in no set.
     """
 
     marginals: Marginals
@@ -67,7 +67,7 @@ class Context(CalibrationStep, Protocol):
 
 @dataclass(frozen=True)
 class Normalization:
-    """The last step: the scores of a token are divided by their sum, or by theirs and that of what is left to all other labels; a sum of 0 divides nothing.
+    """The last step: divide a token's scores by their sum, or by theirs and that of other labels; never by 0.
 
     how (bool | str): As `normalize` of TokenCalibration. other (Recalibrator | None): Likewise.
     """
@@ -88,7 +88,7 @@ class Normalization:
         return given.having(scores=np.where(kept, given.scores / of_row, given.scores))
 
 
-# Of a TokenCalibration; its parts of the registries are read where they are made.
+# The form of a saved TokenCalibration; its registered parts are read where they are made.
 TOKENS: dict[str, Form | Optional] = {
     "maps": maybe(GROUPED),
     "scaling": optional(maybe(registered("@calib_scalings"))),
@@ -106,15 +106,15 @@ TOKENS: dict[str, Form | Optional] = {
 class TokenCalibration:
     """The steps between a source's probability and `Token._.calib_score`.
 
-    scaling (Scaling | None): Fitted; weighs the tags of a token anew before the threshold cuts them off.
+    scaling (Scaling | None): Fitted; weighs the tags of a token before the threshold cuts them off.
     context (Context | None): Fitted; moves what the scaling gives by the word and what surrounds it.
     maps (GroupedRecalibrator | None): Fitted; of the scores that scaling and context give. None passes them through.
-    normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the calibrated probability that the
-        right tag is none of them. other (Recalibrator | None): The map of that probability.
+    normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the probability that
+        the right tag is none of them. other (Recalibrator | None): The map of that probability.
     intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which make scores true on new kinds of text.
-    recall_cutoffs (RecallCutoffs | None): The scores from which tokens are flagged. label_cutoffs (Cutoffs | None): Those from which the category
-        of a document is accepted. Both belong to these maps: a new fit has none.
+    recall_cutoffs (RecallCutoffs | None): From which tokens are flagged. label_cutoffs (Cutoffs | None): From which the
+        category of a document is accepted. Both belong to these maps: a new fit has none.
     portable (Portable | None): The map for Docs of sources that the fit does not know.
     """
 
@@ -163,7 +163,7 @@ class TokenCalibration:
     ) -> Calibrated:
         """The calibrated probabilities of all entries that reach the threshold.
 
-        words: Of the tokens; a context looks at them. map_for (str | None): The map that all Docs get, see `Portable.away`.
+        words: Of the tokens, for a context. map_for (str | None): The map set for all Docs (`Portable.away`).
         carried (Ints | None): Column of the label that each token carries, below 0 for none, for `Calibrated.below`.
         """
         every = scores.above(lowest_score(threshold, self.scaling))
@@ -195,7 +195,7 @@ class TokenCalibration:
         )
 
     def _interval(self, found: Predictions) -> tuple[Floats | None, Floats | None]:
-        """They are fitted on what the maps are, and adapted as scores are."""
+        """(low, high), fitted on what the maps are, and adapted as scores are."""
         if self.intervals is None or found.before_maps is None:
             return None, None
         low, high = (found.having(scores=bound) for bound in self.intervals.interval(found.before_maps, found.tags))
@@ -204,7 +204,7 @@ class TokenCalibration:
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
+        """Plain data and arrays."""
         names = ("maps", "scaling", "context", "other", "intervals", "sets", "portable", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
         held = {name: None if part is None else part.state() for name, part in parts.items()}
@@ -214,7 +214,7 @@ class TokenCalibration:
     def from_state(
         cls, state: dict[str, Any], normalize: bool | str, load: Callable[[dict[str, Any]], Any]
     ) -> TokenCalibration:
-        """Rebuild from a state that TOKENS has read.
+        """Rebuild from a state that TOKENS has checked.
 
         load (Callable): Rebuilds one part from its state by its registered name.
         RAISES Misfit: a part is not fitted, or not to as many tags as the maps.
@@ -240,7 +240,7 @@ class TokenCalibration:
         return made
 
     def _check_loaded(self) -> None:
-        """RAISES Misfit: see `from_state`."""
+        """RAISES Misfit: a part is not fitted, or not to as many tags as the maps."""
         if self.portable is not None and self.context is None:
             raise Misfit("portable", "beside a context")
         if self.other is not None and not self.other.fitted:
@@ -262,7 +262,7 @@ def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
 
 
 def _missing(given: Predictions, scores: Scores, carried: Ints) -> tuple[Ints, Ints, Floats]:
-    """(token, label, raw score) of those that tokens carry though they are below the threshold (set by somebody else, or kept from before)."""
+    """(token, label, raw score) of carried labels below the threshold (set by somebody else, or kept from before)."""
     held = np.zeros(len(carried), dtype=bool)
     held[given.rows[(carried[given.rows] == given.tags) & (given.levels == KEPT)]] = True
     rows = np.flatnonzero(~held & (carried >= 0))
@@ -276,10 +276,7 @@ def _some(bounds: Floats | None, index: Ints) -> Floats | None:
 
 
 def silent_tokens(scores: Scores, rows: Ints) -> Ints:
-    """The tokens of which a source says nothing (entities that were set before it).
-
-    rows (Ints): Token of each entry that it gave.
-    """
+    """The tokens of which a source says nothing (entities set before it). rows (Ints): Token of each of its entries."""
     bare = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
 

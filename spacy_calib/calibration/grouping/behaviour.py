@@ -137,9 +137,8 @@ class BehaviourGrouping:
     ) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
         """The grouping that these pairs make; it can be pickled, with the pairs.
 
-        pairs (Pairs), names (Sequence[str] | None): As of `behaviour_groups`. For labels grouped by a key
-        (`group_beside`) the
-            names are the keys of the columns.
+        pairs (Pairs), names (Sequence[str] | None): As of `behaviour_groups`. Labels grouped by a key have
+            the keys as names.
         """
         return partial(behaviour_groups, pairs=pairs, names=names, **vars(self))
 

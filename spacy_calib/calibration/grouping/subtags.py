@@ -162,9 +162,9 @@ def make_subtag_grouping(
 
     scheme (str | None): What the tags are made of. A tag that is not of this form is its own sub-tag.
         "ccg": CCG categories. Parts: result ("(S[dcl]\\NP)/NP" -> "S"), featured_result ("S[dcl]"), arity ("2").
-            "lextag": STREUSLE's lextags. Parts: lexcat ("B-V.VPC.full-v.motion" -> "V.VPC.full"), class ("V"),
-            supersense ("v.motion", or else the lexcat), position ("B").
-            "feats": UPOS and features. Parts: POS ("Number=Sing|POS=NOUN" -> "NOUN") or any feature ("_" without it).
+        "lextag": STREUSLE's lextags. Parts: lexcat ("B-V.VPC.full-v.motion" -> "V.VPC.full"), class ("V"),
+        supersense ("v.motion", or else the lexcat), position ("B").
+        "feats": UPOS and features. Parts: POS ("Number=Sing|POS=NOUN" -> "NOUN") or any feature ("_" without it).
         "biluo": BILUO, IOB or BMES tags. Parts: type ("B-PER" -> "PER"), position ("B").
         "brown": the Brown corpus's tags. Parts: base ("FW-NN$-TL" -> "NN", "PPSS+MD" -> "PPSS").
     part (str | None): Which part of a scheme; None takes the first.

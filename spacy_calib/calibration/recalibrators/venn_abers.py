@@ -95,8 +95,7 @@ def minimax(low: Floats, high: Floats) -> Floats:
     """One probability for both: high / (1 - low + high), shape (n,).
 
     Its log loss exceeds that of `low` after a miss as much as that of `high` after a hit; any other probability has a
-    greater worst regret (Vovk, Petej and Fedorova 2015, section 4). low, high (Floats): Shape (n,), 0 <= low < high <=
-    1.
+    greater worst regret (Vovk, Petej and Fedorova 2015, section 4). low, high: (n,), 0 <= low < high <= 1.
     """
     return high / (1.0 - low + high)
 
