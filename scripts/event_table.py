@@ -28,8 +28,7 @@ from spacy_calib.doc.attributes import span_raw, span_score
 from spacy_calib.doc.unit_events import UNKNOWN
 from spacy_calib.expect.forecasts import split_loss
 from spacy_calib.metrics import resample_mean, squared_losses
-from spacy_calib.pipe.event import EventPipe
-from spacy_calib.pipe.held_out import HeldOutScores
+from spacy_calib.pipe.event import EventPipe, HeldOutScores
 
 CHUNKS = "noun_chunks"
 EVENTS: dict[str, dict[str, Any]] = {

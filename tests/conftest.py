@@ -25,7 +25,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib.pipe.event import EventPipe
-from spacy_calib.pipe.event_table import count_event, event_of
+from spacy_calib.pipe.judging import count_event, event_of
 from spacy_calib.registry import registry
 from spacy_calib.statistics.further_tables import event_table
 from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)

@@ -46,7 +46,7 @@ def stock(options: StockOptions) -> Language:
     RETURNS (Language): The stock pipeline.
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
-    from ..pipe.performance import drop_performance
+    from ..pipe.scorer import drop_performance
     from .shared.loading import write_pipeline
 
     model, output, keep_calib = options.model, options.output, options.keep_calib

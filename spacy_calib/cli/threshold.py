@@ -99,7 +99,7 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     """
     import numpy as np
 
-    from ..pipe.flagging import entity_tokens
+    from ..pipe.reading import entity_tokens
     from ..pipe.scorer import corpus_of
     from .shared.loading import write_pipeline
 

@@ -28,7 +28,7 @@ from ..pairs.judged import JudgedPairs
 from ..types import Floats, Groups, Ints, Pairs
 from .fitting import figures
 from .gathering import FitArguments, Gathered, gather
-from .performance import drop_performance, set_performance
+from .scorer import drop_performance, set_performance
 from .state import PipeState
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""What spaCy asks of a pipe that annotates Docs in batches and saves what it learned as one file."""
+"""What spaCy asks of a pipe that annotates Docs in batches and saves what it learned as one file, and how it warns."""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import calib_error
+from ..errors import WARNINGS, calib_error
 
 _FILE = "calibration.msgpack"
 _Own = TypeVar("_Own", bound="AnnotatingPipe")
@@ -92,3 +93,17 @@ class AnnotatingPipe(Pipe):
             raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
         self._take(data, str(file))
         return self
+
+
+class WarnOnce:
+    """Warns by code; the same code with the same values only once. pipe: In whose name. said (set): What was said already."""
+
+    def __init__(self, pipe: Any):
+        self.pipe = pipe
+        self.said: set[str] = set()
+
+    def __call__(self, code: str, **values: object) -> None:
+        key = f"{code}{values}"
+        if key not in self.said:
+            self.said.add(key)
+            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=3)

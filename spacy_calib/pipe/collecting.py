@@ -32,7 +32,7 @@ from ..statistics.collected import MOST_PAIRS, FitStatistics
 from ..statistics.identity import WHOLE, Identity, Shard, reading_of
 from ..statistics.readings import Readings
 from .fit_data import Reader
-from .settling import learn_labels
+from .upstream import learn_labels
 
 if TYPE_CHECKING:
     from .component import Calibrator

@@ -33,17 +33,15 @@ from ..statistics.collected import FitStatistics
 from ..types import ANYWHERE, Groups
 from . import saved
 from .adapting import adapt_calibrator
-from .annotating import AnnotatingPipe
+from .annotating import AnnotatingPipe, WarnOnce
 from .fit_info import FitInfo
 from .fitting import fit_calibrator, fit_gathered
-from .flagging import accepted_labels, flags_of
 from .gathering import FitArguments, gather_statistics
 from .lookup import SourceLookup
-from .reading import Reading, calibrated_spans, readable
+from .reading import Reading, accepted_labels, calibrated_spans, flags_of, readable
 from .settings import PipeSettings
 from .state import PipeState
 from .summary import html_table, note_meta, one_line
-from .warn_once import WarnOnce
 
 
 class Calibrator(AnnotatingPipe, PipeSettings):

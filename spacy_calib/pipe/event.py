@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..doc.annotations import get_annotation, is_space
+from ..doc.annotations import columns_of, get_annotation, is_space, label_hashes
 from ..doc.attributes import doc_view, register, token_values
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.names import check_pipe_name
@@ -24,10 +24,9 @@ from ..expect.forecasts import UNIT_FEATURES, Evidence, candidates
 from ..pairs.documents import DocumentNumbers
 from ..types import Floats, Ints, Spans
 from . import saved
-from .annotating import AnnotatingPipe
+from .annotating import AnnotatingPipe, WarnOnce
+from .component import Calibrator
 from .event_state import EventInfo, EventState, GatheredUnits, learn
-from .held_out import HeldOutScores
-from .warn_once import WarnOnce
 
 # Blocks of an event pipe stand under the prefix of the calib pipe with this behind it.
 SUFFIX = "_right"
@@ -231,3 +230,39 @@ def event_pipes(nlp: Language, attr: str | None = None) -> list[EventPipe]:
     """The fitted event pipes that read scores with this prefix; None takes all."""
     found = [pipe for _, pipe in nlp.components if isinstance(pipe, EventPipe) and pipe.fitted]
     return [pipe for pipe in found if attr is None or pipe.attr == attr]
+
+
+# Two runs of a component over one Doc differ by no more.
+_SAME = 1e-5
+
+
+class HeldOutScores:
+    """Hands out the scores of the Docs that a calib pipe was just fitted on, one Doc after the other in the order of the fit.
+
+    A pipe gives its own fit documents scores that are too good: what learns from those would trust them too much on others.
+    """
+
+    def __init__(self, calib: Calibrator):
+        """calib (Calibrator): Fitted in this process."""
+        self._judged, self._labels = calib.held_out, label_hashes(calib.labels)
+        self._annotation = get_annotation(calib.fit_info.layer)
+        pairs = None if self._judged is None else self._judged.pairs
+        self._codes = np.zeros(0, dtype=np.intp) if pairs is None else pairs.rows * len(self._labels) + pairs.tags
+        self._order = np.argsort(self._codes, kind="stable")
+        self._offset = 0
+
+    def of_next(self, doc: Doc, raw: Floats) -> Floats:
+        """The held-out score of each token's label, NaN where there is none. raw (Floats): What the Doc holds of it before calibration, by which it is told
+        that both are of one token.
+        """
+        found = np.full(len(doc), np.nan)
+        offset, self._offset = self._offset, self._offset + len(doc)
+        columns = columns_of(self._annotation.hashes(doc), self._labels)
+        tokens = np.flatnonzero(columns >= 0)
+        if self._judged is None or not len(tokens) or not len(self._codes):
+            return found
+        wanted = (offset + tokens) * len(self._labels) + columns[tokens]
+        place = self._order[np.minimum(np.searchsorted(self._codes, wanted, sorter=self._order), len(self._codes) - 1)]
+        own = (self._codes[place] == wanted) & (np.abs(self._judged.pairs.scores[place] - raw[tokens]) < _SAME)
+        found[tokens[own]] = self._judged.calibrated[place[own]]
+        return found

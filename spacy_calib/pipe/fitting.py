@@ -30,13 +30,11 @@ from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of
 from ..types import Groups
-from .fit_info import FitInfo, SpanFitInfo
-from .fit_table import summarize_fit, summarize_span_fit
+from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
 from .gathering import HERE, FitArguments, Gathered, gather, of_one_tag
-from .performance import set_performance
-from .scorer import calib_scores
-from .settling import learn_labels, settle
+from .scorer import calib_scores, set_performance
 from .state import PipeState
+from .upstream import learn_labels, settle
 
 if TYPE_CHECKING:
     from .component import Calibrator

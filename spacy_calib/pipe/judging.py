@@ -20,14 +20,13 @@ from ..pairs.documents import TOKEN, DocumentNumbers
 from ..pairs.judged import JudgedPairs
 from ..pairs.keyed import Key, hasher, keyed
 from ..statistics.blocks import Digests, lowest
-from ..statistics.further_tables import FlagCounts
+from ..statistics.further_tables import EventCounts, FlagCounts
 from ..statistics.identity import Identity, Shard, reading_of
 from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
 from ..types import Groups
 from .collecting import identity_of
 from .event import EventPipe
-from .event_table import count_event, event_of
-from .flagging import entity_tokens
+from .reading import entity_tokens
 from .scorer import corpus_of, scorer_like
 
 if TYPE_CHECKING:
@@ -202,3 +201,20 @@ def _accepted(spans: ScoredSpans) -> dict[str, int]:
     with_gold = spans.right >= 0
     kept = spans.right[with_gold][spans.accept[with_gold] == 1]
     return {"judged": int(with_gold.sum()), "kept": len(kept), "right": int(kept.sum())}
+
+
+def event_of(pipe: EventPipe) -> dict[str, Any]:
+    """What is to be known of the event, of the form `statistics.further_tables.EVENT`."""
+    event = pipe.event
+    return {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
+
+
+def count_event(pipe: EventPipe, examples: Sequence[Example], digests: Digests | None = None) -> EventCounts:
+    """The forecasts beside the product of the tokens' scores.
+
+    examples: Their predicted Docs have been through the pipeline. digests (Digests | None): Of each document, see `count_judged`.
+    """
+    found, _ = pipe.gather(examples)
+    units = found.units
+    raw, product, forecast = (np.clip(one, 0.0, 1.0) for one in (units.raw, units.own, pipe.learned.forecast(units)))
+    return EventCounts.of(raw, product, forecast, found.hits, found.documents if digests is None else digests[found.documents])

@@ -1,4 +1,7 @@
-"""Examples -> the figures of `spacy evaluate`: a thin call into the metrics."""
+"""Examples -> the figures of `spacy evaluate`: a thin call into the metrics; and the figures of a fit in meta.json.
+
+From there `spacy package` takes them into a README.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
@@ -16,7 +20,7 @@ from ..doc.collect import scored_corpus
 from ..metrics.calibration_error import ece, gmce, mean_of, smce
 from ..metrics.metric import figure_of, listed
 from ..pairs.bins import check_count
-from ..pairs.judged import JudgedPairs
+from ..pairs.judged import JudgedPairs, no_pairs
 from ..types import Groups
 from .registered import metrics
 
@@ -103,3 +107,19 @@ def scorer_like(scorer: Any, n_bins: int | None = None, n_groups: int | None = N
     """A CalibScorer with a pipe's settings, but for those given. scorer (Any): Of the pipe; what it does not set has the default."""
     own_bins, own_groups = getattr(scorer, "n_bins", 10), getattr(scorer, "n_groups", None)
     return CalibScorer(own_bins if n_bins is None else n_bins, own_groups if n_groups is None else n_groups)
+
+
+def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
+    """Put the figures of a pipe in the place of those that it had."""
+    drop_performance(nlp, attr)
+    nlp.meta.setdefault("performance", {}).update(figures)
+
+
+def drop_performance(nlp: Language, attr: str) -> None:
+    """Take out the figures of a pipe, and what held nothing else."""
+    performance = nlp.meta.get("performance", {})
+    own = [name for prefix in (attr, f"{attr}_ent") for name in calib_scores(no_pairs(), None, prefix) if name in performance]
+    for name in own:
+        del performance[name]
+    if own and not performance:
+        del nlp.meta["performance"]

@@ -1,11 +1,14 @@
-"""What has to run before the source of a calib pipe can read Docs, and by which labels it reads."""
+"""What has to be there before a calib pipe is fitted: what runs before its source, its labels and its settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from spacy.training import Example
 
 from ..errors import calib_error
+from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_labels, with_map
 
 if TYPE_CHECKING:
@@ -49,3 +52,33 @@ def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
     if table:
         check_labels(calib.source, calib.lookup.component(), table)
     calib.source = with_map(calib.source, table)
+
+
+def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Example]:
+    """Show the predicted Docs to a source that learns its labels; the examples again.
+
+    RAISES C281 to C286: see `LeftScoresSource.learn_labels`.
+    """
+    source = with_map(pipe.source, None)
+    if not isinstance(source, LeftScoresSource):
+        return examples
+    held = list(examples)
+    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
+    unknown = source.learn_labels(component, [example.predicted for example in held])
+    if unknown:
+        pipe.warn("CW19", labels=", ".join(unknown))
+    return held
+
+
+def settle(
+    pipe: Calibrator, examples: Iterable[Example], progress: Callable[[Iterable[Any], str], Iterable[Any]]
+) -> Iterable[Example]:
+    """Let the source choose the settings that were left to the fit, and the config say them; the examples again. progress: See FitArguments."""
+    source = with_map(pipe.source, None)
+    if not source.unsettled:
+        return examples
+    held = list(examples)
+    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
+    for setting, value in source.settle(component, held, lambda steps: progress(steps, "Choosing settings")).items():
+        pipe.lookup.restore_setting("source", setting, value)
+    return progress(held, "Reading scores")

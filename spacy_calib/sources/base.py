@@ -1,4 +1,4 @@
-"""The contract of a source."""
+"""The contract of a source, and what sources share."""
 
 from __future__ import annotations
 
@@ -195,3 +195,41 @@ def _take_back(source: Source) -> Callable[[], None]:
         source.restore_labels(kept)
 
     return take_back
+
+
+# What embedding layers may read besides the word: of the token, not of its lexeme ("n't" has the norm "not").
+_READ: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
+
+
+def clear_copy(doc: Doc, parsed: bool = True) -> Doc:
+    """The same words with what a component's model reads (token vectors, transformer data), but no entities and no heads.
+
+    parsed (bool): Whether sentence starts and the labels of arcs go along.
+    """
+    columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
+    starts: list[bool | int | None] = [None if sign == 0 or not parsed else bool(sign == 1) for sign in columns.tolist()]
+    copy = Doc(
+        doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc], sent_starts=starts
+    )
+    read = [*_READ, "DEP"] if parsed else _READ
+    copy.from_array(read, np.asarray(doc.to_array(read)))  # type: ignore[arg-type]
+    copy.tensor = doc.tensor
+    if Doc.has_extension("trf_data"):
+        copy._.trf_data = doc._.trf_data
+    return copy
+
+
+class OutputSource(Source):
+    """Its component has to run first; whatever runs behind that is no obstacle."""
+
+    def is_trained(self, pipe: Any) -> bool:
+        return bool(pipe.labels) and has_weights(pipe)
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        return all_finite(pipe)
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return ""
+
+    def reads_output(self, pipe: Any) -> bool:
+        return True

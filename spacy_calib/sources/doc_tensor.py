@@ -15,7 +15,7 @@ from ..pairs.build import DenseScores
 from ..pairs.documents import TOKEN
 from ..types import ROUNDING
 from .base import Source, to_numpy
-from .setting_labels import differ_in_dollars, distinct_labels
+from .left_scores import differ_in_dollars, distinct_labels
 
 # A row of half-precision probabilities may miss 1 by this.
 _ROUNDED = 0.01

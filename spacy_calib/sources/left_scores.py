@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,6 @@ from spacy.tokens import Doc
 
 from ..errors import calib_error
 from .base import Source
-from .setting_labels import differ_in_dollars, distinct_labels
 
 # Begins the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."
@@ -140,3 +140,28 @@ def as_score(value: Any, where: str, what: str) -> float:
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not -_SINGLE <= number <= 1 + _SINGLE:
         raise calib_error("C282", where=where, given=repr(number), what=what)
     return min(1.0, max(0.0, float(number)))
+
+
+def distinct_labels(labels: Sequence[str], wanted: str) -> tuple[str, ...]:
+    """The labels of a setting. wanted (str): What they must be, for the message.
+
+    RAISES C001: none, or not distinct. C111: one that no config can hold.
+    """
+    if not labels or len(set(labels)) != len(labels):
+        raise calib_error("C001", name="labels", wanted=wanted, given=list(labels))
+    for label in labels:
+        if "${" in label:
+            raise calib_error("C111", label=label)
+    return tuple(labels)
+
+
+def differ_in_dollars(saved: Sequence[str], labels: Sequence[str]) -> bool:
+    """Whether the two differ, and in nothing but numbers of dollar signs: each time that spaCy writes a config it doubles them, and it
+    never halves them again.
+    """
+    return tuple(saved) != tuple(labels) and [_single(label) for label in saved] == [_single(label) for label in labels]
+
+
+def _single(label: str) -> str:
+    """Every run of dollar signs as one."""
+    return re.sub(r"\$+", "$", label)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
 from ..doc.annotations import SPANS_PREFIX, Annotation, get_annotation
 from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
-from ..types import OUTSIDE, Floats, Spans, stack_spans
+from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .base import to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
-from .scored_spans import ScoredSpans
 
 # Doc -> its spans, each with its score.
 ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
@@ -201,3 +202,41 @@ def make_span_scores_source(
     score: In a config a string, or a block with a function of the registry calib_scores that makes one.
     """
     return SpanScoresSource(component, spans_key, cast(Any, score), labels, outside)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSpans:
+    """n spans of one Doc.
+
+    starts, ends (Ints): First token, and the one after the last. labels (Ints): Column of each among the span labels.
+    own (Floats): The score, in [0, 1]. chosen (NDArray[bool]): Whether it stands on the Doc.
+    """
+
+    starts: Ints
+    ends: Ints
+    labels: Ints
+    own: Floats
+    chosen: NDArray[np.bool_]
+
+    def read(self, n_tokens: int, n_labels: int, outside: bool) -> tuple[Marginals, Spans]:
+        """(scores of the tokens, the spans with the scores of their tokens).
+
+        The score of a label at a token is the highest of a span with the label that covers it; its column is one more than that of the
+        spans, behind "O". outside (bool): Whether "O" has the rest to 1 of the highest of all, which is 1 outside of all spans; else "O"
+        has no score, and tokens outside of all spans have none at all.
+        """
+        best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)
+        for start, end, label, score in zip(
+            self.starts.tolist(), self.ends.tolist(), self.labels.tolist(), self.own.tolist(), strict=True
+        ):
+            np.fmax(best[start:end, 1 + label], score, out=best[start:end, 1 + label])
+        if outside:
+            best[:, 0] = 1.0 - best[:, 1:].max(axis=1, initial=0.0)
+        rows, columns = np.nonzero(best) if outside else np.nonzero(~np.isnan(best))
+        lengths = self.ends - self.starts
+        tokens = np.repeat(self.starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        token_scores = best[tokens, 1 + np.repeat(self.labels, lengths)]
+        return (
+            Marginals(rows, columns, best[rows, columns], n_tokens),
+            Spans(self.starts, self.ends, self.labels, token_scores, self.own, self.chosen),
+        )

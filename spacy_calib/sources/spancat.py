@@ -13,9 +13,8 @@ from ..doc.annotations import Annotation, SpanAnnotation, span_scores
 from ..doc.events import EVENTS
 from ..pairs.build import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
-from .output import OutputSource
-from .scored_spans import ScoredSpans
-from .span_scores import write_in_group
+from .base import OutputSource
+from .span_scores import ScoredSpans, write_in_group
 
 
 class SpancatSource(OutputSource):

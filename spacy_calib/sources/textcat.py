@@ -15,7 +15,7 @@ from ..doc.annotations import CatsAnnotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..types import ROUNDING
-from .output import OutputSource
+from .base import OutputSource
 
 # Of a value, and of a text, a message shows so many characters.
 _SHOWN = 40

@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 
+from ..doc.annotations import Annotation, CatsAnnotation, get_annotation
+from ..doc.annotations.cats import CATS
 from ..errors import calib_error
 from ..pairs.build import SparseScores
 from ..types import Marginals
-from .left_scores import EXTENSION, LeftScoresSource, as_score
+from .base import to_numpy
+from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
 
 # The scores of labels that exclude each other may pass 1 together by this: they may have been computed in half precision.
 _ROUNDED = 0.01
@@ -99,3 +102,89 @@ class UnitScoresSource(LeftScoresSource):
         table = np.array(entries, dtype=np.float64).reshape(-1, 3)
         rows, tags = table[:, :2].astype(np.intp).T
         return SparseScores(Marginals(rows, tags, table[:, 2].copy(), len(units)), absent=np.nan)
+
+
+_LAYERS = ("tag", "pos", "morph", "lemma", "sent", "dep", "ent_type")
+
+
+class TokenScoresSource(UnitScoresSource):
+    """Reads a value for each token: a number, or a mapping of labels to scores (see UnitScoresSource).
+
+    component, labels: See LeftScoresSource.
+    score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` that holds a list with one for each token.
+    layer (str): Which annotation the labels are of: tag, pos, morph, lemma, sent, dep, ent_type.
+    RAISES C001: no such annotation. C001, C111: see `distinct_labels`.
+    """
+
+    def __init__(
+        self, component: str = "", score: str = f"{EXTENSION}score", layer: str = "tag", labels: list[str] | None = None
+    ):
+        super().__init__(component, score, labels)
+        if layer not in _LAYERS:
+            raise calib_error("C001", name="layer", wanted=f"one of {', '.join(_LAYERS)}", given=repr(layer))
+        self.layer = layer
+
+    def annotation(self, pipe: Any) -> Annotation:
+        return get_annotation(self.layer)
+
+    @property
+    def where(self) -> str:
+        return f"token.{self.score}" if self._is_extension else f"doc.user_data[{self.score!r}]"
+
+    def named(self, doc: Doc, row: int) -> str:
+        return f"the token {doc[row].text[:40]!r}"
+
+    def values(self, doc: Doc) -> list[Any]:
+        if self._is_extension:
+            name = self.score.removeprefix(EXTENSION)
+            check_extension(Token, name)
+            return [token._.get(name) for token in doc]
+        given = doc.user_data.get(self.score)
+        if given is None:
+            return []
+        values = list(given) if isinstance(given, (list, tuple)) else to_numpy(given).reshape(-1).tolist()
+        if len(values) != len(doc):
+            raise calib_error("C283", where=self.where, given=len(values), wanted=len(doc), text=doc.text[:40])
+        return values
+
+
+class DocScoresSource(UnitScoresSource):
+    """Reads a value for each document: a mapping of categories to scores, or a number, which is the score of the likeliest category of
+    `doc.cats` (see UnitScoresSource). Gold categories stand in `doc.cats` of gold Docs.
+
+    A Doc without any of the categories in `doc.cats` gets their scores there.
+
+    component, labels: See LeftScoresSource.
+    score (str): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of `doc.user_data`.
+    exclusive (bool): Whether a document has one of the categories alone.
+    RAISES C001, C111: see `distinct_labels`.
+    """
+
+    def __init__(self, component: str = "", score: str = CATS, labels: list[str] | None = None, exclusive: bool = True):
+        super().__init__(component, score, labels)
+        self.exclusive = exclusive
+
+    @property
+    def user_data_key(self) -> str:  # type: ignore[override]
+        return "" if self.score == CATS else super().user_data_key
+
+    def annotation(self, pipe: Any) -> CatsAnnotation:
+        return CatsAnnotation(self.labels(pipe), not self.exclusive)
+
+    @property
+    def where(self) -> str:
+        if self.score == CATS:
+            return "doc.cats"
+        return f"doc.{self.score}" if self._is_extension else f"doc.user_data[{self.score!r}]"
+
+    def named(self, doc: Doc, row: int) -> str:
+        return f"the document that begins {doc.text[:40]!r}"
+
+    def values(self, doc: Doc) -> list[Any]:
+        if self.score == CATS:
+            return [doc.cats or None]
+        if not self._is_extension:
+            return [doc.user_data.get(self.score)]
+        name = self.score.removeprefix(EXTENSION)
+        check_extension(Doc, name)
+        return [doc._.get(name)]

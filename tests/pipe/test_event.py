@@ -14,8 +14,7 @@ from spacy.tokens import Doc
 from spacy_calib.doc.attributes import doc_view, token_values
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
-from spacy_calib.pipe.event import EventPipe, event_pipes
-from spacy_calib.pipe.held_out import HeldOutScores
+from spacy_calib.pipe.event import EventPipe, HeldOutScores, event_pipes
 from tests.conftest import judge_event
 
 from ..conftest import examples_for, revive, run_upstream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.pipe.held_out import HeldOutScores
+from spacy_calib.pipe.event import HeldOutScores
 from tests.conftest import judge_event, run_upstream
 from tests.sequence.test_joints import examples_of, hmm, sentences  # noqa: F401
 

@@ -15,11 +15,10 @@ from spacy.tokens import Doc, Span
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
-from spacy_calib.sources.doc_scores import DocScoresSource
 from spacy_calib.sources.find import find_component, registered_sources, source_for
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.span_scores import SpanScoresSource
-from spacy_calib.sources.token_scores import TokenScoresSource
+from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from tests.categories import revive_categorizer
 from tests.conftest import revive
 from tests.sequence.trained import FACTORIES, trained_labeller

@@ -14,9 +14,8 @@ from spacy.training import Example
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.collecting import collect_statistics
-from spacy_calib.sources.doc_scores import DocScoresSource
 from spacy_calib.sources.mapped import with_map
-from spacy_calib.sources.token_scores import TokenScoresSource
+from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from tests.categories import category_docs, fitted_categorizer
 
 NLP = spacy.blank("xx")

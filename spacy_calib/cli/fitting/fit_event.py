@@ -53,8 +53,7 @@ def fit_event(nlp: Language, calib: Calibrator, event: str, examples: list[Examp
 
     RAISES C384: no unit is found. C382: none has gold.
     """
-    from ...pipe.event import EventPipe
-    from ...pipe.held_out import HeldOutScores
+    from ...pipe.event import EventPipe, HeldOutScores
 
     ready = list(run_pipes(nlp, examples, nlp.pipe_names, silent=silent, what="Reading events"))
     config = {"attr": calib.attr, "event": {"@calib_events": UNIT_EVENTS[event]}}
@@ -75,8 +74,7 @@ def follow_events(
     RETURNS (dict): Name -> "called", "event", "units", and of them the mean "expected" to be right and "right" (None without units); from scores of adaptations that
         did not see the document, where there are several.
     """
-    from ...pipe.event import event_pipes
-    from ...pipe.held_out import HeldOutScores
+    from ...pipe.event import HeldOutScores, event_pipes
 
     pipes = event_pipes(nlp, calib.attr)
     ready = list(run_pipes(nlp, read(), nlp.pipe_names, silent=silent, what="Reading events")) if pipes else []

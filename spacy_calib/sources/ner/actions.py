@@ -1,13 +1,19 @@
-"""The transitions of an entity recognizer as arrays."""
+"""The transitions of an entity recognizer as arrays, and which are open to a token: spaCy's rules (BiluoPushDown).
+
+Whether a transition is valid depends on the entity that is open before the token, and on what the Doc held before
+decoding: preset entities and blocked tokens, sentence starts, white space, and the end of the Doc.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
+from spacy.tokens import Doc
 
 from ...types import Ints
 
@@ -50,3 +56,98 @@ def read_actions(moves: Any) -> Actions:
     columns = {prefix: np.array([of[label] for label in types], dtype=np.intp) for prefix, of in class_of.items()}
     hashes = np.array([get_string_id(label) for label in types], dtype=np.uint64)
     return Actions(types, hashes, moves.n_moves, columns["B"], columns["I"], columns["L"], columns["U"], out, blocked)
+
+
+Bools = NDArray[np.bool_]
+
+# Values of ENT_IOB
+_MISSING, _IN, _OUT, _BEGIN = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, eq=False)
+class RuleInput:
+    """What the rules look at: what the tokens of some Docs, one Doc after the other, held before decoding; arrays of shape (n_tokens,).
+
+    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE.
+    next_iob (Ints): That of the next token, 0 at the end of the Doc. next_starts (Bools): The next token starts a sentence.
+    space (Bools): White space. last (Bools): Last token of its Doc.
+    """
+
+    iob: Ints
+    kind: NDArray[np.uint64]
+    next_iob: Ints
+    next_starts: Bools
+    space: Bools
+    last: Bools
+
+
+def read_rule_input(docs: Sequence[Doc], cleared: bool = False) -> RuleInput:
+    """The input of the rules, for Docs that hold at least one token together.
+
+    cleared (bool): As if the Docs had no entity annotation.
+    """
+    parts = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]).astype(np.uint64, copy=False) for doc in docs]
+    columns = np.concatenate([part.reshape(-1, 4) for part in parts])
+    if cleared:
+        columns[:, :2] = 0
+    last = np.zeros(len(columns), dtype=bool)
+    ends = np.cumsum([len(doc) for doc in docs])
+    last[ends[ends > 0] - 1] = True
+    following = np.roll(columns, -1, axis=0)
+    following[last] = 0
+    return RuleInput(
+        columns[:, 0].astype(np.intp),
+        columns[:, 1],
+        following[:, 0].astype(np.intp),
+        following[:, 2] == 1,
+        columns[:, 3].astype(bool),
+        last,
+    )
+
+
+def opening_columns(actions: Actions) -> Ints:
+    """The classes open to a token outside of an entity: B- and U- of each type, O, and U- without a type if there is one."""
+    blocked = [actions.blocked] if actions.blocked >= 0 else []
+    return np.concatenate([actions.begin, actions.unit, [actions.out], blocked]).astype(np.intp)
+
+
+def valid_openings(given: RuleInput, actions: Actions) -> Bools:
+    """Which transitions are valid where no entity is open.
+
+    RETURNS (Bools): Shape (n_tokens, columns of `opening_columns`).
+    """
+    begins = given.iob == _BEGIN
+    inside = given.iob == _IN
+    free = ~begins & ~given.space
+    can_begin = free & ~inside & ~given.last & (given.next_iob != _BEGIN) & ~given.next_starts
+    can_unit = free & (given.next_iob != _IN)
+    n_types = len(actions.types)
+    valid = np.empty((len(begins), len(opening_columns(actions))), dtype=bool)
+    valid[:, :n_types] = can_begin[:, None]
+    valid[:, n_types : 2 * n_types] = can_unit[:, None]
+    valid[:, 2 * n_types] = ~begins & ~inside
+    if begins.any():
+        preset = np.flatnonzero(begins)
+        same = given.kind[preset, None] == actions.hashes
+        goes_on = (given.next_iob[preset] == _IN)[:, None]
+        valid[preset, :n_types] = same & goes_on & ~given.last[preset, None]
+        valid[preset, n_types : 2 * n_types] = same & ~goes_on
+    if actions.blocked >= 0:
+        valid[:, 2 * n_types + 1] = begins & (given.kind == 0)
+    return valid
+
+
+def valid_inside(given: RuleInput, rows: Ints, types: Ints, actions: Actions) -> tuple[Bools, Bools]:
+    """Whether an open entity may go on (I-) or close (L-) at these tokens.
+
+    rows (Ints): Tokens. types (Ints): Type of the entity that is open before each.
+    RETURNS (tuple): Two arrays of shape (len(rows),).
+    """
+    iob, next_iob = given.iob[rows], given.next_iob[rows]
+    same = given.kind[rows] == actions.hashes[types]
+    inside = iob == _IN
+    may_go_on = ~given.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
+    may_go_on &= np.where(inside, (next_iob == _IN) & same, ~given.next_starts[rows])
+    # A preset last token closes with L- of its own type, whichever type is open.
+    may_close = np.where(inside, np.isin(given.kind[rows], actions.hashes), True) & (next_iob != _IN)
+    return may_go_on, may_close

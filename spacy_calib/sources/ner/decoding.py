@@ -22,8 +22,7 @@ from spacy.tokens import Doc
 
 from ...errors import calib_error
 from ...types import Floats, Ints
-from .actions import Actions
-from .constraints import Bools, RuleInput, opening_columns, read_rule_input, valid_inside, valid_openings
+from .actions import Actions, Bools, RuleInput, opening_columns, read_rule_input, valid_inside, valid_openings
 
 # Widths of the state features that spaCy's architectures have: without and with `extra_state_tokens`.
 STATE_WIDTHS = (3, 6)

@@ -14,7 +14,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from ...types import Floats, Ints
-from .constraints import Bools
+from .actions import Bools
 from .decoding import Decoded, FoundEntities
 
 PREFIXES = ("B", "I", "L", "U")

@@ -19,8 +19,7 @@ from ..base import Source
 from ..listeners import missing_input, overwriting_pipe
 from .actions import read_actions
 from .readings import EntityReading, biluo_labels, type_labels
-from .recognizer import CalibEntityRecognizer, kept_reading
-from .second_pass import decode_docs, search_beam
+from .recognizer import CalibEntityRecognizer, decode_docs, kept_reading, search_beam
 
 GRANULARITIES = {"type": "ner", "biluo": "biluo"}
 

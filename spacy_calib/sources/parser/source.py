@@ -19,8 +19,7 @@ from ...types import Floats, Ints, Marginals, Spans
 from ..base import Source
 from ..listeners import missing_input, overwriting_pipe
 from .actions import ROOT, arc_labels, read_actions
-from .component import CalibDependencyParser, kept_reading
-from .readings import ArcReading, arcs_on, parse_again
+from .component import ArcReading, CalibDependencyParser, arcs_on, kept_reading, parse_again
 
 # Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
 _CLIP = 1e-3

@@ -10,8 +10,7 @@ import spacy
 import spacy.cli.package
 
 from spacy_calib.pairs.judged import JudgedPairs
-from spacy_calib.pipe.performance import drop_performance, set_performance
-from spacy_calib.pipe.scorer import calib_scores
+from spacy_calib.pipe.scorer import calib_scores, drop_performance, set_performance
 from spacy_calib.types import Groups, Pairs
 from tests.conftest import examples_for, run_upstream
 

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_calib.sources.ner.actions import Actions, read_actions
-from spacy_calib.sources.ner.constraints import opening_columns, read_rule_input, valid_inside, valid_openings
+from spacy_calib.sources.ner.actions import (
+    Actions,
+    opening_columns,
+    read_actions,
+    read_rule_input,
+    valid_inside,
+    valid_openings,
+)
 from tests.sources.ner import (
     BEGIN,
     IN,
