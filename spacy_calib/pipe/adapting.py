@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from spacy.training import Example
@@ -26,13 +26,11 @@ from ..expect.seen import SeenTexts
 from ..pairs.build import interleave
 from ..pairs.judged import JudgedPairs
 from ..types import Floats, Groups, Ints, Pairs
+from .calibrating import CalibratingPipe
 from .fitting import figures
 from .gathering import FitArguments, Gathered, gather
 from .scorer import drop_performance, set_performance
 from .state import PipeState
-
-if TYPE_CHECKING:
-    from .component import Calibrator
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class AdaptedSpans:
 
 
 def adapt_calibrator(
-    pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments
+    pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs | None]:
     """What a fitted pipe learns from labelled documents of a new kind, see `Calibrator.adapt`; and their pairs with held-out scores, None of a single document. The pipe is not
     changed; its figures go into the pipeline's meta.
@@ -127,7 +125,7 @@ def adapt_calibrator(
     return state, judged
 
 
-def say(pipe: Calibrator, made: dict[str, Any]) -> None:
+def say(pipe: CalibratingPipe, made: dict[str, Any]) -> None:
     """Warn where an adaptation cannot be trusted. made (dict): What it says of itself."""
     if made["docs"] < 2:
         pipe.warn("CW13")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from spacy.training import Example
@@ -31,18 +31,16 @@ from ..sources.unit_scores import UnitScoresSource
 from ..statistics.collected import MOST_PAIRS, FitStatistics
 from ..statistics.identity import WHOLE, Identity, Shard, reading_of
 from ..statistics.readings import Readings
+from .calibrating import CalibratingPipe
 from .fit_data import Reader
 from .upstream import learn_labels
-
-if TYPE_CHECKING:
-    from .component import Calibrator
 
 # So many entries are read before they are added up.
 _AT_ONCE = 2_000_000
 
 
 def collect_statistics(
-    pipe: Calibrator,
+    pipe: CalibratingPipe,
     examples: Iterable[Example],
     shard: str,
     *,
@@ -53,7 +51,7 @@ def collect_statistics(
 ) -> FitStatistics:
     """What a fit of a calib pipe needs of one shard; the pipe itself is not changed, and may be fitted or not.
 
-    pipe (Calibrator): In its pipeline; its source, threshold and event say what is read. examples (Iterable[Example]): As for `Calibrator.fit`.
+    pipe (CalibratingPipe): In its pipeline; its source, threshold and event say what is read. examples (Iterable[Example]): As for `Calibrator.fit`.
     shard (str): A name that no other shard has; "2/7" is the second of seven, which are all wanted then. sample (int): Pairs of whole
         documents that are kept as they are.
     gold_preproc (bool): Whether the examples are sentences with gold tokens, whose statistics are not added to those of documents.
@@ -70,7 +68,7 @@ def collect_statistics(
 
 
 def _collected(
-    pipe: Calibrator, examples: Iterable[Example], shard: str, sample: int, reading: str, key: Key | None,
+    pipe: CalibratingPipe, examples: Iterable[Example], shard: str, sample: int, reading: str, key: Key | None,
     at_once: int,
 ) -> FitStatistics:  # fmt: skip
     """See `collect_statistics`; a source that learns its labels has those of the shard now."""
@@ -105,7 +103,7 @@ def _collected(
 
 
 def identity_of(
-    pipe: Calibrator,
+    pipe: CalibratingPipe,
     component: Any,
     sample: int = MOST_PAIRS,
     reading: str = WHOLE,
@@ -149,21 +147,21 @@ def restore_source(source: Any, identity: Identity) -> None:
         inner.distributions = '"distributions": false' not in identity.source
 
 
-def lowest_of_all(pipe: Calibrator, annotation: Annotation) -> float:
+def lowest_of_all(pipe: CalibratingPipe, annotation: Annotation) -> float:
     """The lowest score that any fit of the pipe looks at, whichever scaling it is told to take."""
     if not pipe.source.distributions or annotation.overlapping:
         return pipe.threshold
     return min(lowest_taken(pipe), lowest_score(pipe.threshold, *scalings().values()))
 
 
-def read_words(pipe: Calibrator, annotation: Annotation) -> Any:
+def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
     """What a context is to know of tokens, whether the pipe has one or not."""
     if annotation.unit != TOKEN:
         return None
     return partial(words_of, functions=_functions(pipe), first=annotation.first)
 
 
-def _functions(pipe: Calibrator) -> Sequence[FromDocs]:
+def _functions(pipe: CalibratingPipe) -> Sequence[FromDocs]:
     """The features of users that ask Docs, of the context that the pipe has or is to have."""
     context = pipe.context or pipe.tokens.context
     return context.functions if isinstance(context, TokenContext) else ()

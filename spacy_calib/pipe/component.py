@@ -8,138 +8,34 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..calibration.spans import SpanCalibration
-from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.annotations import columns_of, label_hashes
-from ..doc.attributes import doc_view, register
+from ..doc.attributes import doc_view
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
 from ..doc.gold import GoldSources, named_examples
 from ..doc.likeliest import Likeliest
-from ..doc.names import check_pipe_name
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
-from ..errors import calib_error
 from ..pairs.build import hints_of
-from ..pairs.judged import JudgedPairs
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
 from ..statistics.collected import FitStatistics
-from ..types import ANYWHERE, Groups
+from ..types import ANYWHERE
 from . import saved
 from .adapting import adapt_calibrator
-from .annotating import AnnotatingPipe, WarnOnce
-from .fit_info import FitInfo
+from .calibrating import CalibratingPipe
 from .fitting import fit_calibrator, fit_gathered
 from .gathering import FitArguments, gather_statistics
-from .lookup import SourceLookup
 from .reading import Reading, accepted_labels, calibrated_spans, flags_of, readable
-from .settings import PipeSettings
 from .state import PipeState
-from .summary import html_table, note_meta, one_line
 
 
-class Calibrator(AnnotatingPipe, PipeSettings):
-    """Writes a calibrated probability for every token and tag above the threshold.
-
-    settings: See PipeSettings; each is an attribute of the pipe.
-    learned (PipeState): What the fit learned; before it, nothing. held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores
-    of maps that did not see their document; it is not saved. lookup (SourceLookup): Finds what the source reads.
-    gold_source (str | None): Name of the source of gold by which Docs go whose `Doc._.calib_source` is None; it is not saved.
-    RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
-    """
-
-    def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
-        self.learned = PipeState()
-        self.held_out: JudgedPairs | None = None
-        self.gold_source: str | None = None
-        self.lookup = SourceLookup(self, nlp)
-        self.warn = WarnOnce(self)
-        self.name = name
-        PipeSettings.__init__(self, **settings)
-        self._check_prefix(nlp)
-        register(self.attr)
-
-    @property
-    def name(self) -> str:
-        """Set by the pipeline that takes the pipe, and by each that takes it later.
-
-        RAISES C113: a pipeline cannot be saved with a pipe of this name.
-        """
-        return self._name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = check_pipe_name(name)
-        note_meta(self.lookup.nlp, name, self)
-
-    def attach(self, nlp: Language) -> Calibrator:
-        """Read this pipeline from now on, which took the pipe from another one by `add_pipe(source=...)`; itself.
-
-        RAISES C120: the pipe does not stand there, or its component is missing or has other weights than at the fit.
-            C020, C022: its labels are others, or it cannot be calibrated. C025: another pipe there has its prefix.
-        """
-        self._check_prefix(nlp)
-        self.lookup.attach(nlp)
-        note_meta(nlp, self.lookup.name, self)
-        return self
-
-    def _check_prefix(self, nlp: Language) -> None:
-        """RAISES C025: another pipe of this pipeline uses the attribute prefix."""
-        for other, pipe in nlp.components:
-            if isinstance(pipe, Calibrator) and pipe.attr == self.attr and pipe is not self and other != self.name:
-                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
-
-    def __repr__(self) -> str:
-        return one_line(self)
-
-    def _repr_html_(self) -> str:
-        return html_table(self)
-
-    # What was learned
-
-    @property
-    def fitted(self) -> bool:
-        return self.learned.tokens.maps is not None
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels that the pipe was fitted on; empty before."""
-        return self.learned.labels
-
-    @property
-    def tokens(self) -> TokenCalibration:
-        """The steps between a source's probability and `Token._.calib_score`; before the fit it passes raw probabilities through."""
-        return self.learned.tokens
-
-    @property
-    def spans(self) -> SpanCalibration:
-        """The same for `Span._.calib_score`."""
-        return self.learned.spans
-
-    @property
-    def groups(self) -> Groups | None:
-        """The groups of tags by which the scores are judged; None before the fit."""
-        return self.learned.judged_by or (None if self.tokens.maps is None else self.tokens.maps.groups)
-
-    @property
-    def fit_info(self) -> FitInfo:
-        """What it was fitted on, with which steps, and the errors; empty before the fit."""
-        return self.learned.info
-
-    @property
-    def normalize(self) -> bool | str:
-        """How a token's scores are rescaled, see `TokenCalibration`."""
-        return self.tokens.normalize
-
-    @normalize.setter
-    def normalize(self, normalize: bool | str) -> None:
-        self.tokens.normalize = check_normalize(normalize)
+class Calibrator(CalibratingPipe):
+    """Writes a calibrated probability for every token and tag above the threshold. settings: See PipeSettings."""
 
     # Prediction
 

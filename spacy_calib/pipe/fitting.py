@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import spacy
@@ -30,14 +30,12 @@ from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of
 from ..types import Groups
+from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
 from .gathering import HERE, FitArguments, Gathered, gather, of_one_tag
 from .scorer import calib_scores, set_performance
 from .state import PipeState
 from .upstream import learn_labels, settle
-
-if TYPE_CHECKING:
-    from .component import Calibrator
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,9 @@ class Learned:
     conventions: list[Convention]
 
 
-def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> tuple[PipeState, JudgedPairs]:
+def fit_calibrator(
+    pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
+) -> tuple[PipeState, JudgedPairs]:
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
     changed; its figures go into the pipeline's meta. RAISES C547: a single source of gold has a name.
     """
@@ -62,7 +62,7 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
     return fit_gathered(pipe, gathered)
 
 
-def fit_gathered(pipe: Calibrator, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
+def fit_gathered(pipe: CalibratingPipe, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
     """The same from what was gathered, of examples or of statistics."""
     plan = choose(gathered)
     learned = learn(gathered, plan)

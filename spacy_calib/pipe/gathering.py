@@ -24,13 +24,13 @@ from ..pairs.documents import TOKEN
 from ..pairs.keyed import Key, draw_salt
 from ..statistics.collected import FitStatistics
 from ..types import Grouping, Groups
+from .calibrating import CalibratingPipe
 from .collecting import identity_of, restore_source, with_first
 from .fit_data import FitData, collect_fit_data
 from .settings import PipeSettings
 
 if TYPE_CHECKING:
     from ..context.tokens import TokenContext
-    from .component import Calibrator
 
 HERE = "the fit data"
 
@@ -99,7 +99,7 @@ class Gathered:
 
 
 def gather(
-    pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments, sources: Sequence[str] | None = None
+    pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, sources: Sequence[str] | None = None
 ) -> Gathered:
     """Read the examples. sources (Sequence[str] | None): Names of the sources of gold that predicted Docs may say; None takes every name.
 
@@ -119,7 +119,7 @@ def gather(
     return _gathered(pipe, arguments, component, data, texts=texts, seen=SeenTexts.of(texts.digests, salt))
 
 
-def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: FitArguments) -> Gathered:
+def gather_statistics(pipe: CalibratingPipe, statistics: FitStatistics, arguments: FitArguments) -> Gathered:
     """The same from statistics of any number of shards.
 
     Without their key a context does not look at forms and endings, and the fit does not know its texts again.
@@ -150,7 +150,7 @@ def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: Fi
 
 
 def _gathered(
-    pipe: Calibrator, arguments: FitArguments, component: Any, data: FitData, *,
+    pipe: CalibratingPipe, arguments: FitArguments, component: Any, data: FitData, *,
     texts: TextUnits | None = None, seen: SeenTexts | None, collected: FitStatistics | None = None,
 ) -> Gathered:  # fmt: skip
     """Checked, with what follows from the data."""

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from spacy.language import Language
 from spacy.vocab import Vocab
 
 from ..errors import calib_error
+from ..sources.base import Source
 from ..sources.find import Found, find_component, look_up
 from ..sources.fingerprint import WeightWatch, fingerprint
+from .state import PipeState
 
-if TYPE_CHECKING:
-    from .component import Calibrator
+
+class Reader(Protocol):
+    """What is to be known of a pipe that reads a component."""
+
+    name: str
+    source: Source
+    learned: PipeState
 
 
 class SourceLookup:
     """Asks a pipe's pipeline for the component that its source reads.
 
-    pipe (Calibrator): Whose source, and whose component at the fit.
+    pipe (Reader): Whose source, and whose component at the fit.
     nlp (Language): The pipeline that its factory was given, or that it was attached to: `add_pipe(source=...)` lets
         another one run the pipe and tells it nothing.
     """
 
-    def __init__(self, pipe: Calibrator, nlp: Language):
+    def __init__(self, pipe: Reader, nlp: Language):
         self.pipe = pipe
         self.nlp = nlp
         self._watch = WeightWatch()
@@ -48,8 +55,8 @@ class SourceLookup:
             f"nlp.get_pipe('{self.pipe.name}').attach(nlp), or save the pipeline and load it"
         )
 
-    def attach(self, nlp: Language) -> None:
-        """See `Calibrator.attach`."""
+    def attached(self, nlp: Language) -> SourceLookup:
+        """The same in another pipeline, which stands for it from now on. RAISES C020, C022, C120: see `attach`."""
         pipe = self.pipe
         attached = SourceLookup(pipe, nlp)
         found, component = attached.find(), pipe.source.component
@@ -60,7 +67,7 @@ class SourceLookup:
             why = f"the component '{component}' has other weights there than at the fit"
         if why:
             raise calib_error("C120", name=pipe.name, why=why)
-        pipe.lookup = attached
+        return attached
 
     def component(self) -> Any:
         """The component that the source reads, or None where the pipeline has it no more (or the source needs none).
@@ -73,13 +80,13 @@ class SourceLookup:
         """The labels that the source has now; those fitted where its component is missing."""
         component = self.component()
         missing = component is None and self.pipe.source.component
-        return self.pipe.labels if missing else self.pipe.source.labels(component)
+        return self.pipe.learned.labels if missing else self.pipe.source.labels(component)
 
     def span_labels(self) -> tuple[str, ...]:
         """The labels of the spans that the source has now; those fitted where its component is missing; () for a source without."""
         component = self.component()
         if component is None and self.pipe.source.component:
-            spans = self.pipe.fit_info.spans
+            spans = self.pipe.learned.info.spans
             return () if spans is None else tuple(spans.labels)
         return self.pipe.source.span_labels(component)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,8 @@ from ..errors import calib_error
 from ..pairs.build import Scores
 from ..sources.base import Source
 from ..types import OUTSIDE, Floats, Groups, Ints, Spans
-
-if TYPE_CHECKING:
-    from .component import Calibrator
-    from .lookup import SourceLookup
+from .calibrating import CalibratingPipe
+from .lookup import SourceLookup
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
     return found
 
 
-def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
+def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
     """The tokens of gold examples as to entities. corpus (ScoredCorpus): What the pipe said of them. RAISES C308: the pipe gives no P(O)."""
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:

@@ -10,15 +10,14 @@ from spacy.training import Example
 from ..errors import calib_error
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_labels, with_map
+from .calibrating import CalibratingPipe
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from .component import Calibrator
 
-
-def pipes_to_read(nlp: Language, calib: Calibrator) -> tuple[list[str], bool]:
+def pipes_to_read(nlp: Language, calib: CalibratingPipe) -> tuple[list[str], bool]:
     """(names of the pipes that run before the source reads; whether its own component is among them, which leaves what is read in the process that
     ran it).
 
@@ -32,7 +31,7 @@ def pipes_to_read(nlp: Language, calib: Calibrator) -> tuple[list[str], bool]:
     return order[: order.index(stop) + reads_output], reads_output
 
 
-def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
+def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iterator[Example]:
     """The examples, each one looked at. RAISES C034: a second pass would be made where a component before the recognizer sets entities."""
     pipe = calib.lookup.to_fit()
     for example in examples:
@@ -44,7 +43,7 @@ def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[
         yield example
 
 
-def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
+def map_labels(calib: CalibratingPipe, table: dict[str, str] | None) -> None:
     """Give the source of a new pipe a label map, so that its labels are those of the data.
 
     RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
@@ -54,7 +53,7 @@ def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
     calib.source = with_map(calib.source, table)
 
 
-def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Example]:
+def learn_labels(pipe: CalibratingPipe, examples: Iterable[Example]) -> Iterable[Example]:
     """Show the predicted Docs to a source that learns its labels; the examples again.
 
     RAISES C281 to C286: see `LeftScoresSource.learn_labels`.
@@ -71,7 +70,7 @@ def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Exam
 
 
 def settle(
-    pipe: Calibrator, examples: Iterable[Example], progress: Callable[[Iterable[Any], str], Iterable[Any]]
+    pipe: CalibratingPipe, examples: Iterable[Example], progress: Callable[[Iterable[Any], str], Iterable[Any]]
 ) -> Iterable[Example]:
     """Let the source choose the settings that were left to the fit, and the config say them; the examples again. progress: See FitArguments."""
     source = with_map(pipe.source, None)

@@ -1,0 +1,124 @@
+"""What a calib pipe is made of: its settings, what it learned, and the pipeline that it reads."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from spacy.language import Language
+
+from ..calibration.spans import SpanCalibration
+from ..calibration.tokens import TokenCalibration, check_normalize
+from ..doc.attributes import register
+from ..doc.names import check_pipe_name
+from ..errors import calib_error
+from ..pairs.judged import JudgedPairs
+from ..types import Groups
+from .annotating import AnnotatingPipe, WarnOnce
+from .fit_info import FitInfo
+from .lookup import SourceLookup
+from .settings import PipeSettings
+from .state import PipeState
+from .summary import html_table, note_meta, one_line
+
+_Own = TypeVar("_Own", bound="CalibratingPipe")
+
+
+class CalibratingPipe(AnnotatingPipe, PipeSettings):
+    """A calib pipe as far as the steps of a fit and of a reading have to know it.
+
+    settings: See PipeSettings; each is an attribute of the pipe.
+    learned (PipeState): What the fit learned; before it, nothing.
+    held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores of maps that did not
+        see their document; it is not saved.
+    lookup (SourceLookup): Finds what the source reads.
+    gold_source (str | None): Name of the source of gold by which Docs go whose `Doc._.calib_source` is None; it is not
+        saved.
+    RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
+    """
+
+    def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
+        self.learned = PipeState()
+        self.held_out: JudgedPairs | None = None
+        self.gold_source: str | None = None
+        self.lookup = SourceLookup(self, nlp)
+        self.warn = WarnOnce(self)
+        self.name = name
+        PipeSettings.__init__(self, **settings)
+        self._check_prefix(nlp)
+        register(self.attr)
+
+    @property
+    def name(self) -> str:
+        """Set by the pipeline that takes the pipe, and by each that takes it later.
+
+        RAISES C113: a pipeline cannot be saved with a pipe of this name.
+        """
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = check_pipe_name(name)
+        note_meta(self.lookup.nlp, name, self)
+
+    def attach(self: _Own, nlp: Language) -> _Own:
+        """Read this pipeline from now on, which took the pipe from another one by `add_pipe(source=...)`; itself.
+
+        RAISES C120: the pipe does not stand there, or its component is missing or has other weights than at the fit.
+            C020, C022: its labels are others, or it cannot be calibrated. C025: another pipe there has its prefix.
+        """
+        self._check_prefix(nlp)
+        self.lookup = self.lookup.attached(nlp)
+        note_meta(nlp, self.lookup.name, self)
+        return self
+
+    def _check_prefix(self, nlp: Language) -> None:
+        """RAISES C025: another pipe of this pipeline uses the attribute prefix."""
+        for other, pipe in nlp.components:
+            if isinstance(pipe, CalibratingPipe) and pipe.attr == self.attr and pipe is not self and other != self.name:
+                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
+
+    # What was learned
+
+    @property
+    def fitted(self) -> bool:
+        return self.learned.tokens.maps is not None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that the pipe was fitted on; empty before."""
+        return self.learned.labels
+
+    @property
+    def tokens(self) -> TokenCalibration:
+        """The steps between a source's probability and `Token._.calib_score`; before the fit it passes raw probabilities through."""
+        return self.learned.tokens
+
+    @property
+    def spans(self) -> SpanCalibration:
+        """The same for `Span._.calib_score`."""
+        return self.learned.spans
+
+    @property
+    def groups(self) -> Groups | None:
+        """The groups of tags by which the scores are judged; None before the fit."""
+        return self.learned.judged_by or (None if self.tokens.maps is None else self.tokens.maps.groups)
+
+    @property
+    def fit_info(self) -> FitInfo:
+        """What it was fitted on, with which steps, and the errors; empty before the fit."""
+        return self.learned.info
+
+    @property
+    def normalize(self) -> bool | str:
+        """How a token's scores are rescaled, see `TokenCalibration`."""
+        return self.tokens.normalize
+
+    @normalize.setter
+    def normalize(self, normalize: bool | str) -> None:
+        self.tokens.normalize = check_normalize(normalize)
