@@ -47,7 +47,7 @@ class SourceLookup:
         return look_up(self.nlp, self.pipe.source, self.pipe.learned.component, self.pipe.name)
 
     def _is_foreign(self, vocab: Vocab | None) -> bool:
-        return bool(self.pipe.source.component) and vocab is not None and vocab is not self.nlp.vocab
+        return not self.pipe.source.reads_doc_alone and vocab is not None and vocab is not self.nlp.vocab
 
     def _foreign(self) -> str:
         return (

@@ -69,6 +69,11 @@ class Source(ABC):
     says: str = ""
     user_data_key: str = ""
 
+    @property
+    def reads_doc_alone(self) -> bool:
+        """Whether it reads nothing but the Doc, which may be any pipeline's then."""
+        return not self.component
+
     def supports(self, pipe: Any) -> bool:
         """Whether the source can read this component."""
         return True

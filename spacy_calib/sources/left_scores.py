@@ -36,6 +36,10 @@ class LeftScoresSource(Source):
         self._given = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
         self._learned: tuple[str, ...] = ()
 
+    @property
+    def reads_doc_alone(self) -> bool:
+        return True
+
     def supports(self, pipe: Any) -> bool:
         return True
 
