@@ -51,7 +51,7 @@ class SourceLookup:
 
     def _foreign(self) -> str:
         return (
-            "the Docs are of another pipeline than the pipe; after add_pipe(source=...) call "
+            "the vocab of the Docs is another pipeline's; make Docs by nlp.make_doc, and after add_pipe(source=...) call "
             f"nlp.get_pipe('{self.pipe.name}').attach(nlp), or save the pipeline and load it"
         )
 

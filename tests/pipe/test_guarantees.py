@@ -683,7 +683,8 @@ def test_labels_of_entities_have_scores_intervals_and_sets(granularity, tmp_path
                 held.append((right.ent_type_ or "O") in token._.calib_set)
     assert not held or np.mean(held) > 0.9 - 4 * np.sqrt(0.09 * 2 / len(held))
     nlp.to_disk(tmp_path / "model")
-    again = list(spacy.load(tmp_path / "model").pipe(bare_docs(nlp, fresh[:5])))
+    loaded = spacy.load(tmp_path / "model")
+    again = list(loaded.pipe(bare_docs(loaded, fresh[:5])))
     assert [values(doc)[0][4] for doc in again] == [values(doc)[0][4] for doc in found[:5]]
 
 
