@@ -1,7 +1,6 @@
 """The factory of `calib_coref` and its settings: light, since every `Language()` imports it."""
 
-# No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
-# and cannot resolve strings.
+# No `from __future__ import annotations` here: confection of spaCy before 3.8.12 cannot resolve annotations as strings.
 from dataclasses import dataclass
 from typing import Any
 

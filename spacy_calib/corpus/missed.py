@@ -44,9 +44,8 @@ class ByDocument(NamedTuple):
 class Finds:
     """What flagged tokens hold of what is to be found.
 
-    flagged (ByDocument): Tokens with a score; hits are flagged. found (ByDocument): Tokens to be found; hits are
-        flagged.
-    touched (ByDocument): Gold entities with a score; hits have a flagged token.
+    flagged (ByDocument): Tokens with a score; flagged ones hit. found (ByDocument): Tokens to find; flagged ones hit.
+    touched (ByDocument): Gold entities with a score; those with a flagged token hit.
     """
 
     flagged: ByDocument
@@ -91,8 +90,7 @@ class EntityTokens:
 
     types (EntityTypes): Of all labels, those of the recognizer first. n_types (int): How many the recognizer has.
     scores (EntityScores): Of the tokens. scored (Bools): Whether they have one, (n,). gold, said (Ints): Type in the
-    gold and on the Doc: place in types.names, -1 for O, -2 if unknown, (n,). documents (Ints): Of each. entities: Gold
-    ones.
+    gold and on the Doc, a place in types.names, -1 for O, -2 if unknown, (n,). documents (Ints). entities: Gold ones.
     """
 
     types: EntityTypes
@@ -191,9 +189,9 @@ def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]
 def review_of(tokens: EntityTokens, flagged: Bools, accepted: Bools) -> dict[str, dict[str, Any]]:
     """The parts of a corpus whose accepted entities, and whose tokens without a flag, nobody looks at.
 
-    flagged, accepted (Bools): Tokens; a flagged one in an accepted entity is not looked at. RETURNS (dict): "accept",
-        "look", "drop": "tokens" with a score, their "share", those with "gold", those "inside" gold entities, and their
-        share.
+    flagged, accepted (Bools): Tokens; flagged ones in accepted entities are not looked at either. RETURNS (dict):
+        "accept", "look", "drop": "tokens" with a score, their "share", those with "gold", those "inside" gold entities,
+        and "inside_share".
     """
     parts = {"accept": accepted, "look": flagged & ~accepted, "drop": ~flagged & ~accepted}
     n = int(tokens.scored.sum())

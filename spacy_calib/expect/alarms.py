@@ -48,9 +48,8 @@ class Alarms:
     def compare(self, counts: Counts) -> Drift:
         """Compare one window with tokens, or several added up.
 
-        RETURNS (Drift): DIFFERENT is an alarm. TOO_FEW: only a difference many times the least that matters would give
-            one. QUIET: no alarm, but no proof that texts are alike, for which `DriftProfile.compare` asks more. Where
-            documents are few and long, stretches stand for them, as there.
+        RETURNS (Drift): DIFFERENT is an alarm. TOO_FEW: only a difference many times the least that matters gives one.
+            QUIET: no alarm, but no proof of likeness. Where documents are few and long, stretches stand for them.
         """
         profile = self.profile
         cut = few_and_long(counts.scored, counts.tokens, profile.usual)
@@ -72,10 +71,7 @@ class Alarms:
         return self.profile.limits(self.seed)
 
     def thresholds(self, worth: int) -> dict[str, float]:
-        """Up to which value each difference, by the name of its check, is chance; the checks share the level.
-
-        worth (int): How many fit documents say as much as the window.
-        """
+        """Up to which value each difference is chance; the checks share the level. worth: From `DriftProfile.worth`."""
         size = int(2 ** (np.floor(np.log2(worth) * _STEPS) / _STEPS)) if worth > 2 * _STEPS else worth
         if size not in self._thresholds:
             self._thresholds[size] = self._simulated(size)
@@ -127,9 +123,9 @@ class Together:
 class Judgement:
     """What is said of one window.
 
-    verdict (str): One of VERDICTS. accuracy (Estimate | None), entities (EntityEstimates | None): The expected ones;
-        None without scores. drift (Drift | None): Comparison with the fit data; None where there was none.
-        together (Together | None): The windows, this one the last, that gave an alarm as one.
+    verdict (str): One of VERDICTS. accuracy (Estimate | None), entities (EntityEstimates | None): Expected ones, if
+        there are scores. drift (Drift | None): Comparison with the fit data. together (Together | None): The windows,
+        this one the last, that gave an alarm as one.
     """
 
     verdict: str
@@ -173,9 +169,8 @@ class Judge:
     confidence (float): Of the intervals. exact (bool): Whether an entity is right only if it is exactly one of the
         gold's; else recall and F are not given. other_weights (bool): Whether the component was trained since the fit.
 
-    Half of the rate is for single windows, half for sums of windows without an alarm: pairs, fours, eights and so on,
-    each compared once. Pairs are half as many as windows, fours half as many as pairs: so all these comparisons can
-    have one level. After an alarm, sums begin anew.
+    Half of the rate is for single windows, half for sums of windows without an alarm: pairs, fours, eights and so on.
+    There are half as many pairs as windows, half as many fours as pairs: so all sums have one level.
     """
 
     record: FitRecord

@@ -123,8 +123,7 @@ class Estimate(NamedTuple):
 class Units(NamedTuple):
     """Units that may hold, each in a document.
 
-    documents (Ints): Number of each unit's document. raw, calibrated (Floats): Chance of each, before and after
-        calibration.
+    documents (Ints): Number of each unit's document. raw, calibrated (Floats): Its chance before, after calibration.
     found (Ints): Units of each document that hold by the model, with chances or without, shape (n_docs,).
     sizes (Floats | None): Units of this kind in each document, (n_docs,); None if that is undefined.
     """
@@ -184,8 +183,7 @@ def centre_of(effects: Effects | None, verdict: str) -> str:
 def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95, verdict: str = LIKE) -> Estimate:
     """The count, from calibrated chances. RAISES C001: confidence out of range. C390: no chances.
 
-    verdict (str): Whether texts are like the fit data, see `Drift`. The gold of others may be of another source; so may
-        that of all texts if the fit knows several.
+    verdict (str): On likeness to the fit data, see `Drift`; the gold of other texts may be of another source.
     """
     found = int(units.found.sum())
     home = counted(units.calibrated, units.documents, effects, units.sizes)
@@ -200,10 +198,9 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
 def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
     """The count, corrected by labelled documents of this kind (see `expect.prediction_powered`).
 
-    sizes (Floats): Tokens of each document, shape (n_docs,). known (Known): The labelled documents, k = 1: gold count,
-        expected count, its variance for independent units, and tokens. gold (Floats | None): Gold count of each
-        document that is itself labelled, NaN for others, (n_docs,): it needs no estimate. RAISES C001: confidence out
-        of range.
+    sizes (Floats): Tokens of each document, shape (n_docs,). known (Known): Labelled documents, k = 1: gold count,
+        expected count, its variance for independent units, tokens. gold (Floats | None): Gold count of each document
+        that is itself labelled, NaN for others, (n_docs,). RAISES C001: confidence out of range.
     """
     found = int(units.found.sum())
     labelled = np.zeros(len(sizes), dtype=bool) if gold is None else ~np.isnan(gold)
@@ -224,10 +221,9 @@ def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """The answers of N documents to one question.
+    """The answers of N documents to one question. units (Units): Units that may hold.
 
-    units (Units): Units that may hold. draws (list | None): Where units depend on each other: (document, distribution
-        of its number) where that may be above 0.
+    draws (list | None): If units depend on each other: (document, distribution of its number) where it may be above 0.
     """
 
     units: Units
@@ -288,8 +284,7 @@ class Gathered:
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """(a row for each group, the row of all documents) of the question at a place.
 
-        verdict (str): Whether texts are like the fit data, see `Drift`. labelled (Gathered | None): Corrects the
-            counts.
+        verdict (str): On likeness to the fit data, see `Drift`. labelled (Gathered | None): Corrects the counts.
         """
         answered, known, gold = self.answered[place], None, None
         if labelled is not None:

@@ -37,10 +37,8 @@ def within_one(sums: NDArray[Any]) -> Floats:
 def draw_entries(rows: Ints, scores: Floats, n_units: int, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
     """One entry of each unit, or none, each with its own probability, independent of other units.
 
-    rows (Ints): Unit of each entry, ascending. scores (Floats): Probability of each; a unit's are scaled down to a sum
-        of 1.
-    RETURNS (tuple): Place of the entry of each draw and unit, or REST, shape (n, n_units); each unit's scale,
-        (n_units,).
+    rows (Ints): Unit of each entry, ascending. scores (Floats): Its probability; a unit's are scaled down to 1 in sum.
+    RETURNS (tuple): Place of each draw's and unit's entry, or REST, shape (n, n_units); each unit's scale, (n_units,).
     """
     scale = within_one(np.bincount(rows, weights=scores, minlength=n_units))
     starts = np.searchsorted(rows, np.arange(n_units + 1))

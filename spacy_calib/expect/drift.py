@@ -64,9 +64,8 @@ class Labelled:
 class Check:
     """One comparison of the new documents with the fit data.
 
-    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): The difference. limit
-        (float): The least that matters. chance (float): What as many documents of the fit data exceed once in a hundred
-        draws.
+    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): Difference. limit (float):
+        The least that matters. chance (float): What as many fit documents exceed in one of a hundred draws.
     """
 
     name: str
@@ -110,8 +109,7 @@ def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
 class DriftSums(Adds):
     """What is compared of new documents.
 
-    totals (dict): Each table of `DriftProfile.tables`, summed. documents, tokens (int): Documents with tokens, and
-        these.
+    totals (dict): Tables of `DriftProfile.tables`, summed. documents, tokens (int): Documents with tokens; tokens.
         stretched (DriftSums | None): The same for stretches; None where documents are too many.
     """
 

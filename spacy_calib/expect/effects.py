@@ -31,12 +31,11 @@ from .estimates import Residuals, Sums, sum_by
 class Effects(Saved):
     """How the counts of a label depart from those of independent units.
 
-    between (float): Variance of a document's shift of log-odds. shift (float): The shift that all documents share: more
-        or fewer units hold than scores say. shared (float): Variance of the error of `shift`.
-    missed (float): Units that hold without a score of the label, per unit of any label. uneven (float): Variance of
-        that rate between documents, and unsure (float): of its error, in squares of the rate.
-    widths (tuple[float, ...]): How likely the number found is off, in another source, by shifts of each of WIDTHS; ()
-        where unknown. sources (int): Sources of gold that these were learned from.
+    between (float): Variance of a document's shift of log-odds. shift (float): The shift of all documents: more or
+        fewer units hold than scores say. shared (float): Variance of the error of `shift`. missed (float): Units that
+        hold without a score of the label, per unit of any. uneven (float): Variance of that rate between documents, and
+        unsure (float): of its error, in squares of the rate. sources (int): Sources of gold learned from.
+    widths (tuple[float, ...]): How likely the number found is off, in another source, by each of WIDTHS; () if unknown.
     """
 
     between: float = kept(number(0.0), 0.0)
@@ -58,8 +57,8 @@ WIDTHS = 0.05 * 2.0 ** np.arange(9)
 
 
 def of_new_source(sources: int) -> float:
-    """The factor on the width of shifts for an unknown source: the few sources of a fit seldom show how far others may
-    be off. Chosen on parts of EWT and GUM.
+    """The factor on the width of shifts for an unknown source: few sources seldom show how far others may be off.
+    Chosen on parts of EWT and GUM.
     """
     return float(np.sqrt(1 + 2 / sources))
 
@@ -175,8 +174,8 @@ _PRIOR, _OPEN, _STEPS = 1.0, 0.5, 100
 class SourceSums(NamedTuple):
     """What was counted of S sources and L labels, shapes (S, L).
 
-    gold, found (Floats): Counts of the gold and of the model. opens (Floats): Sum of p (1 - p). squares (Floats): Sum
-        over documents of the square of theirs.
+    gold, found (Floats): Counts of gold and model. opens (Floats): Sum of p (1 - p). squares (Floats): Sum over
+        documents of their squares.
     """
 
     gold: Floats
@@ -188,9 +187,8 @@ class SourceSums(NamedTuple):
 def source_sums(
     chances: Floats, documents: Ints, labels: Ints, found: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
 ) -> SourceSums:
-    """chances (Floats), documents, labels (Ints): Of each pair of a unit and a label. found (Ints): Number of each
-    unit's likeliest pair. gold (tuple): (document, label) of units with gold. of_sources (Ints): Source of each
-    document, or -1.
+    """chances (Floats), documents, labels (Ints): Of each pair of a unit and a label. found (Ints): Each unit's
+    likeliest pair. gold (tuple): (document, label) of units with gold. of_sources (Ints): Of each document, or -1.
     """
     names, sources = np.unique(of_sources, return_inverse=True)
     n_docs, shape = len(of_sources), (len(names), n_labels)
@@ -219,11 +217,9 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
 
 
 def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
-    """The variance, by moments, of a source's shift of log-odds for all labels together.
+    """The variance, by moments, of a source's shift of log-odds for all labels together; 0 for a single source.
 
-    errors (Floats): Gold count less the expected one of each source, shape (S,). opens, noise (Floats): See
-        `weights_of`.
-    RETURNS (float): 0 for a single source, which does not show it.
+    errors (Floats): Gold count less expected one of each source, shape (S,). opens, noise (Floats): See `weights_of`.
     """
     n, squares = len(errors), float(np.square(opens).sum())
     excess = float((np.square(errors) - noise).sum())

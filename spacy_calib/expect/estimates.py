@@ -35,8 +35,7 @@ class Estimate(NamedTuple):
 class Sums(Adds):
     """What the scores of D documents say of k numbers of events; arrays of shape (D, k), but for units.
 
-    expected (Floats): Expected number of events. independent (Floats): Its variance for events independent given
-        scores.
+    expected (Floats): Expected number of events. independent (Floats): Its variance if events were independent.
     units (Floats): Tokens of each document, shape (D,). squares (Floats | None): Their squares, or where a row is of
         several documents, the sum of these. None takes them from `units`.
     """
@@ -65,8 +64,7 @@ class Sums(Adds):
 class Residuals(Saved):
     """By how much the events of the fit documents differ from what held-out scores expected; k kinds of events.
 
-    docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of the squared numbers of
-        tokens.
+    docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of their squares by document.
     residual (Floats): Events less expected ones, summed, shape (k,). independent (Floats): As in Sums, summed, (k,).
     moment, neighbours (Floats): Sum over documents of the products of two kinds' residuals about their mean; and what
         covariances with the documents before and behind add to it; shape (k, k).
@@ -161,8 +159,7 @@ def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95
 def interval(share: float, variance: float, docs: float, confidence: float) -> Estimate:
     """A beta distribution of this mean and variance, cut off at its tails, so that shares stay in [0, 1].
 
-    docs (float): Documents that the variance comes from: few of them widen it as Student's t does.
-    RAISES C001: confidence out of range.
+    docs (float): Documents behind the variance: few widen it as in Student's t. RAISES C001: confidence out of range.
     """
     from scipy.stats import beta, norm, t
 
@@ -184,9 +181,8 @@ def interval(share: float, variance: float, docs: float, confidence: float) -> E
 class EntitySums(NamedTuple):
     """What the scores of D documents say of their entities; arrays of shape (D,).
 
-    predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside
-        (Floats): Expected tokens of entities outside of those found: the sum of 1 - P(O). units, squares (Floats): As
-        in Sums.
+    predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside:
+        Expected entity tokens outside of them, the sum of 1 - P(O). units, squares (Floats): As in Sums.
     """
 
     predicted: Floats
@@ -204,11 +200,11 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Saved):
-    """How many gold entities there are besides the right ones found, and the residuals of both numbers on the fit data.
+    """How many gold entities there are besides the right ones found, and both numbers' residuals on the fit data, k =
+    2.
 
     A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed
     ones per wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
-    residuals (Residuals): Of right and missed entities, k = 2.
     """
 
     per_wrong: float = kept(number(0.0))
@@ -217,8 +213,7 @@ class EntityModel(Saved):
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
-        """Both rates by non-negative least squares, each document weighted by 1 / its tokens, scaled to the right
-        total.
+        """Both rates by non-negative least squares, documents weighted by 1 / tokens, scaled to give the total.
 
         sums (EntitySums): From held-out scores. right, gold (Floats): Right and gold entities of each document, (D,).
         """
@@ -262,7 +257,7 @@ def expected_entities(model: EntityModel, given: EntitySums, confidence: float =
 
 
 def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidence: float = 0.95) -> EntityEstimates:
-    """Precision, recall and F, with intervals from linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
+    """Precision, recall and F, intervals from linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
 
     sums (Sums): From `EntityModel.sums`. predicted (float): Entities found. RAISES C001: confidence out of range.
     """

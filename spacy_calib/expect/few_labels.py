@@ -107,9 +107,9 @@ class Beside:
 def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[str, Any]:
     """What `expectations` gave, with the numbers from the labelled documents in place of those from the fit data.
 
-    RETURNS (dict): "accuracy" and "entities" have other numbers, and "trusted" is true, as labels need no like texts.
-        New is "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the texts
-        and count once), "correction" (of the accuracy), and "shares", each with "scores_alone" (expected without
+    RETURNS (dict): "accuracy" and "entities" have other numbers; "trusted" is true, as labelled documents are like the
+        texts. New is "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the
+        texts, counted once), "correction" (of the accuracy), and "shares", each with "scores_alone" (expected without
         labels), "classical" (from labelled documents alone) and "narrower" (share of its width that is saved).
     RAISES C001: confidence out of range. C226: fewer than two documents have labels.
     """

@@ -23,9 +23,9 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n stretches of text: each document as a whole, and each of its sentences. digests (Digests), words (Ints): Of
-    each.
-    documents (Ints): Its document. whole (NDArray[bool]): Whether it is the whole document.
+    """n stretches of text: each document as a whole, and each of its sentences. digests (Digests), words (Ints):
+    Theirs.
+    documents (Ints): Document of each. whole (NDArray[bool]): Whether it is the whole document.
     """
 
     digests: Digests
@@ -38,8 +38,7 @@ class TextUnits:
 class SeenShare:
     """How much of some data a fit has seen.
 
-    documents (int): Comparable ones. seen (int): Those with half of their words seen, or more. share (float): Of all
-        words.
+    documents (int): Comparable ones. seen (int): Those half seen or more, by words. share (float): Of all words.
     """
 
     documents: int

@@ -78,7 +78,7 @@ for _number, (_a, _b) in enumerate(_KINDS):
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """What decides the group of a pair. kinds (Ints): Number in KINDS of each mention. sentences (Ints): Of its sentence."""
+    """What decides the group of a pair. kinds (Ints): Each mention's, in KINDS. sentences (Ints): Its sentence."""
 
     kinds: Ints
     sentences: Ints
@@ -91,7 +91,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class JudgedMentions:
-    """A document with gold, and pairs by a model that did not learn from it. clusters (Ints): Gold one of each mention."""
+    """A document with gold, and pairs by a model that did not learn from it. clusters (Ints): Gold ones of mentions."""
 
     places: Places
     pairs: MentionPairs

@@ -1,4 +1,4 @@
-"""How near a clustering comes to the gold: MUC (Vilain et al. 1995), B3 (Bagga & Baldwin 1998), CEAF (Luo 2005), LEA."""
+"""How near a clustering comes to the gold: MUC (Vilain et al. 1995), B3 (Bagga & Baldwin 1998), CEAF and LEA."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def b_cubed(found: Clusters, gold: Clusters) -> Shares:
 
 
 def ceaf(found: Clusters, gold: Clusters) -> Shares:
-    """CEAF-e: clusters are paired one to one so that the sum of 2 |both| / (|one| + |other|) is largest."""
+    """CEAF-e (Luo 2005): clusters are paired one to one so that the sum of 2 |both| / (|one| + |other|) is largest."""
     from scipy.optimize import linear_sum_assignment
 
     if not found or not gold:
@@ -89,7 +89,7 @@ def ceaf(found: Clusters, gold: Clusters) -> Shares:
 
 
 def lea(found: Clusters, gold: Clusters) -> Shares:
-    """LEA (Moosavi & Strube 2016): shares of clusters' links in the other clustering, by size; one mention links itself."""
+    """LEA (Moosavi & Strube 2016): shares of clusters' links in the other clustering, by size; one mention has one."""
 
     def share(own: Clusters, other: Clusters) -> tuple[float, float]:
         alone = {next(iter(one)) for one in other if len(one) == 1}

@@ -26,7 +26,7 @@ _RARE = 0.01
 
 
 def pair_blocks(antecedents: Antecedents, least: float) -> Iterator[tuple[int, Floats]]:
-    """(first mention i of a block, P(i ~ j) of its mentions and all j before its end), 0 below `least`, for all blocks."""
+    """(first mention i of a block, P(i ~ j) of its mentions and all j before its end), 0 below `least`; per block."""
     partners = _Partners(len(antecedents))
     for begin in range(0, len(antecedents), BLOCK):
         table = _block(antecedents, partners, begin, min(begin + BLOCK, len(antecedents)), least)

@@ -24,9 +24,8 @@ _LEAF = -1
 class Nodes(Saved):
     """Trees whose m nodes follow one another.
 
-    n_features (int): Features to look at. roots (Ints): First node of each tree. left, right (Ints): Children of each
-    node, -1 for a leaf. feature (Ints), threshold (Floats): A row with at most this goes left. value (Floats): Of
-    leaves.
+    n_features (int): Features to look at. roots (Ints): First node of each tree. left, right (Ints): Its children, -1
+    for a leaf. feature (Ints), threshold (Floats): A row with at most this goes left. value (Floats): Of leaves.
     """
 
     n_features: int = kept(whole(1))
@@ -132,8 +131,7 @@ class Tree(_OfTrees):
 class Boosting(_OfTrees):
     """Gradient boosting of small trees by log loss: sigmoid(start + rate * sum of the trees' values).
 
-    start_ (float): Log-odds of yes in the fit data. nodes_ (Nodes): No trees where all of the fit data were yes, or
-        none.
+    start_ (float): Log-odds of yes in the fit data. nodes_ (Nodes): No trees if all of it is yes, or all no.
     """
 
     registered = "spacy-calib.Boosting.v1"
