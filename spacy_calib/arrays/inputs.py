@@ -56,8 +56,7 @@ def sparse_scores(matrix: Any) -> SparseScores:
 def triple_scores(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | None) -> SparseScores:
     """The scores in (rows, tags, scores): unit number, tag and score of each entry; 0 for all others.
 
-    labels (Sequence): Of the columns; tags are labels, or columns. n_units (int | None): None counts up to the last
-        row.
+    labels (Sequence): Of the columns; tags are labels, or columns. n_units (int | None): None: up to the last row.
     RAISES C001: no unit numbers, no probabilities, or a tag twice. C002: lengths differ. C294: an unknown tag.
     """
     rows, tags, scores = (np.asarray(part) for part in P)

@@ -56,8 +56,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     classes_ (NDArray): Label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): Those
     of the figures. selection_ (dict): What "auto" chose from, else {}. held_out_ (HeldOut): Log loss raw and
-    calibrated, each document by a fit on the others. unknown_gold_ (dict): Gold labels without a column -> their
-    number.
+    calibrated, each document by a fit on the others. unknown_gold_ (dict): Gold labels without column -> number.
     n_features_in_ (int), feature_names_in_ (NDArray): As everywhere in scikit-learn.
     """
 
@@ -94,8 +93,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             unless a class is called so. With a label that no column has, all tags of the unit are wrong.
         groups (ArrayLike | None): Document of each unit, which cross-validation does not split; None: a unit each.
         RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no
-            gold. C293: a parameter with "auto". C294: an unknown tag. C295: columns without names. C296: no known gold
-            label.
+            gold. C293: a parameter with "auto". C294: an unknown tag. C295: columns without names. C296: no known gold.
         """
         steps = _steps_of(self)
         gold_of = _labels_of(y)
@@ -162,8 +160,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.classes_[np.maximum(best, 0)]
 
     def predict_interval(self, P: Any) -> tuple[Floats, Floats]:
-        """(low, high) Venn-Abers interval of each probability, (n, k) each, before normalization; 0 below the
-        threshold.
+        """(low, high) of each Venn-Abers interval, (n, k) each, before normalization; 0 below the threshold.
 
         RAISES C297: it was fitted without `intervals`. C001, C294: see `predict_proba`.
         """

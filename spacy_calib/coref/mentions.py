@@ -30,8 +30,7 @@ class Mentions:
     """Stretches of tokens, in the order of their first tokens, then of their last.
 
     starts, ends (Ints): First token, and the one after the last. heads (Ints): The syntactic head; the last token
-    without a parse. kinds (Ints): Numbers of KINDS. sentences (Ints): Number of the first token's sentence; 0 if
-    unknown.
+    without a parse. kinds (Ints): Numbers of KINDS. sentences (Ints): The first token's sentence, or 0.
     """
 
     starts: Ints

@@ -75,8 +75,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
     """Take what a calib pipe wrote from the predicted Docs, and compare it with the gold.
 
     examples (Iterable[Example]): Read one by one; a `reference` without annotation has no gold. attr (str): Prefix of
-        the pipe's attributes. annotation (Annotation): What its labels are of. labels (Sequence[str]): Its source's
-        labels.
+        the pipe's attributes. annotation (Annotation): What its labels are of. labels: Its source's.
     """
     collector = Collector(attr, annotation, labels)
     collector.add(examples)

@@ -5,8 +5,7 @@ A row belongs to a token if start and word agree, and either both neighbours are
 that a cut left over may lie on equal words of a Doc joined behind. Where labels are of arcs, the token must have its
 old head. A token that two blocks claim has no row.
 
-The row of a whole document belongs to a Doc that begins where the block does and has the same text; tokens never find
-it.
+The row of a whole document belongs to a Doc that begins where the block does and has the same text.
 """
 
 from __future__ import annotations

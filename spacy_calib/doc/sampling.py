@@ -79,8 +79,7 @@ class Draw(NamedTuple):
     def doc(self, onto: Doc | None = None) -> Doc:
         """The Doc with what was drawn in place of what was predicted.
 
-        onto (Doc | None): A Doc with the same tokens to write on, such as a draw of another annotation; None for a
-            copy.
+        onto (Doc | None): A Doc with the same tokens to write on, as another annotation's draw; None for a copy.
         RAISES C411: sentence starts, on a Doc with a parse. C414: the Doc has other words.
         """
         of = self.draws.of

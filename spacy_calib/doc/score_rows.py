@@ -65,8 +65,7 @@ def score_rows(
 ) -> Columns:
     """The rows of some Docs.
 
-    attr (str | Sequence[str]): Prefix of one calib pipe, or of several. unit (str): token, entity, sentence or
-        document.
+    attr (str | Sequence[str]): Prefix of one calib pipe, or of several. unit (str): Whose rows, see COLUMNS.
     ids (Sequence | None): Each Doc's own id, None for none; without it, the ids that the reader of the texts left.
     first (int): Running number of the first Doc.
     RETURNS (dict): Column (see COLUMNS) -> list, None where there is nothing. Tokens, sentences and documents have a

@@ -21,8 +21,7 @@ _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, *_OF_SHAPES]
 def words_of(docs: Sequence[Doc], functions: Sequence[FromDocs] = (), first: int = 0) -> Words:
     """The tokens of Docs, one Doc after the other.
 
-    functions (Sequence[FromDocs]): Users' features, called here. first (int): First token of a Doc that may be
-        labelled.
+    functions (Sequence[FromDocs]): Users' features, called here. first (int): First token that may have a label.
     RAISES C202, C203, C206: what a function gives.
     """
     starts = np.cumsum([0, *map(len, docs)])

@@ -1,8 +1,7 @@
 """Zones of spaCy's memory: what a pipeline adds to its vocab for some Docs goes when they go.
 
 Otherwise every new word stays in the StringStore and the Vocab, and its lemma in the table of a lemmatizer of rules:
-most of the memory after a million texts. `Language.memory_zone` exists since spaCy 3.8; in older versions everything
-stays.
+most of the memory after a million texts. `Language.memory_zone` exists since spaCy 3.8; before, everything stays.
 """
 
 from __future__ import annotations

@@ -80,8 +80,7 @@ class Evidence:
 
 def unit_features(units: Spans) -> Floats:
     """One row per unit, columns as in UNIT_FEATURES: the features of spans from token scores, the log-odds of the
-    second least score (or only one), and the number of doubtful tokens. units (Spans): With each token's calibrated
-    score.
+    second least score (or only one), and the number of doubtful tokens. units: With calibrated token scores.
     """
     if not len(units):
         return np.zeros((0, len(UNIT_FEATURES)))

@@ -93,8 +93,7 @@ class Survey:
         return _interval(value, self.variance(weights) / denominator**2, docs, confidence)
 
     def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
-        """The share in the labelled documents alone, as an estimate for all texts. RAISES C001: confidence out of
-        range.
+        """The share in the labelled documents, as an estimate for all texts. RAISES C001: confidence out of range.
 
         part, whole (Floats): Of each labelled document, shape (n,).
         """

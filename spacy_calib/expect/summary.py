@@ -42,9 +42,8 @@ def spans_of(corpus: ScoredCorpus) -> Labelled:
 class TextSums(Adds):
     """The sums that expectations are made of.
 
-    tokens (int): Counted ones. scores (float): Sum of their calibrated scores. None without a record: right (Sums):
-    Right tokens. entities (Sums | None): Right and missed ones, predicted (float): found ones. drift (DriftSums |
-    None).
+    tokens (int): Counted ones. scores (float): Sum of their calibrated scores. Of the record, if there is one: right
+    (Sums): Right tokens. entities (Sums | None): Right and missed ones. predicted (float): Found ones. drift: DriftSums.
     """
 
     tokens: int
@@ -166,10 +165,9 @@ def _plain(estimate: Estimate | None) -> dict[str, float] | None:
 
 
 def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
-    """The true values, and whether the intervals hold them: None if some documents have no gold. gold (int): Gold
-    entities.
+    """The true values, and whether the intervals hold them: None if some documents have no gold.
 
-    result (dict): What is expected, and `checked_documents`.
+    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`.
     RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined.
     """
     known = corpus.counted & (corpus.right != UNKNOWN)

@@ -154,9 +154,8 @@ def refit(antecedents: Antecedents, wanted: Floats) -> Antecedents:
     """Chances of the same candidates that give the wanted pair probabilities, or come near them.
 
     Mention by mention, P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the chances of j, so non-negative
-    least squares find them. Some arrays of pair probabilities belong to no distribution of clusterings (P(a ~ c) is at
-    least
-    P(a ~ b) + P(b ~ c) - 1). wanted (Floats): P(i ~ j), symmetric, shape (n, n).
+    least squares find them. Some arrays of pair probabilities belong to no distribution of clusterings, whose P(a ~ c)
+    is at least P(a ~ b) + P(b ~ c) - 1. wanted (Floats): P(i ~ j), symmetric, shape (n, n).
     """
     from scipy.optimize import nnls
 

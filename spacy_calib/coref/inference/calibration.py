@@ -120,8 +120,7 @@ CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context
 @dataclass(frozen=True, eq=False)
 class PairCalibration:
     """The calibration of pairs: maps (GroupedRecalibrator | None), one for each group, or context (RidgeModel | None).
-    rest (Floats): For each group, the share in one cluster of pairs below the threshold: the probability of each of
-        them.
+    rest (Floats): For each group, the share in one cluster of pairs below the threshold, as their probability.
     """
 
     maps: GroupedRecalibrator | None

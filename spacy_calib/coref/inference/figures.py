@@ -89,7 +89,7 @@ def ceaf(found: Clusters, gold: Clusters) -> Shares:
 
 
 def lea(found: Clusters, gold: Clusters) -> Shares:
-    """LEA (Moosavi & Strube 2016): shares of clusters' links in the other clustering, by size; one mention has one."""
+    """LEA (Moosavi & Strube 2016): shares of clusters' links kept, by size; a single mention is linked to itself."""
 
     def share(own: Clusters, other: Clusters) -> tuple[float, float]:
         alone = {next(iter(one)) for one in other if len(one) == 1}

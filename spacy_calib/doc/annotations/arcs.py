@@ -23,8 +23,7 @@ class ArcAnnotation(Annotation):
 
     As in spaCy's `score_deps`, a head is right where token and head each align with one gold token and these two are a
     gold arc; labels are compared in lower case. Unlike there, arcs of punctuation count. The label of a token without a
-    head is "ROOT", whatever its case in the gold. The spans are sentences without a label, right where all their arcs
-    are.
+    head is "ROOT", whatever its case in the gold. The spans are sentences, right where all their arcs are.
 
     name (str): "head" or "arc".
     """

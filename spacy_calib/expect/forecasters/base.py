@@ -29,8 +29,7 @@ def as_features(values: ArrayLike) -> Floats:
 
 
 class Forecaster(Part):
-    """P(yes | features). Settings are constructor arguments; what was learned is arrays, under names with an
-    underscore.
+    """P(yes | features). Settings are constructor arguments; what was learned is arrays, named with a last _.
 
     registered (str): Name in the registry `calib_forecasters`. short (str): Name in tables. learned_form (Form): The
     saved form of what was learned. size_name (str): The setting that `tune` chooses, or "".

@@ -25,8 +25,7 @@ class Neighbours(Forecaster):
     """k-NN (Kuleshov and Liang 2015, section 5.1: k = 100), distances in standard deviations of each feature. Of rows
     at one distance it takes as many as it needs: features with few values suit trees better.
 
-    rows_ (Floats): The fit data in those units, (n, k). hits_ (Floats): 1 or 0 of each. centre_, spread_: Of each
-        feature.
+    rows_ (Floats): The fit data in those units, (n, k). hits_ (Floats): 1 or 0 of each. centre_, spread_: By feature.
     """
 
     registered = "spacy-calib.Neighbours.v1"
