@@ -180,7 +180,8 @@ def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
     nlp = spacy.load(model)
     DocBin(docs=docs_of(nlp, data["dev"], True)).to_disk(folder / "dev.spacy")
     spacy_calib.fit(model, folder / "dev.spacy", folder / "calibrated", component="textcat", threshold=0.0, force=True)
-    docs = list(spacy.load(folder / "calibrated").pipe(docs_of(nlp, data["test"], False)))
+    calibrated = spacy.load(folder / "calibrated")
+    docs = list(calibrated.pipe(docs_of(calibrated, data["test"], False)))
     return Judged(nlp.meta["notes"], p_positive(docs), np.array([doc._.calib_cats["pos"] for doc in docs]))
 
 
