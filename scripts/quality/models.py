@@ -201,5 +201,5 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     say(f"  {n_differ:,} of {n_tokens:,} tokens carry another label than that of the highest logit")
     if n_differ > MAY_DIFFER * n_tokens and not isinstance(head.source, NerSource):
         raise ValueError("The logits are not those that the pipeline chose its tags by.")
-    gold = columns_of(np.concatenate(golds), hashes).astype(np.int64)
+    gold = columns_of(np.concatenate(golds), head.labels).astype(np.int64)
     return np.concatenate(logits), gold, readers.document_numbers(numbers, lengths), Words.joined(words)

@@ -85,6 +85,7 @@ class GroupedRecalibrator:
         self.fits_: list[GroupFit] = []
         self.pooled_fit_ = GroupFit(0, 0)
         self._table: MapTable | None = None
+        self._plain = False
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
         """Fit the pooled map and the map of every group.
@@ -153,6 +154,8 @@ class GroupedRecalibrator:
             raise calib_error("C004", what="GroupedRecalibrator")
         if len(scores) != len(tags):
             raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
+        if self._plain and self.offsets is None:
+            return scores.copy()
         groups = self.groups.of(tags)
         if self._table is not None:
             margins = self._table(as_probabilities("scores", scores), groups)
@@ -163,12 +166,13 @@ class GroupedRecalibrator:
     def _make_table(self) -> MapTable | None:
         """The maps of all groups as one function, if there is one; the pooled map is last, at the index -1."""
         assert self.pooled_ is not None
+        self._plain = all(type(one) is Identity for one in (self.pooled_, *self.maps_) if one is not None)
         return self.pooled_.as_table([*(own or self.pooled_ for own in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
         """What the maps of the groups give."""
         assert self.pooled_ is not None
-        if all(type(one) is Identity for one in (self.pooled_, *self.maps_) if one is not None):
+        if self._plain:
             return scores.copy()
         if not len(groups):
             return np.zeros(0)

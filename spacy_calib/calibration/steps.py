@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -73,15 +73,14 @@ class Predictions:
     def having(self, **changed: Any) -> Predictions:
         """The same with other values of some fields, unchecked."""
         made = object.__new__(Predictions)
-        held = {field.name: getattr(self, field.name) for field in fields(Predictions)}
-        vars(made).update({**held, **changed})
+        vars(made).update(vars(self), **changed)
         return made
 
     def take(self, index: Ints) -> Predictions:
         """Some predictions, by ascending index."""
         columns = {name: getattr(self, name) for name in _OF_EACH}
         taken = {name: column[index] for name, column in columns.items() if column is not None}
-        return self.having(**taken, spans=self.spans and self.spans.take(index))
+        return self._of_others(**taken, spans=self.spans and self.spans.take(index))
 
     def with_asked(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
         """With labels below the threshold that are asked for, before any step. rows, tags, raw: Theirs."""
@@ -95,7 +94,12 @@ class Predictions:
             "scores": raw,
             "levels": np.full(len(rows), ASKED, dtype=np.int8),
         }
-        return self.having(**{name: np.append(getattr(self, name), column)[order] for name, column in added.items()})
+        return self._of_others(**{name: np.append(getattr(self, name), column)[order] for name, column in added.items()})
+
+    def _of_others(self, **changed: Any) -> Predictions:
+        made = self.having(**changed)
+        vars(made).pop("kept", None)
+        return made
 
 
 class CalibrationStep(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +69,14 @@ class Context(CalibrationStep, Protocol):
 class Normalization:
     """The last step: divide a token's scores by their sum, or by theirs and that of other labels; never by 0.
 
-    how (bool | str): As `normalize` of TokenCalibration. other (Recalibrator | None): Likewise.
+    how (bool | str), other (Recalibrator | None): As `normalize` and `other` of TokenCalibration.
     """
 
     how: bool | str
     other: Recalibrator | None
 
     def apply(self, given: Predictions) -> Predictions:
-        if not self.how or not len(given):
+        if not len(given.scores):
             return given
         rows, n, kept = given.rows, int(given.rows[-1]) + 1, given.levels == KEPT
         sums: NDArray[Any] = np.bincount(rows, weights=np.where(kept, given.scores, 0.0), minlength=n)
@@ -149,9 +149,9 @@ class TokenCalibration:
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
-        """What is done to a probability, in order; normalization is the last."""
-        named = (self.scaling, Cut(), self.context, self.maps, self.portable, *self.adaptations)
-        return (*(cast(CalibrationStep, step) for step in named if step is not None), Normalization(self.normalize, self.other))
+        """What is done to a probability, in order."""
+        last = Normalization(self.normalize, self.other) if self.normalize else None
+        return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, self.portable, *self.adaptations, last)))
 
     def behind(self, one: CalibrationStep) -> tuple[CalibrationStep, ...]:
         """The steps after one of them."""
@@ -166,38 +166,30 @@ class TokenCalibration:
         words: Of the tokens, for a context. map_for (str | None): The map set for all Docs (`Portable.away`).
         carried (Ints | None): Column of the label that each token carries, below 0 for none, for `Calibrated.below`.
         """
-        every = scores.above(lowest_score(threshold, self.scaling))
-        levels = np.where(every.scores >= threshold, KEPT, LOOKED_AT).astype(np.int8)
+        every = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
+        levels = np.where(every.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
         given = Predictions(every.rows, every.tags, every.scores, every.scores, levels, words=words, map_for=map_for)
         if carried is not None and every.names is None:  # the names of entries that are not there are not known
             given = given.with_asked(*_missing(given, scores, carried))
         found = walk(self.steps, given)
+        bounds = self._interval(found)
         kept, asked = found.kept, np.flatnonzero(found.levels == ASKED)
         marginals = every if len(kept) == len(every) else every.take(np.flatnonzero(levels == KEPT))
-        low, high = self._interval(found)
         in_set = out_of_reach = below = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, found.scores[kept], marginals.n_tokens)
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
         if len(asked):
             own = Marginals(found.rows[asked], found.tags[asked], found.raw[asked], every.n_tokens)
-            below = Calibrated(own, found.scores[asked], _some(low, asked), _some(high, asked))
-        return Calibrated(
-            marginals,
-            found.scores[kept],
-            _some(low, kept),
-            _some(high, kept),
-            in_set,
-            out_of_reach,
-            found.view,
-            found.away,
-            below,
-        )
+            low, high = (bound[asked] for bound in bounds) if bounds else (None, None)
+            below = Calibrated(own, found.scores[asked], low, high)
+        low, high = (bound[kept] for bound in bounds) if bounds else (None, None)
+        return Calibrated(marginals, found.scores[kept], low, high, in_set, out_of_reach, found.view, found.away, below)
 
-    def _interval(self, found: Predictions) -> tuple[Floats | None, Floats | None]:
-        """(low, high), fitted on what the maps are, and adapted as scores are."""
+    def _interval(self, found: Predictions) -> tuple[Floats, ...]:
+        """(low, high), or () where none are kept; they are fitted on what the maps are, and adapted as scores are."""
         if self.intervals is None or found.before_maps is None:
-            return None, None
+            return ()
         low, high = (found.having(scores=bound) for bound in self.intervals.interval(found.before_maps, found.tags))
         return walk(self.adaptations, low).scores, walk(self.adaptations, high).scores
 
@@ -269,10 +261,6 @@ def _missing(given: Predictions, scores: Scores, carried: Ints) -> tuple[Ints, I
     raw = scores.at(rows, carried[rows]) if len(rows) else np.zeros(0)
     known = ~np.isnan(raw)
     return rows[known], carried[rows[known]], raw[known]
-
-
-def _some(bounds: Floats | None, index: Ints) -> Floats | None:
-    return None if bounds is None else bounds[index]
 
 
 def silent_tokens(scores: Scores, rows: Ints) -> Ints:

@@ -13,10 +13,12 @@ from .known import KnownWords
 from .surroundings import Surroundings
 from .words import Words
 
-# Where the lines bend that lead from the log-odds of a score, and of its rival, to the log-odds of a hit.
-_BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0)
-_BENDS_OF_RIVAL = (-3.0, 0.0, 3.0)
-# In these blocks each named source of gold has weights of its own beside those of all, with so many times their ridge.
+# Where the lines bend that lead from the log-odds of a score, and of its rival, to those that it is right.
+_BENDS = np.array([[-3.0], [-1.5], [0.0], [1.5], [3.0], [5.0]])
+_BENDS_OF_RIVAL = np.array([[-3.0], [0.0], [3.0]])
+# What is looked at of scores: a constant, the log-odds of the pair and of its rival, the entropy of the token, and the bends.
+_LINES = 4 + len(_BENDS) + len(_BENDS_OF_RIVAL)
+# Each source of gold that has a name gets weights of its own beside those of all, in these blocks, and with so many times their ridge.
 _BY_SOURCE = ("tag", "rival", "ending", "form")
 _SHARE_OF_SOURCES = 3.0
 # Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
@@ -24,69 +26,62 @@ _UNIT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
+class View:
+    """Some tokens as the features see them.
+
+    around (Surroundings): What they look at. columns (Floats): What they say, standardized, shape (features, tokens).
+    known (KnownWords): Forms and endings that have weights. forms, endings (Ints): The place among these of each token's; -1 for one that is not known.
+    """
+
+    around: Surroundings
+    columns: Floats
+    known: KnownWords
+    forms: Ints
+    endings: Ints
+
+    @property
+    def unknown(self) -> NDArray[np.bool_]:
+        """Of each token, whether its form is not known."""
+        return self.forms < 0
+
+
+@dataclass(frozen=True, eq=False)
 class Looks:
     """n pairs as the model looks at them.
 
-    tags, rivals (Ints): The tag, and its rival: the second likeliest tag of the token if the tag is the likeliest, else
-        the likeliest; n_tags for none, or one that the fit did not know. leads (NDArray): Whether the tag is it.
-    own, rival_own (Floats): Log-odds of both scores. rows (Ints): Token of each.
-    around (Surroundings): Of all tokens. known (KnownWords | None): None where words are not looked at.
-    columns (Sequence[Floats]): The features of all tokens, standardized. n_tags, n_sources (int): How many the fit had.
+    view (View): Of all tokens. rows (Ints): Token of each pair. tags, rivals (Ints): The tag, and its rival: the second likeliest tag of the token where it is
+        the likeliest one, else the likeliest; n_tags for none, and for one that the fit did not know. leads (NDArray): Whether it is the likeliest tag.
+    own (Floats): The log-odds of its score. n_tags, n_sources (int): Of the fit: tags, and sources of gold by name.
     """
 
+    view: View
+    rows: Ints
     tags: Ints
     rivals: Ints
     leads: NDArray[np.bool_]
     own: Floats
-    rival_own: Floats
-    rows: Ints
-    around: Surroundings
-    known: KnownWords | None
-    columns: Sequence[Floats]
     n_tags: int
     n_sources: int
-
-    @classmethod
-    def of(
-        cls,
-        around: Surroundings,
-        known: KnownWords | None,
-        columns: Sequence[Floats],
-        n_tags: int,
-        n_sources: int,
-        *,
-        rows: Ints,
-        tags: Ints,
-        own: Floats,
-        leads: NDArray[np.bool_],
-    ) -> Looks:
-        """How the model looks at n pairs. rows, tags (Ints), own (Floats), leads: Of each."""
-        rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
-        rival_own = np.where(leads, around.second[rows], around.first[rows])
-        tags, rivals = (np.where((one < 0) | (one > n_tags), n_tags, one) for one in (tags, rivals))
-        return cls(tags, rivals, leads, own, rival_own, rows, around, known, columns, n_tags, n_sources)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """A weight for each code, or one for each code and number.
 
-    name (str): Of the weights. of (str): "form" or "ending" where a code joins the place of one and a tag, else "".
-    codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing. size (int): How many codes there may be.
-    numbers (Sequence[Floats]): What the weights of a code are multiplied with, each of n pairs; () for 1.
-    share (float): Of the ridge.
+    name (str): Of the weights. of (str): "form" or "ending" where a code is the place of one and a tag; "" for others. codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing of a pair. size (int): How many there may be.
+    numbers (Floats | None): What the weights of a code are multiplied with, shape (width, n); None for 1. share (float): Of the ridge.
     """
 
     name: str
     codes: Ints
     size: int
-    numbers: Sequence[Floats] = ()
+    numbers: Floats | None = None
     share: float = 1.0
     of: str = ""
 
     @property
     def width(self) -> int:
-        return max(1, len(self.numbers))
+        return 1 if self.numbers is None else len(self.numbers)
 
 
 def blocks_of(looks: Looks) -> list[Block]:
@@ -94,39 +89,40 @@ def blocks_of(looks: Looks) -> list[Block]:
 
     The shares of the ridge were found by cross-validation on EWT dev and GUM train.
     """
-    around, rows, n = looks.around, looks.rows, looks.n_tags + 1
+    view, around, rows, n = looks.view, looks.view.around, looks.rows, looks.n_tags + 1
     leads = looks.leads.astype(np.intp)
     tag = 2 * looks.tags + leads
-    own, rival, spread = looks.own / _UNIT, looks.rival_own / _UNIT, around.entropy[rows]
-    constant = np.ones(len(rows))
-    bends = [np.maximum(looks.own - at, 0.0) / _UNIT for at in _BENDS]
-    bends += [np.maximum(looks.rival_own - at, 0.0) / _UNIT for at in _BENDS_OF_RIVAL]
+    rival = np.where(looks.leads, around.second[rows], around.first[rows])
+    numbers = np.empty((_LINES + len(view.columns), len(rows)))
+    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, looks.own / _UNIT, rival / _UNIT, around.entropy[rows]
+    numbers[4 : 4 + len(_BENDS)] = np.maximum(looks.own - _BENDS, 0.0) / _UNIT
+    numbers[4 + len(_BENDS) : _LINES] = np.maximum(rival - _BENDS_OF_RIVAL, 0.0) / _UNIT
     found = [
-        Block("line", np.zeros(len(rows), dtype=np.intp), 1, (own, constant), 0.0),
-        Block("bends", leads, 2, (constant, own, rival, spread, *bends)),
-        Block("tag", tag, 2 * n, (constant, own, rival, spread), 3.0),
+        Block("line", np.zeros(len(rows), dtype=np.intp), 1, numbers[1::-1], 0.0),
+        Block("bends", leads, 2, numbers[:_LINES]),
+        Block("tag", tag, 2 * n, numbers[:4], 3.0),
         Block("rival", tag * n + looks.rivals, 2 * n * n, share=10.0),
     ]
-    if looks.known is None or around.words is None:
+    if not len(view.known.endings) or around.words is None:
         return found
-    forms, endings = (place[rows] for place in looks.known.places(around.words))
-    beside = around.neighbouring_tags(n - 1)
+    of_tag, (before, behind) = looks.tags * n, around.neighbouring_tags(n - 1)
+    # One code of the place of a word and a tag; -1 where the word is not known.
+    ending, form = (np.where(place < 0, -1, place * n + looks.tags) for place in (view.endings[rows], view.forms[rows]))
     found += [
-        Block("ending", _joined(endings, looks.tags, n), len(looks.known.endings) * n, of="ending"),
-        Block("form", _joined(forms, looks.tags, n), len(looks.known.forms) * n, of="form"),
-        Block("before", looks.tags * n + beside[0][rows], n * n, share=10.0),
-        Block("behind", looks.tags * n + beside[1][rows], n * n, share=10.0),
+        Block("ending", ending, len(view.known.endings) * n, of="ending"),
+        Block("form", form, len(view.known.forms) * n, of="form"),
+        Block("before", of_tag + before[rows], n * n, share=10.0),
+        Block("behind", of_tag + behind[rows], n * n, share=10.0),
         Block("shape", 4 * tag + around.shape[rows], 8 * n, share=3.0),
     ]
-    if looks.columns:
-        found.append(Block("features", leads, 2, [column[rows] for column in looks.columns], 3.0))
-    return [*found, *_of_sources(looks, around.words, found)]
+    if len(view.columns):
+        numbers[_LINES:] = view.columns[:, rows]
+        found.append(Block("features", leads, 2, numbers[_LINES:], 3.0))
+    return found + _of_sources(looks, around.words, found) if looks.n_sources else found
 
 
 def _of_sources(looks: Looks, words: Words, found: Sequence[Block]) -> list[Block]:
-    """How each source of gold differs, in tags and words, from all together. found (Sequence[Block]): Blocks of all."""
-    if not looks.n_sources:
-        return []
+    """What a source of gold does otherwise with tags and words than all of them together. found (Sequence[Block]): The weights of all."""
     named = np.full(len(looks.rows), -1) if words.sources is None else words.sources[words.docs[looks.rows]]
     return [
         Block(
@@ -140,8 +136,3 @@ def _of_sources(looks: Looks, words: Words, found: Sequence[Block]) -> list[Bloc
         for block in found
         if block.name in _BY_SOURCE
     ]
-
-
-def _joined(places: Ints, tags: Ints, n: int) -> Ints:
-    """One code for the place of a word and a tag; -1 where the word is not known."""
-    return np.where(places < 0, -1, places * n + tags)

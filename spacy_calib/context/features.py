@@ -44,7 +44,7 @@ class Neighbours(Feature):
     columns = ("confidence in the token before", "confidence in the token behind")
 
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
-        return [around.neighbour(around.first, step, _SURE) for step in (-1, 1)]
+        return around.neighbours(around.first, _SURE)
 
 
 class Document(Feature):

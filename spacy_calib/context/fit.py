@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,13 +16,13 @@ from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
-from .blocks import blocks_of
+from .blocks import View, blocks_of
 from .known import KnownWords, no_words
 from .log_linear import PairData, fit_pairs, without_source
 from .ridge import ROUNDING, fit_ridge
 from .spans import CLIP, SpanContext, named_columns, span_columns
-from .surroundings import Entries, Surroundings
-from .tokens import TokenContext, View
+from .surroundings import Surroundings
+from .tokens import TokenContext
 from .words import Words
 
 
@@ -127,18 +128,17 @@ def fit_token_context(
     """
     every, order = interleave(pairs, others)
     place = np.argsort(order)  # of the pairs, then of the others
-    entries = Entries(every.rows, every.tags, every.scores, len(data.words))
-    around = Surroundings(entries, data.words)
+    around = Surroundings(every.rows, every.tags, every.scores, len(data.words.forms), data.words)
     made = prototype.clone()
     made.known_, made.n_tags_, made.n_sources_ = data.known(), n_tags, data.n_sources
-    view = View(around, _learn_columns(made, around), made.known_)
+    view = made.seen(around, _learn_columns(made, around))
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
     kept, places = made.known_.salted(data.salt)
     if why:
         made.known_ = kept
         return TokenContextFit(made, view, pairs.scores, others.scores, why, about(made, data))
-    own, leads = entries.log_odds[place], entries.leads[place]
+    own, leads = around.log_odds[place], around.leads[place]
     n = len(pairs)
     blocks, of_others = (
         blocks_of(made.looks(view, part.rows, part.tags, own[inside], leads[inside]))
@@ -161,15 +161,16 @@ def _reordered(pairs: Pairs, moved: Floats) -> float:
     return float((before & ~after).sum() / max(1, before.sum()))
 
 
-def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
-    """The features of the fit data, standardized; the context remembers what each column is."""
-    said = [(feature, feature(around)) for feature in made.features]
-    made.columns_ = tuple((feature.short, what) for feature, found in said for what in feature.named(around, len(found)))
-    columns = [column for _, found in said for column in found]
+def _learn_columns(made: TokenContext, around: Surroundings) -> list[Sequence[Floats]]:
+    """What each feature says of the fit data; the context remembers what each column is, and its unit."""
+    said = [feature(around) for feature in made.features]
+    named = zip(made.features, said, strict=True)
+    made.columns_ = tuple((feature.short, what) for feature, found in named for what in feature.named(around, len(found)))
+    columns = [column for found in said for column in found]
     deviations = np.array([column.std() for column in columns])
     made.centers_ = np.array([column.mean() for column in columns])
     made.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
-    return made.standardized(columns)
+    return said
 
 
 def about(context: TokenContext, data: FitWords, compared: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:

@@ -76,10 +76,6 @@ class KnownWords(Saved):
         """(the place of each token's form among the known ones, that of its ending); -1 for what is not known."""
         return self._forms.of(words.forms, self.salt), self._endings.of(words.endings, self.salt)
 
-    def unknown(self, words: Words) -> Flags:
-        """Of each token, whether its form is not known."""
-        return self._forms.of(words.forms, self.salt) < 0
-
 
 def no_words() -> KnownWords:
     """No words: they were hidden, or there are none."""

@@ -52,17 +52,17 @@ class Weights(Saved):
         return "" if len(held["codes"]) == len(held["values"]) else "a row of weights for each code is wanted"
 
     def of(self, codes: Ints) -> Floats:
-        """The weights of n codes, shape (n, width); 0 for -1 and for those that the fit did not meet."""
-        if self._table is not None:
-            return self._table[codes]
+        """Of n codes, shape (n, width); 0 for those that the fit did not meet, and for -1."""
+        if self.table is not None:
+            return self.table[codes]
         if not len(self.codes):
             return np.zeros((len(codes), self.values.shape[1]))
         at = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         return np.where((self.codes[at] == codes)[:, None], self.values[at], 0.0)
 
     @cached_property
-    def _table(self) -> Floats | None:
-        """The weights of all codes, and zeros in the last row; None where that is too large."""
+    def table(self) -> Floats | None:
+        """The weights of all codes, and zeros in the last row; None where that were too large."""
         if self.size * self.values.shape[1] > _CELLS:
             return None
         table = np.zeros((self.size + 1, self.values.shape[1]))
@@ -82,16 +82,20 @@ class LogLinear(Saved):
 
         own (Floats): Log-odds of their scores. blocks (Sequence[Block]): Theirs; one without weights says nothing.
         """
-        margins = own.copy()
-        for block in blocks:
-            if block.name not in self.weights:
-                continue
-            weights = self.weights[block.name].of(block.codes)
-            if not block.numbers:
-                margins += weights[:, 0]
-            for place, column in enumerate(block.numbers):
-                margins += weights[:, place] * column
-        return sigmoid(margins)
+        held = [(block, self.weights[block.name]) for block in blocks if block.name in self.weights]
+        n = len(own)
+        # With one more column: of a single pair numpy would add up the rows in another order than of several.
+        parts = np.zeros((1 + sum([one.values.shape[1] for _, one in held]), n + 1))
+        parts[0, :n], first = own, 1
+        for block, one in held:
+            weights = one.of(block.codes) if one.table is None else one.table[block.codes]
+            part = parts[first : first + weights.shape[1], :n]
+            if block.numbers is None:
+                part[0] = weights[:, 0]
+            else:
+                np.multiply(weights.T, block.numbers, out=part)
+            first += len(part)
+        return sigmoid(np.add.reduce(parts)[:n])
 
     def with_places(self, blocks: Sequence[Block], places: Mapping[str, Ints], n: int) -> LogLinear:
         """The same where words have other places. places (Mapping): `Block.of` -> new place of each form, or ending.
@@ -136,7 +140,8 @@ class PairData:
     def take(self, index: Ints) -> PairData:
         """Some of the pairs."""
         blocks = [
-            replace(one, codes=one.codes[index], numbers=[column[index] for column in one.numbers]) for one in self.blocks
+            replace(one, codes=one.codes[index], numbers=None if one.numbers is None else one.numbers[:, index])
+            for one in self.blocks
         ]
         return PairData(self.own[index], blocks, self.hits[index], self.documents[index])
 
@@ -246,8 +251,8 @@ def _design(block: Block, met: Ints) -> Any:
 
     rows = np.flatnonzero(block.codes >= 0)
     first = np.searchsorted(met, block.codes[rows]) * block.width
-    numbers = block.numbers or (np.ones(len(block.codes)),)
+    numbers = np.ones((1, len(block.codes))) if block.numbers is None else block.numbers
     columns = np.stack([first + place for place in range(block.width)], axis=1)
-    values = np.stack([column[rows] for column in numbers], axis=1)
+    values = numbers[:, rows].T
     starts = np.concatenate([[0], np.cumsum(block.codes >= 0)]) * block.width
     return csr_matrix((values.ravel(), columns.ravel(), starts), (len(block.codes), len(met) * block.width))

@@ -13,8 +13,8 @@ from ..calibration.span_features import firsts_of
 from ..calibration.steps import Predictions
 from ..schema import Saved, kept, lengths, several, text
 from ..types import Floats, Groups, Spans
+from .blocks import View
 from .ridge import RidgeModel
-from .tokens import View
 
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
 CLIP = 1e-4

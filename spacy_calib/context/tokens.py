@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,11 @@ from ..calibration.steps import Predictions
 from ..errors import calib_error
 from ..schema import floats, lengths, listed, maybe, record, text, whole
 from ..types import Floats, Ints
-from .blocks import Looks, blocks_of
+from .blocks import Looks, View, blocks_of
 from .features import Feature, FromDocs
 from .known import KnownWords, no_words
 from .log_linear import LogLinear
-from .surroundings import Entries, Surroundings
+from .surroundings import Surroundings
 from .words import Words
 
 # When context is kept: always, or where held-out documents lose no more with it than without.
@@ -38,30 +40,12 @@ _LEARNED = record(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class View:
-    """Some tokens as features see them.
-
-    around (Surroundings): What they look at. columns (Sequence[Floats]): What they say of all tokens, standardized.
-    known (KnownWords): Forms and endings that have weights.
-    """
-
-    around: Surroundings
-    columns: Sequence[Floats]
-    known: KnownWords
-
-    @property
-    def unknown(self) -> NDArray[np.bool_]:
-        """Of each token, whether its form is not known."""
-        assert self.around.words is not None
-        return self.known.unknown(self.around.words)
-
-
 class TokenContext:
     """The log-linear model that looks at the word: log-odds of the score and of its rival, tag beside rival, ending,
     form and shape, the tags beside it, and features (recalibration with features: Kuleshov and Liang 2015).
 
-    features (Sequence[Feature]): What else is looked at. when (str): When it is kept, of WHEN.
+    features (Sequence[Feature]): What else is looked at. functions (tuple[FromDocs, ...]): The users' among them.
+    when (str): When it is kept, of WHEN.
     columns_ (tuple): (short name of the feature, what it says) of each column. centers_, scales_ (Floats): Their mean
         and deviation. known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit.
     n_sources_ (int): Named sources of gold. model_ (LogLinear | None): None where only scores of spans are moved.
@@ -74,6 +58,7 @@ class TokenContext:
         if when not in WHEN:
             raise calib_error("C001", name="when", wanted=" or ".join(WHEN), given=repr(when))
         self.features = tuple(features)
+        self.functions = tuple(feature for feature in self.features if isinstance(feature, FromDocs))
         self.when = when
         self.columns_: tuple[tuple[str, str], ...] = ()
         self.centers_ = np.zeros(0)
@@ -81,11 +66,6 @@ class TokenContext:
         self.known_: KnownWords = no_words()
         self.n_tags_ = self.n_sources_ = 0
         self.model_: LogLinear | None = None
-
-    @property
-    def functions(self) -> tuple[FromDocs, ...]:
-        """The users' features, which are asked with the Docs."""
-        return tuple(feature for feature in self.features if isinstance(feature, FromDocs))
 
     def clone(self) -> TokenContext:
         """A context with the same settings, not fitted."""
@@ -98,27 +78,29 @@ class TokenContext:
 
         RAISES C204: a user's feature gives another number of columns than at the fit.
         """
-        around = Surroundings(Entries(rows, tags, scores, len(words)), words)
-        columns: list[Floats] = []
-        for feature in self.features:
-            said = feature(around)
-            wanted = sum(name == feature.short for name, _ in self.columns_)
-            if len(said) != wanted:
-                raise calib_error("C204", name=feature.registered, wanted=wanted, given=len(said))
-            columns += said
-        return View(around, self.standardized(columns), self.known_)
+        around = Surroundings(rows, tags, scores, len(words.forms), words)
+        said = [feature(around) for feature in self.features]
+        widths = Counter(map(itemgetter(0), self.columns_))
+        for feature, found in zip(self.features, said, strict=True):
+            if len(found) != widths[feature.short]:
+                raise calib_error("C204", name=feature.registered, wanted=widths[feature.short], given=len(found))
+        return self.seen(around, said)
 
-    def standardized(self, columns: Sequence[Floats]) -> list[Floats]:
-        """The columns less their means of the fit, divided by its deviations."""
-        parts = zip(columns, self.centers_.tolist(), self.scales_.tolist(), strict=True)
-        return [(column - center) / scale for column, center, scale in parts]
+    def seen(self, around: Surroundings, said: Sequence[Sequence[Floats]]) -> View:
+        """What each feature said of some tokens, in units of the fit, and the places of their words."""
+        columns = np.array([*chain.from_iterable(said)]).reshape(len(self.centers_), len(around.first_tag))
+        standardized = (columns - self.centers_[:, None]) / self.scales_[:, None]
+        forms = endings = np.full(len(around.first_tag), -1, dtype=np.intp)
+        if around.words is not None:
+            forms, endings = self.known_.places(around.words)
+        return View(around, standardized, self.known_, forms, endings)
 
-    def looks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: Any) -> Looks:
-        """Pairs of a view's tokens as the model sees them. rows, tags (Ints), own (Floats), leads: As of `Looks`."""
-        known = view.known if len(view.known.endings) else None
-        return Looks.of(
-            view.around, known, view.columns, self.n_tags_, self.n_sources_, rows=rows, tags=tags, own=own, leads=leads
-        )
+    def looks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_]) -> Looks:
+        """Pairs of the tokens of a view as the model sees them. rows, tags (Ints), own (Floats), leads: Of n pairs, see Looks."""
+        n, around = self.n_tags_, view.around
+        rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
+        rivals = np.where((rivals < 0) | (rivals > n), n, rivals)
+        return Looks(view, rows, np.minimum(tags, n), rivals, leads, own, n, self.n_sources_)
 
     def apply(self, given: Predictions) -> Predictions:
         """Move all entries; features look only at those above the threshold. Without a model only the view is new."""
@@ -126,9 +108,11 @@ class TokenContext:
         view = self.view(given.words, given.rows[kept], given.tags[kept], given.scores[kept])
         if self.model_ is None:
             return given.having(view=view)
-        leads = np.zeros(len(given), dtype=bool)
-        leads[kept] = view.around.entries.leads
-        looks = self.looks(view, given.rows, given.tags, log_odds(given.scores), leads)
+        own, leads = view.around.log_odds, view.around.leads
+        if len(kept) < len(given.rows):
+            own, leads = log_odds(given.scores), np.zeros(len(given.rows), dtype=bool)
+            leads[kept] = view.around.leads
+        looks = self.looks(view, given.rows, given.tags, own, leads)
         return given.having(scores=self.model_.predict(looks.own, blocks_of(looks)), view=view)
 
     # Saving
@@ -163,6 +147,7 @@ class TokenContext:
     def _looks_at_nothing(self) -> Looks:
         """No pairs, to ask how large the blocks are."""
         none = np.zeros(0, dtype=np.intp)
-        around = Surroundings(Entries(none, none, np.zeros(0), 0), Words.joined([]))
-        empty = View(around, [np.zeros(0) for _ in self.columns_], self.known_)
-        return self.looks(empty, none, none, np.zeros(0), np.zeros(0, dtype=bool))
+        around = Surroundings(none, none, np.zeros(0), 0, Words.joined([]))
+        return self.looks(
+            self.seen(around, [[np.zeros(0) for _ in self.columns_]]), none, none, np.zeros(0), np.zeros(0, dtype=bool)
+        )

@@ -50,8 +50,12 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
 
 def token_score(token: Token, attr: str) -> float | None:
     """Token._.<attr>_score: calibrated probability that the label the token now carries is right, in [0, 1]."""
-    values = token_values(token, attr)
-    return None if values is None else values.calibrated
+    found = find_row(token, attr)
+    if found is None:
+        return None
+    block, row = found
+    entry = block.entry_of(row, block.annotation.label(token))
+    return None if entry is None else block.calibrated[entry]
 
 
 def token_raw(token: Token, attr: str) -> float | None:

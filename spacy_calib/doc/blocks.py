@@ -29,13 +29,9 @@ BLOCK_VERSION = 3
 REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
 
-def block_name(attr: str) -> str:
-    return f"_{attr}"
-
-
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Put a block into the user data of the Doc that it was made for."""
-    user_data[("._.", block_name(attr), 0, print_of(block))] = block
+    user_data[("._.", f"_{attr}", 0, print_of(block))] = block
     REMEMBERED.pop((id(user_data), attr), None)
 
 
@@ -71,7 +67,7 @@ def delete_blocks(user_data: UserData, attr: str) -> None:
 
 def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
     """(key, value) of everything under keys of this attribute, damaged or not."""
-    name = block_name(attr)
+    name = f"_{attr}"
     # The list is made in one step, which another thread that writes on the Doc cannot get into.
     return [
         (key, value)

@@ -33,7 +33,7 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> G
     """
     has_gold = gold != 0
     if marginals.names is None:
-        columns = columns_of(gold, label_hashes(labels))
+        columns = columns_of(gold, labels)
     else:
         columns = np.where(has_gold, -1, -2)
         own = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]

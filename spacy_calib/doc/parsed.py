@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from spacy.strings import get_string_id
@@ -69,6 +70,12 @@ class TokenValues(NamedTuple):
     interval: LowHigh | None
 
 
+@lru_cache(maxsize=4096)
+def _low_half(label: str) -> int:
+    """What a block keeps of a label's hash, 0 for none."""
+    return get_string_id(label) & _LOW_HALF if label else 0
+
+
 class ParsedBlock:
     """The units of a block as Python lists: reading one item from them is several times as fast as from arrays.
 
@@ -91,7 +98,7 @@ class ParsedBlock:
         self.word: list[int] = block["word"].tolist()
         self.found = [0] * len(self.word)
         self.head: list[int] | None = block["head"].tolist() if "head" in block else None
-        self.carried: Any = block.get("carried")  # an array: seldom asked
+        self.carried: list[int] | None = block["carried"].tolist() if "carried" in block else None
         self.indptr: list[int] = block["indptr"].tolist()
         self.label: list[str] = [*map(block["tags"].__getitem__, block["tag"].tolist())]
         self.raw: list[float] = block["raw"].tolist()
@@ -144,8 +151,8 @@ class ParsedBlock:
         return self.head is None or head_places(doc).tolist() == self.head
 
     def carries(self, row: int, label: str) -> bool:
-        """Whether this row was written for this label, "" for none."""
-        return bool(self.carried[row] == (get_string_id(label) & _LOW_HALF if label else 0))
+        """Whether this row was written for this label, "" for none; so it is where that is not known."""
+        return self.carried is None or self.carried[row] == _low_half(label)
 
     def entry_of(self, row: int, label: str) -> int | None:
         """The entry of a label at a row, None where the block has none for it."""

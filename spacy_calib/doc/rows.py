@@ -102,7 +102,8 @@ def _held_in(user_data: UserData, attr: str) -> _Held:
 def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
     """The block and row of a token; None where no block or more than one claims it."""
     doc, i, claim = token.doc, token.i, None
-    for parsed in _held_in(doc.user_data, attr).parsed_tokens():
+    held = _held_in(doc.user_data, attr)
+    for parsed in held.parsed or held.parsed_tokens():
         row = parsed.row_of(token)
         if row is not None:
             if claim is not None:
@@ -158,11 +159,13 @@ def is_whole(block: Block, start: int, text: int) -> bool:
 
 def _is_own(parsed: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> bool:
     """Whether neighbours, label and head say that the row is the token's: see the head of this file."""
-    before = i == 0 or (row > 0 and parsed.row_of(doc[i - 1]) == row - 1)
-    behind = i + 1 == len(doc) or parsed.row_of(doc[i + 1]) == row + 1
-    if not (before or behind) or not parsed.has_head(row, token):
+    if parsed.head is not None and not parsed.has_head(row, token):
         return False
-    return (before and behind) or parsed.carried is None or parsed.carries(row, parsed.annotation.label(token))
+    before = i == 0 or (row > 0 and parsed.row_of(doc[i - 1]) == row - 1)
+    carries = parsed.carries(row, parsed.annotation.label(token))
+    if before and carries:
+        return True
+    return (before or carries) and (i + 1 == len(doc) or parsed.row_of(doc[i + 1]) == row + 1)
 
 
 def claimed_rows(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:

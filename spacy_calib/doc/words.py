@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from spacy import attrs
@@ -11,27 +11,35 @@ from spacy.tokens import Doc
 from ..context.features import FromDocs
 from ..context.words import SHAPES, Words
 from ..errors import brief, calib_error
-from ..types import Floats
+from ..types import Floats, Ints
 
 # In the order of SHAPES.
 _OF_SHAPES = (attrs.IS_TITLE, attrs.LIKE_NUM)
 _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, *_OF_SHAPES]
+_NO_TOKENS = np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64)
 
 
-def words_of(docs: Sequence[Doc], functions: Sequence[FromDocs] = (), first: int = 0) -> Words:
+def words_of(
+    docs: Sequence[Doc],
+    functions: Sequence[FromDocs] = (),
+    first: int = 0,
+    hints: Mapping[str, Floats] | None = None,
+    sources: Ints | None = None,
+) -> Words:
     """The tokens of Docs, one Doc after the other.
 
     functions (Sequence[FromDocs]): Users' features, called here. first (int): First token that may have a label.
+    hints (Mapping | None), sources (Ints | None): See Words.
     RAISES C202, C203, C206: what a function gives.
     """
     starts = np.cumsum([0, *map(len, docs)])
-    table = np.concatenate([np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64), *(doc.to_array(_ATTRIBUTES) for doc in docs)])
+    table = np.concatenate([_NO_TOKENS, *[doc.to_array(_ATTRIBUTES) for doc in docs]])
     counts = table[:, 2] == 0
     if first:
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     shapes = {name: table[:, 3 + i] != 0 for i, name in enumerate(SHAPES)}
     columns = {feature.registered: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
-    return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns)
+    return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns, hints or {}, sources=sources)
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -59,96 +60,72 @@ class CalibratedBatch:
     accept: NDArray[np.int8] | None = None
 
 
-def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
-    """A code for the label of each entry, and the label of each code."""
-    marginals = batch.calibrated.marginals
-    if marginals.names is None:
-        return marginals.tags, np.array([*batch.labels, None], dtype=object)[:-1]
-    distinct = list(dict.fromkeys(marginals.names))
-    code_of = {name: code for code, name in enumerate(distinct)}
-    return np.array([code_of[name] for name in marginals.names], dtype=np.intp), np.array([*distinct, None], dtype=object)[:-1]
-
-
 def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str]], NDArray[np.uint32]]:
     """(labels in each Doc's entries, which are all that its block names; place of each entry's label among its Doc's).
 
     bounds (Ints): First entry of each Doc, and the end of the last.
     """
-    codes, label_of_code = _label_codes(batch)
-    n_docs, n_labels = len(bounds) - 1, len(label_of_code)
-    cells = np.repeat(np.arange(n_docs) * n_labels, np.diff(bounds)) + codes
-    mentioned, place = number_codes(cells, n_docs * n_labels)
-    firsts = np.searchsorted(mentioned, np.arange(n_docs + 1) * n_labels)
-    names = label_of_code[mentioned % max(1, n_labels)].tolist()
-    own = [names[first:end] for first, end in zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)]
-    return own, (place - np.repeat(firsts[:-1], np.diff(bounds))).astype(np.uint32)
+    marginals = batch.calibrated.marginals
+    labels, codes = batch.labels, marginals.tags
+    if marginals.names is not None:
+        code_of = {name: code for code, name in enumerate(dict.fromkeys(marginals.names))}
+        labels, codes = tuple(code_of), np.array([code_of[name] for name in marginals.names], dtype=np.intp)
+    lengths, starts = np.diff(bounds), np.arange(len(bounds)) * len(labels)
+    mentioned, place = number_codes(np.repeat(starts[:-1], lengths) + codes, int(starts[-1]))
+    firsts = np.searchsorted(mentioned, starts)
+    names = [labels[cell % len(labels)] for cell in mentioned.tolist()]
+    own = [names[first:end] for first, end in pairwise(firsts.tolist())]
+    return own, (place - np.repeat(firsts[:-1], lengths)).astype(np.uint32)
 
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
-    marginals, below = batch.calibrated.marginals, batch.calibrated.below
-    annotation = get_annotation(batch.layer)
-    token_bounds = np.cumsum([0, *map(annotation.n_units, docs)])
+    calibrated, annotation = batch.calibrated, get_annotation(batch.layer)
+    marginals, below = calibrated.marginals, calibrated.below
+    bounds = [0, *accumulate(map(annotation.n_units, docs))]
     indptr = marginals.indptr
-    entry_bounds = indptr[token_bounds]
-    extra_bounds = None if below is None else np.searchsorted(below.marginals.rows, token_bounds).tolist()
-    own_labels, own_codes = _labels_of_docs(batch, entry_bounds)
-    tokens, entries, bounds = _token_columns(batch), _entry_columns(batch, own_codes), token_bounds.tolist()
-    begins = entry_bounds.tolist()
+    begins = indptr[bounds]
+    own_labels, own_codes = _labels_of_docs(batch, begins)
+    extra_bounds = None if below is None else np.searchsorted(below.marginals.rows, bounds).tolist()
+    flags = None if batch.flags is None else batch.flags.flagged
+    names = None if marginals.names is None else marginals.tags.astype(np.uint32)
+    of_tokens: Block = {
+        "carried": batch.carried.astype(np.uint32),
+        "out_of_reach": calibrated.out_of_reach,
+        "accept": batch.accept,
+        "flag": flags,
+    }
+    of_entries: Block = {
+        "tag": own_codes, "raw": marginals.scores, "calibrated": calibrated.scores, "low": calibrated.low, "high": calibrated.high,
+        "column": names, "in_set": calibrated.in_set,
+    }  # fmt: skip
     blocks = []
-    for i, doc in enumerate(docs):
-        place = annotation.places(doc)
-        first, end, begin = bounds[i], bounds[i + 1], begins[i]
+    for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins.tolist()), strict=True)):
+        place, (first, end) = annotation.places(doc), tokens
         block: Block = {
             "version": BLOCK_VERSION,
             "layer": batch.layer,
             "start": place[:, 0].astype(np.uint32),
             "end": doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0,
             "word": unit_digests(annotation.unit, place),
-            "indptr": (indptr[first : end + 1] - begin).astype(np.uint32),
+            "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
             "tags": own_labels[i],
         }
         if annotation.arcs:
             block["head"] = head_places(doc)
-        if batch.calibrated.away is not None:
-            block["map"] = ANYWHERE if batch.calibrated.away[first] else HOME
+        if calibrated.away is not None:
+            block["map"] = ANYWHERE if calibrated.away[first] else HOME
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.
-        for name, column in tokens.items():
-            block[name] = column[first:end].copy()
-        for name, column in entries.items():
-            block[name] = column[begin : begins[i + 1]].copy()
+        for columns, (begin, stop) in ((of_tokens, tokens), (of_entries, entries)):
+            for name, column in columns.items():
+                if column is not None:
+                    block[name] = column[begin:stop].copy()
         if below is not None and extra_bounds is not None and extra_bounds[i + 1] > extra_bounds[i]:
             block["extra"] = _extra_part(below, batch.labels, extra_bounds[i], extra_bounds[i + 1], first)
         if batch.spans is not None:
             block["spans"] = span_part(doc, batch.spans, first, end, place[:, 0])
         blocks.append(block)
     return blocks
-
-
-def _token_columns(batch: CalibratedBatch) -> Block:
-    """The columns of a block with a value per unit, for the whole batch."""
-    columns = {
-        "carried": batch.carried.astype(np.uint32),
-        "out_of_reach": batch.calibrated.out_of_reach,
-        "accept": batch.accept,
-        "flag": None if batch.flags is None else batch.flags.flagged,
-    }
-    return {name: column for name, column in columns.items() if column is not None}
-
-
-def _entry_columns(batch: CalibratedBatch, codes: NDArray[np.uint32]) -> Block:
-    """The columns of a block with a value per entry, for the whole batch. codes: Place of its label in its Doc's."""
-    calibrated, marginals = batch.calibrated, batch.calibrated.marginals
-    columns = {
-        "tag": codes,
-        "raw": marginals.scores,
-        "calibrated": calibrated.scores,
-        "low": calibrated.low,
-        "high": calibrated.high,
-        "column": None if marginals.names is None else marginals.tags.astype(np.uint32),
-        "in_set": calibrated.in_set,
-    }
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Block:

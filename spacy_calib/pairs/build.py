@@ -76,13 +76,17 @@ def leading(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
     rows (Ints): Token of each entry, ascending. scores (Floats): One per entry.
     """
     first = np.zeros(len(rows), dtype=bool)
-    if len(rows):
-        starts = np.flatnonzero(np.append(True, np.diff(rows) != 0))
-        highest = np.maximum.reduceat(scores, starts)
-        token = np.cumsum(np.append(True, np.diff(rows) != 0)) - 1
-        among = np.flatnonzero(scores == highest[token])
-        _, place = np.unique(token[among], return_index=True)
-        first[among[place]] = True
+    if not len(rows):
+        return first
+    begins = np.ones(len(rows), dtype=bool)
+    np.not_equal(rows[1:], rows[:-1], out=begins[1:])
+    starts = begins.nonzero()[0]
+    if len(starts) == len(rows):
+        return begins
+    highest = np.maximum.reduceat(scores, starts)
+    among = (scores == highest[begins.cumsum() - 1]).nonzero()[0]
+    first[among] = True
+    first[among[1:][rows[among[1:]] == rows[among[:-1]]]] = False
     return first
 
 
@@ -211,8 +215,9 @@ class LogitScores:
         check_threshold(threshold)
         n_labels = max(1, self.logits.shape[1])
         step = max(1, self._CELLS // n_labels)
-        parts = [self._above(self.logits[at : at + step], threshold, n_labels) for at in range(0, self.n_tokens, step)]
-        return stack(parts)
+        if self.n_tokens <= step:
+            return self._above(self.logits, threshold, n_labels)
+        return stack([self._above(self.logits[at : at + step], threshold, n_labels) for at in range(0, self.n_tokens, step)])
 
     def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
         odds, sums = self._odds(logits)

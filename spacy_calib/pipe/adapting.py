@@ -19,7 +19,7 @@ from ..calibration.span_fit import SpanData
 from ..calibration.spans import SpanCalibration
 from ..calibration.steps import Predictions, walk
 from ..calibration.sufficiency import tokens_for_sets
-from ..calibration.tokens import TokenCalibration
+from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
 from ..expect.record import record_fit
 from ..expect.seen import SeenTexts
@@ -139,7 +139,8 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     """groups (Groups): Of the tags."""
     data, threshold = gathered.data, gathered.settings.threshold
     every, order = interleave(data.pairs, data.unjudged)
-    found = walk(before.steps[:-1], Predictions.of_pairs(every, threshold, data.words))
+    steps = [step for step in before.steps if not isinstance(step, Normalization)]
+    found = walk(steps, Predictions.of_pairs(every, threshold, data.words))
     kept = np.flatnonzero(every.scores >= threshold)
     pairs, documents = every.take(kept), np.concatenate([data.documents, data.unjudged_documents])[order][kept]
     with_gold = order[kept] < len(data.pairs)

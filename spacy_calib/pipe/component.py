@@ -11,7 +11,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc.annotations import columns_of, label_hashes
+from ..doc.annotations import columns_of
 from ..doc.attributes import doc_view
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
@@ -45,7 +45,7 @@ class Calibrator(CalibratingPipe):
         RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability. C548, C549: a Doc, or `gold_source`,
             names a source of gold that the fit does not know.
         """
-        if not self.fitted:
+        if self.learned.tokens.maps is None:
             self.warn("CW01")
         elif self.map_for == ANYWHERE and self.tokens.portable is None:
             self.warn("CW65")
@@ -68,25 +68,27 @@ class Calibrator(CalibratingPipe):
         changes = self.lookup.changes(component, labels)
         if changes:
             self.warn(changes[0], **changes[1])
-        words = None
-        gold_sources = GoldSources(self.name, self.fit_info.source_names).of(read, self.gold_source)
+        words = sources = None
+        if learned.info.sources or self.gold_source is not None:
+            sources = GoldSources(self.name, learned.info.source_names).of(read, self.gold_source)
         if learned.tokens.context is not None:
-            words = words_of(read, learned.tokens.context.functions, annotation.first)
-            words = replace(words, hints=hints_of(scores), sources=gold_sources)
+            words = words_of(read, learned.tokens.context.functions, annotation.first, hints_of(scores), sources)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
             own = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
             likeliest = Likeliest.of(own, with_map(source, None).labels(component), hashes)
             hashes = likeliest.filled(hashes, annotation)
         carried = np.concatenate(hashes)
-        columns = columns_of(carried, label_hashes(labels))
+        columns = columns_of(carried, labels)
         calibrated = learned.tokens.calibrate(scores, self.threshold, words, self.map_for, columns)
         spans = None
         if scores.spans is not None:
             of_spans, event = source.span_labels(component), self.fit_info.span_event or self.event
             layer = annotation.name if annotation.span_event else ""  # the labels of its tokens make a sentence right
             spans = calibrated_spans(learned.spans, source, scores.spans, of_spans, event, layer, calibrated.view)
-        flags = flags_of(learned.tokens.recall_cutoffs, scores, calibrated, labels, annotation, self.threshold)
+        flags, cutoffs = None, learned.tokens.recall_cutoffs
+        if cutoffs is not None:
+            flags = flags_of(cutoffs, scores, calibrated, labels, annotation, self.threshold)
         batch = CalibratedBatch(calibrated, annotation.name, labels, carried, spans, flags)
         if learned.tokens.label_cutoffs is not None and self.groups is not None:
             batch = replace(batch, accept=accepted_labels(learned.tokens.label_cutoffs, batch, self.groups))
@@ -96,7 +98,8 @@ class Calibrator(CalibratingPipe):
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
-            delete_doubtful(doc, self.attr)
+            if doc.spans:
+                delete_doubtful(doc, self.attr)
             if self.source.keeps_span_scores:
                 for group in doc.spans.values():
                     group.attrs.pop(f"{self.attr}_scores", None)

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..doc.annotations import columns_of, get_annotation, is_space, label_hashes
+from ..doc.annotations import columns_of, get_annotation, is_space
 from ..doc.attributes import doc_view, register, token_values
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.names import check_pipe_name
@@ -244,7 +244,7 @@ class HeldOutScores:
 
     def __init__(self, calib: Calibrator):
         """calib (Calibrator): Fitted in this process."""
-        self._judged, self._labels = calib.held_out, label_hashes(calib.labels)
+        self._judged, self._labels = calib.held_out, calib.labels
         self._annotation = get_annotation(calib.fit_info.layer)
         pairs = None if self._judged is None else self._judged.pairs
         self._codes = np.zeros(0, dtype=np.intp) if pairs is None else pairs.rows * len(self._labels) + pairs.tags

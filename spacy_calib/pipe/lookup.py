@@ -34,6 +34,9 @@ class SourceLookup:
         self.pipe = pipe
         self.nlp = nlp
         self._watch = WeightWatch()
+        self._asked: tuple[Any, ...] | None = None
+        self._found = Found(None)
+        self._labels: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -44,7 +47,15 @@ class SourceLookup:
         """See `look_up`; nothing where the vocab, which is that of Docs, is another pipeline's."""
         if self._is_foreign(vocab):
             return Found(None, self._foreign())
-        return look_up(self.nlp, self.pipe.source, self.pipe.learned.component, self.pipe.name)
+        source, fitted = self.pipe.source, self.pipe.learned.component
+        # As long as the pipeline has the same components, and this one the same labels, what was found is still there.
+        asked = (tuple(self.nlp.components), source, source.component, fitted)
+        if asked != self._asked or source.labels(self._found.component) != self._labels:
+            self._asked = None
+            self._found = look_up(self.nlp, source, fitted, self.pipe.name)
+            if self._found.component is not None:
+                self._asked, self._labels = asked, source.labels(self._found.component)
+        return self._found
 
     def _is_foreign(self, vocab: Vocab | None) -> bool:
         return not self.pipe.source.reads_doc_alone and vocab is not None and vocab is not self.nlp.vocab

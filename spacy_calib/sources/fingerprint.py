@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 from spacy.language import Language
 
 from .base import to_numpy
@@ -42,7 +44,7 @@ class WeightWatch:
             self._model = held
             self._reads = [read for model in _models_of(nlp, component) for read in _small(model)]
             self._sample = None
-        arrays = [to_numpy(read()) for read in self._reads]
+        arrays = [array if isinstance(array := read(), np.ndarray) else to_numpy(array) for read in self._reads]
         sample = [(array.dtype, array.shape, array.tobytes()) for array in arrays]
         if sample != self._sample:
             self._sample = sample
@@ -92,7 +94,7 @@ def _parameters(model: Any) -> Iterator[Any]:
     for node in model.walk():
         for name in node.param_names:
             if node.has_param(name):
-                yield lambda node=node, name=name: node.get_param(name)
+                yield partial(node.get_param, name)
         for shim in node.shims:
             module: Any = getattr(shim, "_model", None)
             if hasattr(module, "parameters"):

@@ -21,7 +21,7 @@ def test_a_prediction_by_hand():
     own = np.array([0.0, 1.0, 2.0])
     blocks = [
         Block("word", np.array([2, 3, -1]), 4),  # the second was not met in the fit, the third says nothing
-        Block("line", np.zeros(3, dtype=np.intp), 1, (own, np.ones(3))),
+        Block("line", np.zeros(3, dtype=np.intp), 1, np.stack([own, np.ones(3)])),
         Block("unknown", np.array([0, 0, 0]), 1),
     ]
     margins = [0.0 + 0.5 - 1.0, 1.0 + 0.25 - 1.0, 2.0 + 0.5 - 1.0]
@@ -34,7 +34,7 @@ def test_weights_of_many_codes_are_looked_up_without_a_table(monkeypatch):
     expected = few.of(asked)
     monkeypatch.setattr(log_linear, "_CELLS", 10)
     many = Weights(few.codes, few.values, 1000)
-    assert many._table is None
+    assert many.table is None
     assert many.of(asked).tolist() == expected.tolist() == [[0], [0], [1], [2], [0], [3], [0]]
 
 
@@ -57,7 +57,7 @@ def test_weights_are_those_of_scikit_learn():
 
 def test_what_words_say_is_learned_and_held_out_documents_say_so():
     own, word, hits, documents = made_up()
-    line = Block("line", np.zeros(len(own), dtype=np.intp), 1, (own, np.ones(len(own))), 0.0)
+    line = Block("line", np.zeros(len(own), dtype=np.intp), 1, np.stack([own, np.ones(len(own))]), 0.0)
     model, held_out = fit_pairs(PairData(own, [line, Block("word", word, 6)], hits, documents))
     assert model.weights["word"].values[:, 0] == pytest.approx([-2, -1, 0, 0, 1, 2], abs=0.4)
     assert _loss(held_out, hits) < _loss(sigmoid(own), hits) - 0.05
@@ -66,7 +66,7 @@ def test_what_words_say_is_learned_and_held_out_documents_say_so():
 def test_words_that_say_nothing_are_held_back():
     own, word, _, documents = made_up()
     hits = np.random.default_rng(5).random(len(own)) < sigmoid(0.5 * own + 0.3)
-    line = Block("line", np.zeros(len(own), dtype=np.intp), 1, (own, np.ones(len(own))), 0.0)
+    line = Block("line", np.zeros(len(own), dtype=np.intp), 1, np.stack([own, np.ones(len(own))]), 0.0)
     every = Block("word", np.arange(len(own)) // 2, len(own))
     model, _ = fit_pairs(PairData(own, [line, every, Block("other", word, 6)], hits, documents))
     assert model.ridge >= 100

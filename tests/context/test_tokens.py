@@ -13,7 +13,7 @@ from spacy_calib.context.blocks import blocks_of
 from spacy_calib.context.features import Document, Hints, Neighbours
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
-from spacy_calib.context.surroundings import NO_ENTRY, Entries, Surroundings
+from spacy_calib.context.surroundings import NO_ENTRY, Surroundings
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import leading
@@ -45,7 +45,7 @@ def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), (
 
 
 def around_of(words, rows, tags, scores) -> Surroundings:
-    return Surroundings(Entries(np.array(rows), np.array(tags), np.array(scores), len(words)), words)
+    return Surroundings(np.array(rows), np.array(tags), np.array(scores), len(words), words)
 
 
 def test_entropy_counts_what_the_scores_leave_to_all_other_tags():
@@ -58,7 +58,7 @@ def test_a_neighbour_is_of_the_same_doc_and_no_white_space():
     before, behind = around.neighbouring_tags(9)
     assert before.tolist() == [9, 0, 9, 2, 9]
     assert behind.tolist() == [1, 9, 9, 4, 9]
-    assert around.neighbour(around.first, -1, 3.0) == pytest.approx([3.0, 0.0, 3.0, log_odds(np.array([0.7]))[0], 3.0])
+    assert around.neighbours(around.first, 3.0)[0] == pytest.approx([3.0, 0.0, 3.0, log_odds(np.array([0.7]))[0], 3.0])
 
 
 def test_document_means_are_shrunk_towards_those_of_usual_tokens():

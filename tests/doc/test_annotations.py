@@ -240,7 +240,7 @@ def test_gold_labels_of_tokens_with_another_tokenisation(vocab):
 
 
 def test_columns_of():
-    of_labels = label_hashes(["B", "A", "NUM"])
+    of_labels = ["B", "A", "NUM"]
     hashes = np.array([get_string_id("A"), get_string_id("NUM"), get_string_id("Z"), 0], dtype=np.uint64)
     assert columns_of(hashes, of_labels).tolist() == [1, 2, -1, -2]
     assert columns_of(hashes, of_labels[:0]).tolist() == [-1, -1, -1, -2]

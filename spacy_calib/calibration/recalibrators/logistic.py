@@ -32,7 +32,7 @@ _AT_ONCE = 1 << 20
 
 def log_odds(scores: Floats, clip: float = CLIP) -> Floats:
     """log(q / (1 - q)), scores clipped to this distance from 0 and 1."""
-    clipped = np.clip(scores, clip, 1 - clip)
+    clipped = np.minimum(np.maximum(scores, clip), 1 - clip)  # several times as fast as np.clip for a few
     return np.log(clipped) - np.log1p(-clipped)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -196,14 +197,21 @@ def label_hashes(labels: Iterable[str]) -> Hashes:
     return np.array([get_string_id(label) for label in labels], dtype=np.uint64)
 
 
-def columns_of(hashes: Hashes, of_labels: Hashes) -> NDArray[np.intp]:
+@lru_cache(maxsize=64)
+def sorted_hashes(labels: tuple[str, ...]) -> tuple[Hashes, NDArray[np.intp]]:
+    """(the hashes of labels, rising; the column of each), worked out once."""
+    hashes = label_hashes(labels)
+    order = np.argsort(hashes)
+    return hashes[order], order
+
+
+def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
     """Column of each label hash: -1 where no label has it, -2 where the hash is 0 (no label)."""
-    order = np.argsort(of_labels)
-    place = np.minimum(np.searchsorted(of_labels[order], hashes), max(0, len(of_labels) - 1))
     columns = np.full(len(hashes), -1, dtype=np.intp)
-    if len(of_labels):
-        found = of_labels[order][place] == hashes
-        columns[found] = order[place[found]]
+    if len(labels):
+        held, column = sorted_hashes(tuple(labels))
+        place = np.minimum(np.searchsorted(held, hashes), len(held) - 1)
+        np.copyto(columns, column[place], where=held[place] == hashes)
     columns[hashes == 0] = -2
     return columns
 

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 
 from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.span_features import product_of
-from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space, label_hashes
+from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
 from ...errors import calib_error
 from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
@@ -96,7 +96,7 @@ class ParserSource(Source):
             readings = parse_again(pipe, docs)
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
-        columns = columns_of(hashes, label_hashes(self.labels(pipe)))
+        columns = columns_of(hashes, self.labels(pipe))
         given = np.concatenate([reading.arcs for reading in readings])
         same = (arcs[:, 0] == given[:, 0]) & (columns >= 0)
         if self.event == "arc":
