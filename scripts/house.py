@@ -40,7 +40,7 @@ WANTED = {
     "entries at the top of the package": 24, "modules": 310, "lines": 44_000, "commands": 14, "options": 220, "lines of tests": 42_000,
     "lines of scripts": 10_000,
 }  # fmt: skip
-REACHED: frozenset[str] = frozenset()
+REACHED = frozenset({"commands", "options"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 

@@ -176,7 +176,6 @@ _MESSAGES = {
     "C287": "The setting {setting} weighs the labels of a token against each other, but {where} has the score of one label alone; leave {setting} out.",
     # Adaptation
     "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",
-    "C217": "The pipeline has no fitted calib pipe for component '{component}'; its pipes calibrate: {available}. Name one of them with --component.",
     # Metrics
     "C190": "The metric '{name}' has the short name '{short}', which is that of another figure of the calibration table; give it another one (the attribute `short`).",
     # Accuracy from few labels

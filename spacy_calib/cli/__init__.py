@@ -64,6 +64,7 @@ calib_cli = typer.Typer(
     rich_markup_mode=None,
 )
 for name, command in COMMANDS.items():
-    register = calib_cli.command(name, cls=command.kind, short_help=command.does, epilog=epilog(name))
+    wide = {"max_content_width": 100}
+    register = calib_cli.command(name, cls=command.kind, short_help=command.does, epilog=epilog(name), context_settings=wide)
     register(command.typer_function())
 app.add_typer(calib_cli, name="calib")

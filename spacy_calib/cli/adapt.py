@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..pipe.loading import check_readable
+from ..pipe.loading import pipe_of
 from .fitting.adapt_output import show_adaptation
 from .fitting.fit_event import follow_events, show_followed
 from .fitting.fit_pipe import ready_to_read
@@ -25,8 +25,6 @@ from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
 
 if TYPE_CHECKING:
-    from spacy.language import Language
-
     from ..pipe.component import Calibrator
 
 
@@ -43,9 +41,6 @@ class AdaptOptions(Options):
     ]
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the adapted pipeline to")]
     _: KW_ONLY
-    component: Annotated[
-        str | None, typer.Option("--component", "-C", help="The calib pipe of this component; else the first")
-    ] = None
     attr: FirstAttr = None
     allow_unknown: Annotated[
         bool, typer.Option("--allow-unknown", help="Go on where the component knows few of the gold labels")
@@ -80,7 +75,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
     read = [options.data, *data_files(options.data), options.code]
     check_pipeline_folder(options.output, options.force, inputs=read, model=options.model)
     nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
-    calib = pipe_to_adapt(nlp, options.attr, options.component)
+    calib = pipe_of(nlp, options.attr)
     check_whole_documents(calib.fit_info.row_unit, options.gold_preproc)
     examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
     ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
@@ -94,22 +89,6 @@ def adapt(options: AdaptOptions) -> Calibrator:
     if not options.silent:
         tell(calib, events, options)
     return calib
-
-
-def pipe_to_adapt(nlp: Language, attr: str | None, component: str | None) -> Calibrator:
-    """The fitted calib pipe with this prefix, of this component; the first of those.
-
-    RAISES C027: there is no fitted pipe. C068: none with this prefix. C217: none of this component. C021, C069: see `check_readable`.
-    """
-    from ..errors import calib_error
-    from ..pipe.fitted import pipes_named
-
-    pipes = pipes_named(nlp, attr)
-    found = [pipe for pipe in pipes if component in (None, pipe.source.component)]
-    if not found:
-        raise calib_error("C217", component=component, available=", ".join(pipe.source.component or "-" for pipe in pipes))
-    check_readable(nlp, found[0])
-    return found[0]
 
 
 def tell(calib: Calibrator, events: Mapping[str, dict[str, Any]], options: AdaptOptions) -> None:

@@ -17,8 +17,8 @@ def fit(
     model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a folder of them;
         None where `gold`, a list of "NAME=PATH", names several sources. output: Folder to write.
     component (str | None): What to calibrate; None takes the command's default.
-    options: Those of the command by their long names: train_data, config, method, groups, scaling, tag_offsets, bins, threshold, normalize,
-        intervals, sets, coverage, attr, event, granularity, gold_preproc, n_process, gpu_id, code, force and so on.
+    options: Those of the command by their long names: train_data, config, method, groups, scaling, tag_offsets, threshold, normalize,
+        intervals, sets, attr, event, gold_preproc, n_process, gpu_id, code, force and so on.
     RETURNS (Calibrator): The fitted pipe; its `fit_info` holds the tables of the fit.
     RAISES CalibError: every fault of the input.
     """
@@ -31,7 +31,7 @@ def adapt(model: str | Path, data: str | Path, output: str | Path, **options: An
     """Make the scores of a calibrated pipeline true on a new kind of text, from a few labelled documents, as `spacy calib adapt` does.
 
     model, data, output: See `fit`; the data are 5 to 50 documents of the new kind. options: Those of the command by their long names:
-        component, attr, allow_unknown, gold_preproc, doc_key, n_process, gpu_id, code, force.
+        attr, allow_unknown, gold_preproc, doc_key, n_process, gpu_id, code, force.
     RETURNS (Calibrator): The adapted pipe; its `fit_info.adaptations` says what it learned.
     RAISES CalibError: every fault of the input.
     """
@@ -43,7 +43,7 @@ def adapt(model: str | Path, data: str | Path, output: str | Path, **options: An
 def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, Any]:
     """Compare the probabilities of a calibrated pipeline with gold, as `spacy calib evaluate` does.
 
-    model, data: See `fit`. options: Those of the command by their long names: attr, bins, groups, seed, gold_preproc, n_process, gpu_id, code, output.
+    model, data: See `fit`. options: Those of the command by their long names: attr, bins, groups, gold_preproc, n_process, gpu_id, code, output.
     RETURNS (dict): Pipe name -> figures raw and calibrated, see `spacy calib evaluate --output`.
     RAISES CalibError: every fault of the input.
     """
@@ -56,7 +56,7 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     """Explain the probabilities of a calibrated pipeline by one HTML page, as `spacy calib evaluate --output page.html` does.
 
     model, data: See `fit`. output: The page to write; None writes none.
-    options: Those of `evaluate` by their long names: attr, component, bins, groups, seed, title, watch, gold_preproc, n_process, gpu_id, code,
+    options: Those of `evaluate` by their long names: attr, component, bins, groups, watch, gold_preproc, n_process, gpu_id, code,
         force.
     RETURNS (dict): All that the page shows.
     RAISES CalibError: every fault of the input.

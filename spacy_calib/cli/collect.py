@@ -38,7 +38,6 @@ from .shared.options import (
     Score,
     Silent,
     Source,
-    Threshold,
 )
 from .shared.outputs import Output, check_files
 from .shared.results import print_json
@@ -58,9 +57,7 @@ _OF_PIPE = (
     "source",
     "score",
     "config",
-    "threshold",
     "event",
-    "granularity",
     "label_map",
     "second_pass",
 )
@@ -99,7 +96,6 @@ class CollectOptions(Options):
     config: Annotated[
         Path | None, typer.Option("--config", help="Config with a [components.calib] block: which source is read, and how")
     ] = None
-    threshold: Threshold = None
     event: Annotated[
         str | None,
         choice(
@@ -108,9 +104,6 @@ class CollectOptions(Options):
             help="When an entity or an arc counts as right",
             show_default="exact; of parsers head",
         ),
-    ] = None
-    granularity: Annotated[
-        str | None, choice(("type", "biluo"), "--granularity", help="Token labels of a recognizer", show_default="type")
     ] = None
     label_map: LabelMap = None
     second_pass: Annotated[

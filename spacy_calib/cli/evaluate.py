@@ -12,18 +12,17 @@ import typer
 from ..errors import calib_error
 from .evaluating.judging import Judgement, judgement, told_of
 from .evaluating.page import page_contents, show_verdicts
-from .evaluating.pictures import KINDS, SUFFIXES, UNITS, WATCH, draw_windows, picture_numbers, picture_title, write_pictures
+from .evaluating.pictures import KINDS, SUFFIXES, UNITS, picture_numbers, picture_title, write_pictures
 from .evaluating.showing import show_table
 from .shared.checks import check_option
 from .shared.command import choice, command
 from .shared.from_statistics import From, TakesStatistics, check_source
-from .shared.options import FloorSeed, Format, NBins, NGroups, OnlyAttr
+from .shared.options import Format, NBins, NGroups, OnlyAttr
 from .shared.outputs import Output, is_stream
 from .shared.results import print_json, write_json, write_text
 from .shared.run import Run
 from .shared.screen import msg
 from .shared.sources import GoldSource, MapFor
-from .shared.texts import text_files
 
 PAGES = (".html", ".htm")
 
@@ -47,10 +46,10 @@ class EvaluateOptions(Run):
     kind: Annotated[
         str | None,
         choice(
-            (*KINDS, "all", WATCH),
+            (*KINDS, "all"),
             "--kind",
             "-k",
-            help="Which picture; watch: of the windows in DATA that `calib watch` wrote",
+            help="Which picture",
             show_default="reliability; in a folder all, beside --tag none",
         ),
     ] = None
@@ -67,7 +66,6 @@ class EvaluateOptions(Run):
             show_default="entity or document where the pipe scores them",
         ),
     ] = None
-    title: Annotated[str | None, typer.Option("--title", help="Title of the page; else one with the pipeline's name")] = None
     watch: Annotated[
         Path | None,
         typer.Option("--watch", help="Windows that `calib watch` wrote, drawn over time on the page (file or folder)"),
@@ -86,7 +84,6 @@ class EvaluateOptions(Run):
     ] = None
     bins: NBins = None
     groups: NGroups = None
-    seed: FloorSeed = 0
     format: Format = "table"
 
     def __post_init__(self) -> None:
@@ -108,9 +105,6 @@ class EvaluateOptions(Run):
         for path in self.output:
             wanted = "a file that ends in .json, .html, .png, .svg or .pdf, or a folder for pictures"
             check_option("--output", _kind_of(path) != "", wanted, path)
-        beside = f"left out beside --kind {WATCH}"
-        check_option("--tag", not (self.tags and self.kind == WATCH), beside, ", ".join(self.tags))
-        check_option("--kind", not (self.pages and self.kind == WATCH), "a picture of gold beside a page", self.kind)
         self.pictures  # noqa: B018  (names what is asked for)
 
     @property
@@ -140,9 +134,6 @@ class EvaluateOptions(Run):
         else:
             kinds = list(KINDS) if self.kind == "all" else [self.kind]
         return [*kinds, *(["tags"] if self.tags else [])]
-
-    def files(self) -> list[Path]:
-        return text_files(self.data) if self.kind == WATCH else super().files()
 
     def outputs(self) -> list[Output]:
         plain = [path for path in self.output if _kind_of(path) in ("numbers", "page")]
@@ -185,15 +176,11 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
         pipes say of whole units (see `statistics.further_tables.event_table`), "misaligned" how many tokens align with no single gold token, "pictures"
         the numbers in pictures of the first pipe (see `picture_numbers`), where some are asked for. Of raw scores calibrated figures are None,
-        and "unfitted" holds the "verdict" and the command for a "fit". Of windows (--kind watch) see `draw_windows`.
+        and "unfitted" holds the "verdict" and the command for a "fit".
     RAISES CalibError: every fault of the input.
     """
     check_option("--watch", run.watch is None or bool(run.pages), "left out without a page (--output page.html)", run.watch)
     _check_libraries(run)
-    if run.kind == WATCH:
-        result = draw_windows(run, run.pictures)
-        _deliver(run, result, None)
-        return result
     names = list(dict.fromkeys([name for name, _ in run.pictures] or run.names()))
     found = judgement(run, shown=bool(run.pages or names))
     result = {one.about["name"]: told_of(one, run) for one in found.statistics}
@@ -245,9 +232,8 @@ def _deliver(run: EvaluateOptions, result: dict[str, Any], contents: dict[str, A
     if run.format == "json":
         print_json(result)
         return
-    if run.kind != WATCH:
-        for name, table in result.items():
-            show_table(name, table)
+    for name, table in result.items():
+        show_table(name, table)
     if contents is not None:
         show_verdicts(contents)
     for path in run.pages:

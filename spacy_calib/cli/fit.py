@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..calibration.sets import COVERAGES
 from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
@@ -30,7 +29,6 @@ from .shared.command import Options, choice, command
 from .shared.examples import data_files, read_examples
 from .shared.from_statistics import From, TakesStatistics, check_source, read_fit_statistics
 from .shared.options import (
-    Bins,
     Code,
     Component,
     DocKey,
@@ -54,7 +52,7 @@ from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
 from .shared.screen import msg, warn
 from .shared.seen import check_apart
-from .shared.sources import MapFor, NamedGold, sources_of
+from .shared.sources import NamedGold, sources_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -98,7 +96,6 @@ class FitOptions(Options):
         Path | None,
         typer.Option("--config", help="Config with a [components.calib] block, in place of the one that the pipeline may have"),
     ] = None
-    bins: Bins = None
     threshold: Threshold = None
     normalize: Annotated[
         str | None,
@@ -117,7 +114,6 @@ class FitOptions(Options):
             show_default="with auto, where it is no worse",
         ),
     ] = None
-    map_for: MapFor = None
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Give every token a Venn-Abers interval (Token._.calib_interval)")
     ] = False
@@ -127,16 +123,6 @@ class FitOptions(Options):
             "--sets", help="Make sets of tags (Token._.calib_set) that miss the right tag of at most this share of tokens"
         ),
     ] = None
-    coverage: Annotated[
-        str | None,
-        choice(COVERAGES, "--coverage", help="What the sets promise that for; marginal: all tokens", show_default="marginal"),
-    ] = None
-    allow_empty_sets: Annotated[
-        bool,
-        typer.Option(
-            "--allow-empty-sets", help="Leave a set empty where no tag is sure enough; else it holds the likeliest tag"
-        ),
-    ] = False
     event: Annotated[
         str | None,
         choice(
@@ -146,16 +132,6 @@ class FitOptions(Options):
             "too whether all labels of a sentence are right (Span._.calib_right)",
             show_default="exact; of parsers head",
         ),
-    ] = None
-    granularity: Annotated[
-        str | None, choice(("type", "biluo"), "--granularity", help="Token labels of a recognizer", show_default="type")
-    ] = None
-    beam_width: Annotated[
-        int | None, typer.Option("--beam-width", help="Take a recognizer's probabilities from a beam this wide")
-    ] = None
-    beam_density: Annotated[
-        float | None,
-        typer.Option("--beam-density", help="Drop parses below this share of the best from the beam", show_default="0.0"),
     ] = None
     way: Annotated[
         str | None,
@@ -225,6 +201,14 @@ class FitOptions(Options):
 
 class FitCommand(WithOverrides, TakesStatistics):
     """With dotted settings, and statistics or named sources in the place of DATA."""
+
+    headings = {
+        "How the maps are learned": ("groups", "scaling", "tag_offsets", "context", "threshold", "normalize", "config"),
+        "What else is learned": ("intervals", "sets", "event"),
+        "Where the scores come from": ("source", "score", "way", "second_pass", "label_map"),
+        "Several sources, and shards": ("gold", "statistics", "key", "doc_key"),
+        "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
+    }
 
     def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
         """DATA beside --gold, and MODEL where there are scores."""

@@ -16,7 +16,7 @@ from .fitting.settings import pipe_settings
 from .shared.atomic import write_file
 from .shared.command import Options, command
 from .shared.loading import import_user_code
-from .shared.options import Code, Component, Method, NewAttr, Silent
+from .shared.options import Code, Method, Silent
 from .shared.outputs import Output, check_files
 from .shared.screen import msg
 
@@ -27,9 +27,7 @@ class InitOptions(Options):
 
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="File to write; - prints the config")]
     _: KW_ONLY
-    component: Component = None
     method: Method = None
-    attr: NewAttr = None
     code: Code = None
     force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at OUTPUT")] = False
     silent: Silent = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import typer
@@ -36,6 +36,8 @@ _WIDTH = 70
 @dataclass(frozen=True)
 class RankOptions(QueueOptions):
     """What `rank` puts into which order, and how it is shown or written."""
+
+    doc_key: ClassVar[None] = None  # type: ignore[misc]  # no unit is of a document more than of another
 
     _: KW_ONLY
     order: Annotated[str, choice(tuple(REVIEW), "--order", help="What makes one doubtful")] = "calibrated"
@@ -73,7 +75,6 @@ class RankOptions(QueueOptions):
         return Plan(
             kind,
             REVIEW[self.order],
-            seed=self.seed,
             raw_first=True,
             min_words=(MIN_WORDS if kind == "sentence" else 0) if self.min_words is None else self.min_words,
             below_only=self.not_accepted,
@@ -117,7 +118,7 @@ def rank(run: RankOptions) -> dict[str, Any]:
         "pipe": model.name,
         "unit": plan.kind,
         "order": run.order,
-        **(findings(queue.corpus, queue.units, run.seed) if whole else sums.findings()),
+        **(findings(queue.corpus, queue.units) if whole else sums.findings()),
         "seen": model.seen,
         **{key: left_out[key] for key in ("accepted", "too_short", "repeats")},
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
@@ -153,7 +154,7 @@ def draw_curves(queue: Queue, run: RankOptions) -> None:
     from .shared.atomic import write_file
 
     assert run.plot is not None
-    rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, run.order))), run.seed)
+    rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, run.order))))
     found = {row.order: [np.nan if share is None else share for share in row.found] for row in rows}
     ax = found_curves(_CURVE, found, unit=queue.units.kind)
     write_file(run.plot, picture_bytes(ax.figure, run.plot.suffix, 120))

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
 # Options about pipelines and Docs, of which files of scores know nothing.
 _OF_PIPELINES = {
-    "allow_empty_sets", "allow_seen", "attr", "batch_size", "beam_density", "beam_width", "columns", "component", "config",
-    "context", "coverage", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id", "granularity",
+    "allow_seen", "attr", "batch_size", "columns", "component", "config",
+    "context", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id",
     "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
     "sets", "shard_size", "source", "train_data", "watch", "way",
 }  # fmt: skip
+# Dotted settings that mean for them what they mean for pipelines.
+_OF_MAPS = ("recalibrator", "scaling", "pooling", "scorer")
 
 
 def is_calibrator(model: str) -> bool:
@@ -82,9 +84,10 @@ def fit_scores(options: FitOptions, data: Path) -> TagCalibrator:
 
     check_for_scores(options)
     for setting in options.overrides or ():
-        check_option(f"--{setting}", False, "left out for scores in files", "it")
+        known = setting.startswith(tuple(f"components.calib.{kind}." for kind in _OF_MAPS))
+        check_option(f"--{setting}", known, "left out for scores in files", "it")
     import_user_code(options.code)
-    calibrator = calibrator_of(options.given())
+    calibrator = calibrator_of(options.given(), options.overrides)
     check_score_file("OUTPUT", options.output, wanted=False)
     check_files([Output("OUTPUT", options.output)], options.force, inputs=[data, options.code])
     found = read_units(data)
@@ -102,7 +105,7 @@ def fit_scores(options: FitOptions, data: Path) -> TagCalibrator:
     return calibrator
 
 
-def calibrator_of(options: Mapping[str, Any]) -> TagCalibrator:
+def calibrator_of(options: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> TagCalibrator:
     """One that is not fitted, with the settings that `fit` would give a pipe.
 
     RAISES C056: an option out of range, or one beside --method auto.
@@ -110,7 +113,7 @@ def calibrator_of(options: Mapping[str, Any]) -> TagCalibrator:
     from ..arrays import TagCalibrator
     from ..registry import registry
 
-    _, settings = pipe_settings(None, dict(options))
+    _, settings = pipe_settings(None, dict(options), overrides)
     blocks = {name: settings[name] for name in ("recalibrator", "scaling", "pooling") if settings.get(name)}
     made = registry.resolve({"parts": blocks})["parts"]
     return TagCalibrator(

@@ -94,6 +94,7 @@ class SelectOptions(QueueOptions):
     per_doc: Annotated[
         int | None, typer.Option("--per-doc", help="At most that many sentences of one document, round robin")
     ] = None
+    seed: Annotated[int, typer.Option("--seed", help="Of --order random and of the draw of --for adapt")] = 0
     exclude: Annotated[
         list[Path],
         typer.Option("--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"),

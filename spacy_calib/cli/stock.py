@@ -28,9 +28,6 @@ class StockOptions(Options):
     model: CalibratedModel
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the stock pipeline to")]
     _: KW_ONLY
-    keep_calib: Annotated[bool, typer.Option("--keep-calib", help="Keep the calib pipes: they decode again for the scores")] = (
-        False
-    )
     format: Format = "table"
     code: Code = None
     force: Force = False
@@ -49,7 +46,7 @@ def stock(options: StockOptions) -> Language:
     from ..pipe.scorer import drop_performance
     from .shared.loading import write_pipeline
 
-    model, output, keep_calib = options.model, options.output, options.keep_calib
+    model, output = options.model, options.output
     check_pipeline_folder(output, options.force, inputs=[options.code], model=model)
     nlp = open_model(model, code=options.code)
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
@@ -58,15 +55,14 @@ def stock(options: StockOptions) -> Language:
     calib = [name for name, factory in factory_of.items() if factory == "calib"]
     if not back and not calib:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
-    plain = load_with_factories(model, back, exclude=() if keep_calib else calib)
-    for name in () if keep_calib else calib:
+    plain = load_with_factories(model, back, exclude=calib)
+    for name in calib:
         drop_performance(plain, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
     write_pipeline(plain, output, options.force)
-    gone = [] if keep_calib else calib
     if not options.silent and options.format == "json":
-        print_json({"output": str(output), "stock": back, "removed": gone})
+        print_json({"output": str(output), "stock": back, "removed": calib})
     elif not options.silent:
         changed = [f"'{name}' is spaCy's {factory} again" for name, factory in back.items()]
-        changed += [f"'{name}' is gone" for name in gone]
+        changed += [f"'{name}' is gone" for name in calib]
         msg.good(f"{'; '.join(changed)}: {output}")
     return plain

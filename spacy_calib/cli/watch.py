@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import brief, calib_error
-from .shared.checks import check_confidence, check_option
+from .evaluating.pictures import SUFFIXES
+from .shared.checks import check_option
 from .shared.command import choice, command
 from .shared.options import TEXTS, Columns, FirstAttr, Format
 from .shared.records import FIELDS, Fields
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 # The periods of `watch.periods.EVERY`, which is not imported before it is needed.
 PERIODS = ("day", "week", "month", "year", "decade")
 DOCUMENTS = 200
+# How often an interval holds the true value.
+CONFIDENCE = 0.95
 _SHOWN = 60
 
 
@@ -63,18 +66,21 @@ class WatchOptions(Run):
         ),
     ] = None
     rate: Annotated[float, typer.Option("--rate", help="One false alarm in so many windows at most")] = 1000
-    confidence: Annotated[float, typer.Option("--confidence", help="How often an interval holds the true value")] = 0.95
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", help="alarm: exit code 1 where a window with texts of DATA gives an alarm")
     ] = None
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON Lines for the windows, one a line, which --merge reads")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="JSON Lines for the windows, one a line, which --merge reads; or a picture of them (.png, .svg, .pdf)",
+        ),
     ] = None
     format: Format = "table"
 
     def check_options(self) -> None:
-        """RAISES C056: no confidence, no rate, or options that say nothing beside each other."""
-        check_confidence(self.confidence)
+        """RAISES C056: no rate, or options that say nothing beside each other."""
         check_option("--rate", 1 <= self.rate < 1e12, "a number of windows, 1 or more", self.rate)
         check_option("--fail-on", self.fail_on in (None, "alarm"), "alarm", repr(self.fail_on))
         check_option("--window", self.window is None or self.by is None, "left out beside --by", self.window)
@@ -82,6 +88,11 @@ class WatchOptions(Run):
 
     def read_files(self) -> list[Path]:
         return self.merge
+
+    @property
+    def draws(self) -> bool:
+        """Whether the output is a picture."""
+        return self.output is not None and self.output.suffix.lower() in SUFFIXES
 
     @property
     def window_of_texts(self) -> int | str:
@@ -110,8 +121,12 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     RETURNS (dict): "pipe", "component", "layer", "window" (documents, or the period), "rate", "confidence", "documents", "tokens", "alarms"
         of all windows, "new_alarms" of those with texts of DATA, "weights_changed" (see `SourceLookup.weights_changed`), "seen" (see
         `expect.seen.SeenShare`; None for windows), and "windows": see `Monitor.lines`.
-    RAISES C075: no token got a score. C241, C242: a text has no date. CalibError: every other fault of the input.
+    RAISES C061: what draws pictures is not installed. C075: no token got a score. C241, C242: a text has no date. CalibError: every other fault of the input.
     """
+    if run.draws:
+        from ..pages.plots import figure_class
+
+        figure_class()
     of_windows = holds_windows(run.data)
     window_files([*([run.data] if of_windows else []), *run.merge])  # each once
     if of_windows:
@@ -122,10 +137,10 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     from ..doc.annotations import plain_name
 
     nlp, pipe = run.open()
-    older = read_windows(pipe, run.merge, run.rate, run.confidence) if run.merge else None
+    older = read_windows(pipe, run.merge, run.rate, CONFIDENCE) if run.merge else None
     seen = None
     if of_windows:
-        monitor = read_windows(pipe, [run.data], run.rate, run.confidence)
+        monitor = read_windows(pipe, [run.data], run.rate, CONFIDENCE)
     else:
         monitor = monitor_for(run, pipe, older)
         seen = count_texts(run, nlp, pipe, monitor)
@@ -138,17 +153,32 @@ def watch(run: WatchOptions) -> dict[str, Any]:
         "layer": plain_name(pipe.fit_info.layer),
         "window": monitor.window,
         "rate": run.rate,
-        "confidence": run.confidence,
+        "confidence": CONFIDENCE,
         "weights_changed": pipe.lookup.weights_changed(),
         "seen": seen,
         **{name: found[name] for name in ("documents", "tokens", "alarms")},
         "new_alarms": sum(line["alarm"] for line in lines if (line["part"], line["at"]) in new),
         "windows": lines,
     }
-    if run.output is not None:
+    if run.draws:
+        draw_windows(run, pipe, lines)
+    elif run.output is not None:
         write_windows(run.output, lines)
     deliver(result, lambda: show(result), output=None, format=run.format, silent=run.silent)
     return result
+
+
+def draw_windows(run: WatchOptions, pipe: Calibrator, lines: Sequence[dict[str, Any]]) -> None:
+    """RAISES C055: the picture cannot be written."""
+    from ..pages.plots import picture_bytes
+    from ..pages.series_plots import plot_over_time
+    from .shared.atomic import write_file
+    from .shared.windows import accuracy_of_fit
+
+    assert run.output is not None
+    title = f"{pipe.source.component or 'scores'} on {run.data.name}"
+    figure = plot_over_time(lines, accuracy_of_fit(pipe), title=title).figure
+    write_file(run.output, picture_bytes(figure, run.output.suffix))
 
 
 def check_dates(path: Path, key: str, every: str, fields: Fields = FIELDS) -> None:
@@ -185,7 +215,7 @@ def monitor_for(run: WatchOptions, pipe: Calibrator, older: Monitor | None) -> M
 
     window = run.window_of_texts
     named = run.part if run.part is not None else "" if isinstance(window, str) else run.data.name
-    monitor = Monitor(pipe, window, run.rate, named, confidence=run.confidence)
+    monitor = Monitor(pipe, window, run.rate, named, confidence=CONFIDENCE)
     if older is not None:
         older.merge(monitor)  # which is empty: whether they can be added is told before the work begins
     return monitor

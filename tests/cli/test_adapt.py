@@ -81,7 +81,7 @@ def test_json_is_the_record_of_the_adaptation(calibrated, odd, tmp_path):
 
 def test_from_python_it_prints_nothing_and_warns(adapted, odd, tmp_path, capsys):
     with pytest.warns(UserWarning, match=r"\[CW14\] 100 %"):
-        pipe = spacy_calib.adapt(adapted[0], odd, tmp_path / "again", component="tagger")
+        pipe = spacy_calib.adapt(adapted[0], odd, tmp_path / "again", attr="calib")
     assert len(pipe.fit_info.adaptations) == 2
     assert capsys.readouterr().out == ""
 
@@ -102,7 +102,7 @@ def test_the_fit_data_teach_nothing_new(calibrated, dev, tmp_path):
 
 def test_entities_are_adapted_beside_tokens(calibrated_ner, tmp_path):
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 77))
-    outcome = calib("adapt", calibrated_ner, few, tmp_path / "out", "--component", "ner")
+    outcome = calib("adapt", calibrated_ner, few, tmp_path / "out")
     assert outcome.code == 0, outcome.text
     assert "an entity was called" in outcome.text
     nlp = spacy.load(tmp_path / "out")
@@ -119,7 +119,6 @@ def test_bad_input_is_a_sentence_and_writes_nothing(model, calibrated, odd, dev,
     refuses(calib("adapt", calibrated, bare, out), "has no gold tag annotation for component 'tagger'")
     empty = save_docs(tmp_path / "empty.spacy", [])
     refuses(calib("adapt", calibrated, empty, out), "holds no documents")
-    refuses(calib("adapt", calibrated, odd, out, "--component", "ner"), "no fitted calib pipe for component 'ner'")
     refuses(calib("adapt", calibrated, odd, out, "--attr", "mine"), "no fitted calib pipe with the prefix 'mine'")
     assert not out.exists()
     refuses(calib("adapt", calibrated, odd, calibrated), "exists already")

@@ -231,7 +231,7 @@ def test_statistics_know_what_they_were_collected_for(model, calibrated, shards,
     ok(calib("fit", model, test_file, tmp_path / "refit", "--method", "platt", "--silent"))
     refuses(calib("evaluate", tmp_path / "refit", "--from", one, other), "they differ in")
     refuses(
-        calib("collect", calibrated, test_file, tmp_path / "j.npz", "--judge", "--threshold", 0.1),
+        calib("collect", calibrated, test_file, tmp_path / "j.npz", "--judge", "--event", "exact"),
         "must be left out beside --judge",
     )
     refuses(calib("collect", model, test_file, tmp_path / "j.npz", "--judge"), "no")

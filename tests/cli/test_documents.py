@@ -69,7 +69,7 @@ def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrat
     }
     of_article = {name: {row["doc"] % N_ARTICLES for row in chosen} for name, chosen in rows.items()}
     assert len(of_article["articles"]) == N_ARTICLES > len(of_article["sentences"])
-    for command in ("rank", "select"):
+    for command in ("select",):
         assert calib(command, calibrated, articles, "--doc-key", "article", "-n", 2).code == 0
         wrong = calib(command, calibrated, articles, "--doc-key", "chapter")
         assert wrong.code == 1

@@ -11,10 +11,10 @@ from tests.conftest import gold_doc, made_up_sentences
 
 OPTIONS = {
     "fit": [
-        "--component -C", "--train-data -t", "--groups", "--method -m", "--config", "--bins -b", "--threshold",
-        "--attr", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--force -F", "--silent", "(tagger)", "(auto;", "(0.01)", "(5)", "(10)",
+        "--component -C", "--train-data -t", "--groups", "--method -m", "--config", "--threshold",
+        "--attr", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--force -F", "--silent", "(tagger)", "(auto;", "(0.01)", "(5)",
     ],
-    "evaluate": ["--output -o", "--bins -b", "--seed", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--silent"],
+    "evaluate": ["--output -o", "--bins -b", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--silent"],
     "info": ["--output -o", "--all", "--code -c", "--silent"],
 }  # fmt: skip
 
@@ -70,7 +70,7 @@ def test_fit_defaults_are_those_of_the_contract(calibrated):
 
 
 def test_fit_options_reach_the_pipe(model, dev, tmp_path):
-    options = ["--groups", 2, "-m", "histogram", "-b", 5, "--threshold", 0.05, "--attr", "sure"]
+    options = ["--groups", 2, "-m", "histogram", "--components.sure.scorer.n_bins", 5, "--threshold", 0.05, "--attr", "sure"]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     nlp = loaded(tmp_path / "out")
     pipe = nlp.get_pipe("sure")
@@ -270,7 +270,20 @@ def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):
 def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_path):
     data = save_gold(tmp_path / "few.spacy", 120, seed=4)
     # Few of this tagger's scores are as high as .22.
-    outcome = calib("fit", model, data, tmp_path / "out", "-m", "histogram", "-b", 12, "--groups", 5, "--threshold", 0.22)
+    outcome = calib(
+        "fit",
+        model,
+        data,
+        tmp_path / "out",
+        "-m",
+        "histogram",
+        "--components.calib.scorer.n_bins",
+        12,
+        "--groups",
+        5,
+        "--threshold",
+        0.22,
+    )
     assert outcome.code == 0, outcome.text
     fits = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.fits_
     few = [fit for fit in fits if 1 < fit.pairs < 12]

@@ -74,7 +74,6 @@ def test_rank_puts_arcs_in_order_by_default(place, tmp_path):
     ("options", "sentence"),
     [
         (["--event", "exact"], "Option --event must be head or arc for component 'parser', but 'exact' was given."),
-        (["--granularity", "biluo"], "Option --granularity is for entity recognizers"),
         (["--sets", "0.1"], "The setting sets weighs the labels of a token"),
         (["--scaling", "vector"], "The setting scaling weighs the labels of a token"),
     ],

@@ -163,7 +163,7 @@ def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
 
 
 def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
-    options = ["-C", "ner", "--granularity", "biluo", "--method", "isotonic", "--silent"]
+    options = ["-C", "ner", "--components.calib.source.granularity", "biluo", "--method", "isotonic", "--silent"]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
     nlp, docs = run(tmp_path / "out", entity_test)
     pipe = nlp.get_pipe("calib")
@@ -188,7 +188,16 @@ def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_pa
 
 
 def test_beam_marginals_and_candidates(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
-    options = ["-C", "ner", "--beam-width", 4, "--beam-density", 0.01, "--method", "isotonic"]
+    options = [
+        "-C",
+        "ner",
+        "--components.calib.source.beam_width",
+        4,
+        "--components.calib.source.beam_density",
+        0.01,
+        "-m",
+        "isotonic",
+    ]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
     source = config_of(tmp_path / "out")["components"]["calib"]["source"]
     assert (source["beam_width"], source["beam_density"], source["granularity"]) == (4, 0.01, "type")
@@ -268,7 +277,16 @@ def test_the_shipped_config_with_another_component(component, tmp_path, entity_d
 
 
 def test_options_of_a_recognizer_beside_a_config(ner_model, entity_dev, tmp_path):
-    options = ["--config", CONFIGS / "tfg_isotonic.cfg", "--component", "ner", "--granularity", "biluo", "--attr", "sure"]
+    options = [
+        "--config",
+        CONFIGS / "tfg_isotonic.cfg",
+        "--component",
+        "ner",
+        "--attr",
+        "sure",
+        "--components.sure.source.granularity",
+        "biluo",
+    ]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options, "--silent").code == 0
     assert config_of(tmp_path / "out")["components"]["sure"]["source"]["granularity"] == "biluo"
     assert spacy.load(tmp_path / "out")("Ann saw Kim .")[0]._.sure_score is not None
@@ -276,7 +294,7 @@ def test_options_of_a_recognizer_beside_a_config(ner_model, entity_dev, tmp_path
 
 @pytest.mark.parametrize("method", ["histogram", "scaling-binning", "identity"])
 def test_methods_other_than_isotonic(method, ner_model, entity_dev, tmp_path):
-    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", method, "-b", 15, "--silent").code == 0
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", method, "--silent").code == 0
     doc = spacy.load(tmp_path / "out")("Ann lives in New York .")
     assert all(0 <= token._.calib_score <= 1 for token in doc)
     assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
@@ -413,12 +431,12 @@ def test_calibrated_span_scores_survive_saving_the_docs(calibrated_spancat, span
 # The command line itself
 
 OPTIONS = {
-    "fit": ["--event", "--granularity", "--beam-width", "--beam-density", "--second-pass", "(exact)", "(type)", "(0.0)"],
+    "fit": ["--event", "--second-pass", "(exact;"],
     "threshold": [
         "--precision -p", "--per", "--confidence", "--attr", "--output -o", "--apply -a", "--gold-preproc -G", "--gpu-id -g", "--code -c",
         "--force -F", "--silent", "(all)", "(0.95)", "(required)",
     ],
-    "stock": ["--keep-calib", "--code -c", "--force -F", "--silent"],
+    "stock": ["--code -c", "--force -F", "--silent"],
 }  # fmt: skip
 
 

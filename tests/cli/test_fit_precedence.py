@@ -78,7 +78,7 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
         (["--components.calib.treshold", 0.1], 1, "treshold"),
         (["--components.calib.grouping.n_gruops", 3], 1, "n_gruops"),
         (["--components.calib.grouping.n_groups", "many"], 1, "many"),
-        (["--components.calib.sets.alpha", 0.1], 1, "sets is {'alpha': 0.1}, but a block with @calib_sets is wanted"),
+        (["--components.calib.scaling.ridge", 0.1], 1, "scaling is {'ridge': 0.1}, but a block with @calib_scalings is wanted"),
         (["--components.calib.source", "null"], 1, "source is None, but a block with @calib_sources is wanted"),
     ],
 )  # fmt: skip
@@ -97,9 +97,7 @@ def test_a_dotted_setting_is_not_taken_for_the_output(model, dev, tmp_path):
 @pytest.mark.parametrize("base", [OWN, DEFAULTS])
 def test_settings_are_not_changed_in_place(base):
     before = copy.deepcopy(base)
-    settings_of(
-        {"groups": 7, "method": "histogram", "bins": 4, "sets": 0.2}, {"components.calib.source.component": "senter"}, base
-    )
+    settings_of({"groups": 7, "method": "histogram", "sets": 0.2}, {"components.calib.source.component": "senter"}, base)
     assert base == before
 
 
@@ -117,8 +115,9 @@ def test_other_settings_of_a_function_stay_with_it_and_go_with_it():
     binned = {**OWN, "recalibrator": {"@calib_recalibrators": HISTOGRAM, "n_bins": None, "bin_size": 50}}
     assert settings_of({}, base=binned)["recalibrator"]["bin_size"] == 50
     assert settings_of({"method": "histogram"}, base=binned)["recalibrator"]["bin_size"] == 50
-    assert settings_of({"bins": 7}, base=binned)["recalibrator"] == {"@calib_recalibrators": HISTOGRAM, "n_bins": 7}
-    assert settings_of({"bins": 7}, base=binned)["scorer"]["n_bins"] == 7
+    seven = {"components.calib.scorer.n_bins": 7}
+    assert settings_of({"method": "histogram"}, seven)["recalibrator"] == {"@calib_recalibrators": HISTOGRAM, "n_bins": 7}
+    assert settings_of({}, seven, base=binned)["recalibrator"] == binned["recalibrator"]
     assert settings_of({"method": "beta"}, base=binned)["recalibrator"] == {"@calib_recalibrators": BETA}
     assert settings_of({"method": "histogram"})["recalibrator"] == {"@calib_recalibrators": HISTOGRAM, "n_bins": 10}
     other = {"components.calib.recalibrator.@calib_recalibrators": BETA}
@@ -127,20 +126,21 @@ def test_other_settings_of_a_function_stay_with_it_and_go_with_it():
 
 def test_sets_of_the_pipe_can_be_given_another_promise():
     held = {**OWN, "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "tag", "min_tokens": 5}}
-    assert settings_of({"coverage": "group"}, base=held)["sets"] == {**held["sets"], "coverage": "group"}
+    assert settings_of({}, {"components.calib.sets.coverage": "group"}, base=held)["sets"] == {
+        **held["sets"],
+        "coverage": "group",
+    }
     assert settings_of({"sets": 0.1}, base=held)["sets"] == {**held["sets"], "alpha": 0.1}
-    assert settings_of({"allow_empty_sets": True}, base=held)["sets"]["nonempty"] is False
-    assert settings_of({"sets": 0.1})["sets"]["nonempty"] is True
-    for option in ("coverage", "allow_empty_sets"):
-        with pytest.raises(CalibError, match=f"Option --{option.replace('_', '-')} must be given beside --sets"):
-            settings_of({option: "group"})
+    assert settings_of({}, {"components.calib.sets.nonempty": False}, base=held)["sets"]["nonempty"] is False
+    beside = {"@calib_sets": "spacy-calib.ConformalSets.v1", "nonempty": True, "alpha": 0.1, "coverage": "tag"}
+    assert settings_of({"sets": 0.1}, {"components.calib.sets.coverage": "tag"})["sets"] == beside
 
 
 @pytest.mark.parametrize(
     ("options", "overrides", "stays"),
     [
         ({}, {}, True),
-        ({"bins": 5, "threshold": 0.1}, {}, True),
+        ({"threshold": 0.1}, {}, True),
         ({"method": "auto"}, {}, True),
         ({}, {"components.calib.selection.n_folds": 4}, True),
         ({"method": "isotonic"}, {}, False),

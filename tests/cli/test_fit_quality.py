@@ -1,4 +1,4 @@
-"""`spacy calib fit` with --scaling, --normalize, --intervals, --sets, --coverage and --method auto, and what `info` shows of them."""
+"""`spacy calib fit` with --scaling, --normalize, --intervals, --sets and --method auto, and what `info` shows of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVERYTHING = [
     "--intervals",
     "--sets",
     0.3,
-    "--coverage",
+    "--components.calib.sets.coverage",
     "group",
     "--tag-offsets",
 ]
@@ -105,7 +105,14 @@ def test_all_of_them_at_once(whole):
 
 @pytest.mark.parametrize("coverage", [None, "group", "tag"])
 def test_sets_hold_what_they_promise_of_other_sentences(coverage, model, dev, tmp_path):
-    options = ["--sets", 0.2, *([] if coverage is None else ["--coverage", coverage]), "-m", "platt", "--silent"]
+    options = [
+        "--sets",
+        0.2,
+        *([] if coverage is None else ["--components.calib.sets.coverage", coverage]),
+        "-m",
+        "platt",
+        "--silent",
+    ]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     assert pipe.tokens.sets.coverage == (coverage or "marginal")
@@ -133,7 +140,18 @@ def test_without_the_options_there_is_none_of_it(calibrated):
 def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     """Every Token._.calib_set may be None then, of which nothing was said."""
     outcome = calib(
-        "fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", coverage, "--threshold", 0.2, "-m", "isotonic"
+        "fit",
+        model,
+        dev,
+        tmp_path / "out",
+        "--sets",
+        0.002,
+        "--components.calib.sets.coverage",
+        coverage,
+        "--threshold",
+        0.2,
+        "-m",
+        "isotonic",
     )
     assert outcome.code == 0
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
@@ -171,7 +189,18 @@ def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, de
 def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_path):
     """Of some tags there are too few tokens, or too few above the threshold, for sets that miss 2 % of them."""
     outcome = calib(
-        "fit", model, dev, tmp_path / "out", "--sets", 0.02, "--coverage", "tag", "--threshold", 0.2, "-m", "isotonic"
+        "fit",
+        model,
+        dev,
+        tmp_path / "out",
+        "--sets",
+        0.02,
+        "--components.calib.sets.coverage",
+        "tag",
+        "--threshold",
+        0.2,
+        "-m",
+        "isotonic",
     )
     held = info_of(tmp_path / "out", tmp_path)["sets"]
     assert 0 < len(held["unreached"]) < held["tags"]
@@ -183,13 +212,15 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
 
 
 def test_nothing_is_said_where_every_token_has_a_set(model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.2, "--coverage", "tag", "-m", "isotonic")
+    outcome = calib(
+        "fit", model, dev, tmp_path / "out", "--sets", 0.2, "--components.calib.sets.coverage", "tag", "-m", "isotonic"
+    )
     assert outcome.code == 0
     assert "promise nothing" not in outcome.text
     assert "coverage: tag" in calib("info", tmp_path / "out").text
 
 
-@pytest.mark.parametrize("options", [[], ["--allow-empty-sets"]])
+@pytest.mark.parametrize("options", [[], ["--components.calib.sets.nonempty", "false"]])
 def test_sets_above_the_error_rate_say_how_many_are_empty(options, model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.6, "--method", "isotonic", *options)
     share = info_of(tmp_path / "out", tmp_path)["sets"]["empty"]
@@ -210,10 +241,6 @@ def test_sets_below_the_error_rate_are_not_empty_of_which_nothing_is_said(model,
     assert "sure enough" not in calib("fit", model, dev, tmp_path / "out", "--sets", 0.05, "-m", "isotonic").text
 
 
-def test_empty_sets_without_sets_are_refused(model, dev, tmp_path):
-    refuses(calib("fit", model, dev, tmp_path / "out", "--allow-empty-sets"), "--allow-empty-sets must be given beside --sets")
-
-
 @pytest.mark.parametrize(("scaling", "why"), [("vector", "the scaling has a bias"), ("temperature", "no tag differs")])
 def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--tag-offsets", "--scaling", scaling)
@@ -226,7 +253,20 @@ def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp
 def test_a_set_of_all_tags_keeps_any_promise(model, dev, tmp_path):
     """No tag can be ruled out here, and none is below the threshold."""
     assert (
-        calib("fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", "tag", "--silent", "-m", "isotonic").code == 0
+        calib(
+            "fit",
+            model,
+            dev,
+            tmp_path / "out",
+            "--sets",
+            0.002,
+            "--components.calib.sets.coverage",
+            "tag",
+            "--silent",
+            "-m",
+            "isotonic",
+        ).code
+        == 0
     )
     assert {len(token._.calib_set) for token in tokens_of(tmp_path / "out", 3)} == {5}
     assert info_of(tmp_path / "out", tmp_path)["sets"]["out_of_reach"] == 0
@@ -399,14 +439,10 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
         (["--sets", -0.1], "Option --sets must be above 0 and below 1, but -0.1 was given."),
         (["--sets", "nan"], "Option --sets must be above 0 and below 1, but nan was given."),
         (["--sets", "inf"], "Option --sets must be above 0 and below 1, but inf was given."),
-        (["--sets", 0.1, "--coverage", "all"], "Option --coverage must be one of marginal, group, tag, but 'all' was given."),
-        (["--coverage", "all"], "Option --coverage must be one of marginal, group, tag, but 'all' was given."),
-        (["--coverage", "tag"], "Option --coverage must be given beside --sets, but it alone was given."),
-        (["--coverage", "marginal"], "Option --coverage must be given beside --sets, but it alone was given."),
+        (["--sets", 0.1, "--components.calib.sets.coverage", "all"], "coverage must be one of marginal, group, tag, but 'all' was given."),
         (["-m", "auto", "-S", "vector"], "Option --scaling must be left out beside --method auto, which chooses it, but vector was given."),
         (["-m", "auto", "--groups", 3], "Option --groups must be left out beside --method auto, which chooses it, but 3 was given."),
         (["-m", "auto", "--tag-offsets"], "Option --tag-offsets must be left out beside --method auto"),
-        (["-m", "auto", "--coverage", "tag"], "Option --coverage must be given beside --sets"),
     ],
 )  # fmt: skip
 def test_wrong_values(options, sentence, model, dev, tmp_path):
@@ -414,9 +450,7 @@ def test_wrong_values(options, sentence, model, dev, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("--sets", "few"), ("--sets", None), ("--scaling", None), ("--normalize", None), ("--coverage", None)]
-)
+@pytest.mark.parametrize(("option", "value"), [("--sets", "few"), ("--sets", None), ("--scaling", None), ("--normalize", None)])
 def test_typer_rejects_an_option(option, value, model, dev, tmp_path):
     given = [option] if value is None else [option, value]
     refuses(calib("fit", model, dev, tmp_path / "out", *given), option, code=2)
@@ -514,5 +548,5 @@ def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
 
 def test_the_help_names_them():
     words = calib("fit", "--help").text.replace(",", " ").split()
-    for option in ("--scaling", "-S", "--normalize", "--intervals", "--sets", "--coverage"):
+    for option in ("--scaling", "-S", "--normalize", "--intervals", "--sets"):
         assert option in words

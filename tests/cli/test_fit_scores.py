@@ -42,7 +42,7 @@ def test_fit_says_what_it_did(score_file, tmp_path):
     assert outcome.code == 0
     assert "Calibrated 5 tags on 588 units with gold" in outcome.text
     assert "Held-out log loss: 0." in outcome.text
-    made = json.loads(calib("fit", score_file, tmp_path / "b", "--format", "json", "--groups", 2, "--bins", 4, "--method",
+    made = json.loads(calib("fit", score_file, tmp_path / "b", "--format", "json", "--groups", 2, "--components.calib.scorer.n_bins", 4, "--method",
                             "histogram", "--tag-offsets", "--scaling", "temperature", "--normalize", "kept").printed)  # fmt: skip
     assert (made["units"], made["documents"], made["labels"]) == (588, 12, LABELS)
     assert made["held_out"]["verdict"] == "better"

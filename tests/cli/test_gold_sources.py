@@ -102,7 +102,7 @@ def test_what_runs_the_pipe_says_by_which_map(fitted, sources, calibrated, tmp_p
     refuses(calib("evaluate", calibrated, news, "--map-for", "home"), "The pipe 'calib' has no map for texts of other sources")
     assert "--map-for" in calib("evaluate", out, news, "--map-for", "abroad").text
     named = ("--gold", f"EWT={sources / 'web'}", f"--gold=WSJ={news}")
-    ok(calib("fit", out, tmp_path / "set", *named, "--map-for", "anywhere"))
+    ok(calib("fit", out, tmp_path / "set", *named, "--components.calib.map_for", "anywhere"))
     assert spacy.load(tmp_path / "set").get_pipe("calib").map_for == "anywhere"
     assert "as set, all texts get the map for anywhere" in ok(calib("info", tmp_path / "set")).text
 

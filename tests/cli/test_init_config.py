@@ -38,12 +38,12 @@ def test_the_configs_of_the_repository_are_what_it_writes(method):
 
 def test_fit_takes_what_it_wrote(model, dev, tmp_path):
     config = tmp_path / "mine.cfg"
-    wrote = calib("init-config", config, "--attr", "mine", "--method", "platt", "--components.mine.grouping.n_groups", "2")
+    wrote = calib("init-config", config, "--method", "platt", "--components.calib.grouping.n_groups", "2")
     assert wrote.code == 0
     assert f"--config {config}" in wrote.text.replace("\n", "")
     outcome = calib("fit", model, dev, tmp_path / "out", "--config", config)
     assert outcome.code == 0, outcome.printed
-    fitted = Config().from_disk(tmp_path / "out" / "config.cfg")["components"]["mine"]
+    fitted = Config().from_disk(tmp_path / "out" / "config.cfg")["components"]["calib"]
     assert fitted["grouping"]["n_groups"] == 2
     assert fitted["recalibrator"]["@calib_recalibrators"] == "spacy-calib.Platt.v1"
 

@@ -146,6 +146,6 @@ def test_a_folder_is_no_file_to_write(commands, command, tmp_path):
 
 @pytest.mark.parametrize("command", ["evaluate", "rank"])
 def test_errors_go_to_the_standard_error(commands, command):
-    result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--attr", "x", "--seed", "-1"])
+    result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--attr", "x", "--n-process", "-1"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "Option --seed" in result.stderr
+    assert "Option --n-process" in result.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 
-import pytest
 import spacy
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import DocBin
@@ -73,25 +72,6 @@ def test_a_tagger_a_span_categorizer_and_a_second_pass(
         same_but_for_strings(before, tmp_path / name)
 
 
-def test_keep_calib_leaves_a_pipe_that_decodes_again(calibrated_ner, ner_model, entity_test, tmp_path):
-    outcome = calib("stock", calibrated_ner, tmp_path / "kept", "--keep-calib")
-    assert outcome.code == 0
-    assert "'ner' is spaCy's ner again" in outcome.text
-    assert "gone" not in outcome.text
-    before, after = files_of(calibrated_ner), files_of(tmp_path / "kept")
-    assert {name for name in before if before[name] != after[name]} - {"vocab/strings.json"} == {"config.cfg"}
-    nlp = spacy.load(tmp_path / "kept")
-    assert nlp.pipe_names == ["tok2vec", "tagger", "ner", "calib"]
-    assert type(nlp.get_pipe("ner")) is EntityRecognizer
-    for one, other in zip(docs_of(calibrated_ner, entity_test), docs_of(tmp_path / "kept", entity_test), strict=True):
-        assert [ent.label_ for ent in one.ents] == [ent.label_ for ent in other.ents]
-        assert [t._.calib_score for t in other] == pytest.approx([t._.calib_score for t in one], abs=1e-3)
-        assert [ent._.calib_score for ent in other.ents] == pytest.approx([ent._.calib_score for ent in one.ents], abs=1e-3)
-    # And from there to the stock pipeline.
-    assert calib("stock", tmp_path / "kept", tmp_path / "stock", "--silent").code == 0
-    same_but_for_strings(ner_model, tmp_path / "stock")
-
-
 def test_a_calibrated_pipeline_can_be_made_stock_and_fitted_again(ner_model, entity_dev, tmp_path):
     options = ["-C", "ner", "--method", "isotonic", "--key", save_key(tmp_path / "key"), "--silent"]
     assert calib("fit", ner_model, entity_dev, tmp_path / "once", *options).code == 0
@@ -103,7 +83,7 @@ def test_a_calibrated_pipeline_can_be_made_stock_and_fitted_again(ner_model, ent
 def test_silent_prints_nothing_and_the_help_names_every_option(calibrated_ner, tmp_path):
     assert calib("stock", calibrated_ner, tmp_path / "stock", "--silent").printed == ""
     words = calib("stock", "--help").text.replace(",", " ").split()
-    assert {"--keep-calib", "--code", "--force", "-F", "--silent"} <= set(words)
+    assert {"--code", "--force", "-F", "--silent"} <= set(words)
 
 
 def test_the_pipeline_can_be_replaced_in_place(calibrated_ner, ner_model, tmp_path):

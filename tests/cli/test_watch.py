@@ -11,7 +11,6 @@ import spacy
 
 from spacy_calib import CalibError, Monitor
 from spacy_calib.cli.api import report
-from spacy_calib.cli.evaluate import evaluate
 from spacy_calib.cli.watch import watch
 from spacy_calib.expect.windows import ONE
 from tests.cli.conftest import bare_docs, calib, entity_docs, refuses
@@ -143,7 +142,6 @@ def test_what_has_no_dates_is_refused(calibrated, dev):
         (["--every", "week"], "Option --every must be left out without --by"),
         (["--rate", 0], "Option --rate must be"),
         (["--fail-on", "rain"], "Option --fail-on must be alarm"),
-        (["--confidence", 1], "Option --confidence must be"),
         (["--merge", "MONDAY", "--window", 7], "Windows of 7 documents cannot be added to windows of 30 documents"),
         (["--merge", "MONDAY", "--merge", "MONDAY"], "were given twice"),
         (["--merge", "TEXTS"], "There is no window to read in line 1 of"),
@@ -186,14 +184,15 @@ def test_other_weights_leave_no_verdict(calibrated, test_file, tmp_path):
 
 def test_a_picture_over_time(days, calibrated, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-    held = evaluate(str(calibrated), days[0], kind="watch", output=tmp_path / "w.svg")
-    assert [row["name"] for row in held["pictures"]["watch"]] == [
-        "monday.jsonl 1", "monday.jsonl 2", "tuesday.jsonl 1", "tuesday.jsonl 2",
-    ]  # fmt: skip
-    assert b"<svg" in (tmp_path / "w.svg").read_bytes()
-    refuses(
-        calib("evaluate", calibrated, days[0], "-k", "watch", "--tag", "NOUN", "--format", "json"),
-        "left out beside --kind watch",
+    found = watch(str(calibrated), days[0], output=tmp_path / "w.svg")
+    assert [one["part"] for one in found["windows"]] == ["monday.jsonl"] * 2 + ["tuesday.jsonl"] * 2
+    picture = (tmp_path / "w.svg").read_bytes()
+    assert b"<svg" in picture
+    assert (
+        watch(str(calibrated), days[0] / "monday.jsonl", merge=[days[0] / "tuesday.jsonl"], output=tmp_path / "m.svg")[
+            "documents"
+        ]
+        == found["documents"]
     )
 
 

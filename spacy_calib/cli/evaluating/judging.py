@@ -21,6 +21,9 @@ from ..shared.scoring import pipes_to_run
 from ..shared.sources import go_by
 from .raw import fit_command, judge_raw, verdict_on_raw, without_calibrated
 
+# Of the simulated noise floor and of intervals.
+_SEED = 0
+
 if TYPE_CHECKING:
     from spacy.language import Language
 
@@ -138,14 +141,14 @@ def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]
 
 def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`; raw scores alone of one that is not fitted. RAISES C005: see `table_of`."""
-    table = table_of(found, run.bins, run.groups, run.seed)
+    table = table_of(found, run.bins, run.groups)
     if found.identity.fit:
         return table
     unfitted = {"verdict": verdict_on_raw(found), "fit": fit_command(run, found.identity.component)}
     return {**without_calibrated(table), "unfitted": unfitted}
 
 
-def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
+def table_of(found: JudgedStatistics, bins: int | None, groups: int | None) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
     from ...calibration.cutoffs import RecallCutoffs
     from ...pages.tag_rows import never_right
@@ -160,7 +163,7 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed
 
     def judge_counts(counts: JudgedCounts, own: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(Groups.read(own), names)
-        table = table_of_counts(counts, judging, scorer.n_bins, seed, found.unit, known)
+        table = table_of_counts(counts, judging, scorer.n_bins, _SEED, found.unit, known)
         # Edit trees do not name the lemma that they give.
         never = [] if about["layer"] == "lemma" else never_right(counts, names)
         return {"bins": scorer.n_bins, **table, "never_right": never}
@@ -189,7 +192,7 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed
         }
     if found.events:
         events = zip(found.events, about["events"], strict=True)
-        result["events"] = [event_table(counts, event, bins or 10, seed) for counts, event in events]
+        result["events"] = [event_table(counts, event, bins or 10, _SEED) for counts, event in events]
     return result
 
 
@@ -214,12 +217,12 @@ def judged_units(model: ScoredModel, run: EvaluateOptions) -> dict[str, JudgedVi
 
     scorer, corpus = scorer_like(model.scorer, run.bins, run.groups), model.corpus
     n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
-    tokens = judged_tokens(corpus, model.labels, judging(model.groups, model.labels), n_bins, run.seed, known)
+    tokens = judged_tokens(corpus, model.labels, judging(model.groups, model.labels), n_bins, _SEED, known)
     if model.span_groups is None:
         return {tokens.kind: tokens}
     groups = judging(model.span_groups, model.span_labels)
     return {
-        "entities": judged_entities(corpus, model.span_labels, groups, n_bins, run.seed, known, model.called),
+        "entities": judged_entities(corpus, model.span_labels, groups, n_bins, _SEED, known, model.called),
         tokens.kind: tokens,
     }
 

@@ -32,7 +32,7 @@ def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateOpti
         raise nothing_to_show(found)
     tell_apart(views)
     return {
-        "title": run.title or f"How true are the scores of {found.name}?",
+        "title": f"How true are the scores of {found.name}?",
         "model": f"{found.name} {found.version}".strip(),
         "data": run.data.name,
         "made": how_made(found, run, views),
@@ -96,7 +96,7 @@ def how_made(found: Judgement, run: EvaluateOptions, views: list[dict[str, Any]]
         "Pipeline": f"{found.name} {found.version}".strip() + f", given as {Path(run.model).name}",
         "Data": f"{run.data.name}, {documents} with scores",
         **{f"Pipe {model.name}": model.about for model in found.models},
-        "Judged with": f"{views[0]['bins']} adaptive bins, seed {run.seed}; intervals by bootstrap {by}",
+        "Judged with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {by}",
         "Versions": ", ".join(f"{name} {number}" for name, number in held.items()) + f", python {platform.python_version()}",
     }
 

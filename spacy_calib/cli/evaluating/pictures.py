@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..evaluate import EvaluateOptions
 
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
-# Of windows in the place of gold.
-WATCH = "watch"
 SUFFIXES = (".png", ".svg", ".pdf")
 # --unit -> what is judged.
 UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
@@ -99,22 +97,3 @@ def write_pictures(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path
         drawn.append((path, picture_bytes(figure, path.suffix)))
     for path, content in drawn:
         write_file(path, content)
-
-
-def draw_windows(run: EvaluateOptions, targets: Sequence[tuple[str, Path]]) -> dict[str, Any]:
-    """Judge the windows at DATA and draw them.
-
-    RETURNS (dict): "pipe", "attr", "pictures": {"watch": rows as in `pages.over_time.windows_of`}. RAISES C237 to C239, C243: see `read_windows`.
-    """
-    from ...pages.plots import picture_bytes
-    from ...pages.series_plots import plot_over_time, windows_of
-    from ..shared.atomic import write_file
-    from ..shared.windows import accuracy_of_fit, read_windows
-
-    _, pipe = run.open()
-    lines = read_windows(pipe, [run.data]).lines()
-    title = f"{pipe.source.component or 'scores'} on {run.data.name}"
-    for _, path in targets:
-        figure = plot_over_time(lines, accuracy_of_fit(pipe), title=title).figure
-        write_file(path, picture_bytes(figure, path.suffix))
-    return {"pipe": pipe.name, "attr": pipe.attr, "pictures": {WATCH: windows_of(lines)}}

@@ -64,8 +64,16 @@ def new_calib(
     nlp, unreadable = load_readable(model)
     own = own_block(nlp, options.attr, given.get("component")) if base is None else None
     named = pipe_settings(base or own, given, options.overrides)
+    given = {**given, "of_source": _of_source(options.overrides or {})}
     flags = {"second_pass": options.second_pass, "gold_preproc": options.gold_preproc}
     return *place_calib(nlp, model, given, named, table=table, unreadable=unreadable, **flags), own and own[0]
+
+
+def _of_source(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The dotted settings of the source, which hold for whatever source will read the component."""
+    paths = {tuple(setting.split(".")[2:]): value for setting, value in overrides.items()}
+    kept = {path[1]: value for path, value in paths.items() if len(path) == 2 and path[0] == "source"}
+    return {key: value for key, value in kept.items() if key not in ("@calib_sources", "component")}
 
 
 def place_calib(

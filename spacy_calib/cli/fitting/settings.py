@@ -45,8 +45,25 @@ _LEFT = {
     "tokens": "spacy-calib.TokenScores.v1",
     "docs": "spacy-calib.DocScores.v1",
 }
-# Settings of a recognizer's source.
-_OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
+# Option -> the setting that it stands for, where that is all; of a block's setting, "block.setting".
+_STANDS_FOR = {
+    "attr": "attr",
+    "threshold": "threshold",
+    "event": "event",
+    "normalize": "normalize",
+    "intervals": "intervals",
+    "component": "source.component",
+    "groups": "grouping.n_groups",
+    "sets": "sets.alpha",
+}
+# The block that a setting gets where it has none, or one of another function.
+_NEW: dict[str, dict[str, Any]] = {
+    "grouping": {BLOCKS["grouping"]: "spacy-calib.TFG.v1"},
+    "sets": {BLOCKS["sets"]: "spacy-calib.ConformalSets.v1", "nonempty": True},
+    "pooling": {BLOCKS["pooling"]: "spacy-calib.TagOffsets.v1"},
+    "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
+    "context": {BLOCKS["context"]: _CONTEXT},
+}
 
 
 def _flag(option: str) -> str:
@@ -68,6 +85,9 @@ def pipe_settings(
     if options.get("attr", settings.get("attr", DEFAULTS["attr"])) != settings.get("attr", DEFAULTS["attr"]):
         name = options["attr"]
     settings = override(name, settings, {**(overrides or {}), **_left_scores(name, settings, options, overrides or {})})
+    for kind, new in _NEW.items():
+        if isinstance(settings.get(kind), Mapping) and BLOCKS[kind] not in settings[kind]:
+            settings[kind] = {**new, **settings[kind]}
     _check_blocks(settings)
     by_hand = {_flag(option): options[option] for option in _CHOSEN_OPTIONS if option in options}
     parts = {setting: override_path(name, setting)[0] for setting in overrides or {}}
@@ -77,7 +97,7 @@ def pipe_settings(
         check_option(option, not asked, "left out beside --method auto, which chooses it", given)
     settings |= _plain_settings(settings, options)
     changed = _method_settings(settings, options, chosen=not by_hand)
-    return name, settings | changed | _context_settings(settings, changed, options) | _promise_settings(settings, options)
+    return name, settings | changed | _context_settings(settings, changed, options)
 
 
 def _left_scores(
@@ -141,21 +161,21 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
             check_registered(setting, key[1:], block[key])
 
 
-def _block(kind: str, registered: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The block of a registered function. Where the settings name the same function, its own settings stay."""
+def _block(kind: str, settings: Mapping[str, Any], registered: str | None = None) -> dict[str, Any]:
+    """The block of a registered function, None: of that in _NEW. Where the settings name the same function, its own settings stay."""
     key, held = BLOCKS[kind], settings.get(kind) or {}
-    return dict(held) if held.get(key) == registered else {key: registered}
+    new = _NEW[kind] if registered is None else {key: registered}
+    return dict(held if held.get(key) == new[key] else new)
 
 
 def _plain_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """What the options change in attr, threshold, event, map_for, source, grouping and scorer."""
-    changed: dict[str, Any] = {key: options[key] for key in ("attr", "threshold", "event", "map_for") if key in options}
-    if "component" in options:
-        changed["source"] = {**settings["source"], "component": options["component"]}
-    if "groups" in options:
-        changed["grouping"] = {**_block("grouping", "spacy-calib.TFG.v1", settings), "n_groups": options["groups"]}
-    if "bins" in options:
-        changed["scorer"] = {**_block("scorer", "spacy-calib.Scorer.v1", settings), "n_bins": options["bins"]}
+    """What the options change that stand for one setting each."""
+    changed: dict[str, Any] = {}
+    for option in _STANDS_FOR.keys() & options.keys():
+        kind, _, inner = _STANDS_FOR[option].partition(".")
+        value = NORMALIZE[options[option]] if option == "normalize" else options[option]
+        held = settings[kind] if kind == "source" else _block(kind, settings) if inner else {}
+        changed[kind] = {**held, inner: value} if inner else value
     return changed
 
 
@@ -166,16 +186,16 @@ def _method_settings(settings: Mapping[str, Any], options: dict[str, Any], chose
     """
     method = options.get("method")
     if method == "auto":
-        return {"selection": _block("selection", "spacy-calib.Auto.v1", settings)}
+        return {"selection": _block("selection", settings)}
     changed: dict[str, Any] = {}
     if settings.get("selection") is not None and (method is not None or not chosen):
         changed["selection"] = None
-    if method is not None or "bins" in options:
-        changed["recalibrator"] = _recalibrator(settings, method, options.get("bins"))
+    if method is not None:
+        changed["recalibrator"] = _recalibrator(settings, method)
     if options.get("tag_offsets"):
-        changed["pooling"] = _block("pooling", "spacy-calib.TagOffsets.v1", settings)
+        changed["pooling"] = _block("pooling", settings)
     if "scaling" in options:
-        changed["scaling"] = _block("scaling", _scaling(options["scaling"]), settings)
+        changed["scaling"] = _block("scaling", settings, _scaling(options["scaling"]))
     return changed
 
 
@@ -186,25 +206,20 @@ def _context_settings(settings: Mapping[str, Any], changed: Mapping[str, Any], o
     """
     asked, held = options.get("context"), settings.get("context")
     if asked is not None:
-        return {"context": {**_block("context", _CONTEXT, settings), "when": "always"} if asked else None}
+        return {"context": {**_block("context", settings), "when": "always"} if asked else None}
     if options.get("method") == "auto" and held is None:
         return {"context": dict(DEFAULTS["context"])}
     dropped = settings.get("selection") is not None and changed.get("selection", "as it was") is None
     return {"context": None} if dropped and held is not None and held.get("when") == "no_worse" else {}
 
 
-def _recalibrator(settings: Mapping[str, Any], method: str | None, bins: int | None) -> dict[str, Any]:
-    """The block of the method, or of the recalibrator that is set already. Where its function takes a number of bins, that is the one of --bins, else
-    its own, else the scorer's.
-    """
-    key = BLOCKS["recalibrator"]
-    held = settings.get("recalibrator") or DEFAULTS["recalibrator"]
-    block = _block("recalibrator", held[key] if method is None else _method(method), settings)
-    if not _has_bins(block[key]) or (bins is None and {"n_bins", "bin_size"} & set(block)):
+def _recalibrator(settings: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """The block of the method. Where its function takes a number of bins, that is its own, else the scorer's."""
+    block = _block("recalibrator", settings, _method(method))
+    if not _has_bins(block[BLOCKS["recalibrator"]]) or {"n_bins", "bin_size"} & set(block):
         return block
-    block.pop("bin_size", None)
     scorer = settings.get("scorer") or DEFAULTS["scorer"]
-    return {**block, "n_bins": bins or scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])}
+    return {**block, "n_bins": scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])}
 
 
 def _has_bins(recalibrator: str) -> bool:
@@ -213,27 +228,6 @@ def _has_bins(recalibrator: str) -> bool:
 
     known = registry.calib_recalibrators
     return recalibrator in known and "n_bins" in signature(known.get(recalibrator)).parameters
-
-
-def _promise_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """What the options change in normalize, intervals and sets.
-
-    RAISES C056: --coverage or --allow-empty-sets without sets.
-    """
-    changed: dict[str, Any] = {}
-    if "normalize" in options:
-        changed["normalize"] = NORMALIZE[options["normalize"]]
-    if options.get("intervals"):
-        changed["intervals"] = True
-    with_sets = "sets" in options or settings.get("sets") is not None
-    for option in ("coverage", "allow_empty_sets"):
-        check_option(_flag(option), with_sets or option not in options, "given beside --sets", "it alone")
-    given = {key: options[option] for key, option in (("alpha", "sets"), ("coverage", "coverage")) if option in options}
-    if options.get("allow_empty_sets") or (given and settings.get("sets") is None):
-        given["nonempty"] = not options.get("allow_empty_sets", False)
-    if given:
-        changed["sets"] = {**_block("sets", "spacy-calib.ConformalSets.v1", settings), **given}
-    return changed
 
 
 def settings_from_file(path: Path) -> tuple[str, dict[str, Any]]:
@@ -286,14 +280,9 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
         settings["source"] = source = {**source, "@calib_sources": named}
     elif named in registered_sources() and not _with_settings(source, registered_sources()[named]).supports(pipe):
         named = source_for(pipe)
-        settings["source"] = source = {"@calib_sources": named, "component": name}
-    given = {option: options[option] for option in _OF_RECOGNIZERS if option in options}
-    alien = [] if named == _RECOGNIZERS else [*given]
-    alien += ["second_pass"] if second_pass and named not in (_RECOGNIZERS, _PARSERS) else []
-    if alien:
-        raise calib_error("C066", option=_flag(alien[0]), component=name, kind=type(pipe).__name__)
-    check_option("--beam-density", 0 <= given.get("beam_density", 0.0) < 1, "at least 0 and below 1", given.get("beam_density"))
-    source.update(given)
+        settings["source"] = source = {"@calib_sources": named, "component": name, **options.get("of_source", {})}
+    if second_pass and named not in (_RECOGNIZERS, _PARSERS):
+        raise calib_error("C066", option="--second-pass", component=name, kind=type(pipe).__name__)
     if "event" in options:
         _check_event(registered_sources().get(named), options["event"], name)
         if named == _PARSERS:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -136,6 +137,13 @@ def choice(words: tuple[str, ...], *flags: str, **settings: Any) -> Any:
     return option
 
 
+# Options that are no more than a setting of the config -> that setting.
+_NOW_DOTTED = {
+    "bins": "scorer.n_bins N", "beam-width": "source.beam_width N", "beam-density": "source.beam_density SHARE",
+    "granularity": "source.granularity biluo", "coverage": "sets.coverage tag", "allow-empty-sets": "sets.nonempty false",
+    "map-for": "map_for anywhere",
+}  # fmt: skip
+_OF_CONFIG = {"component": "source.component NAME", "attr": "attr PREFIX"}
 # Commands, and options of commands, that there were -> what is written now.
 GONE = {
     "fit-scores": "fit SCORES OUTPUT",
@@ -146,6 +154,21 @@ GONE = {
     **{f"{command} --by": f"{command} --order ORDER" for command in ("rank", "select")},
     "select --signal": "rank --order raw",
     **{f"select --per-{unit}": "select --max-words N" for unit in ("word", "sentence")},
+    **{f"{command} --seed": f"{command} MODEL DATA" for command in ("evaluate", "rank")},
+    **{f"fit --{option}": f"fit --components.calib.{setting}" for option, setting in _NOW_DOTTED.items()},
+    "collect --granularity": "collect --components.calib.source.granularity biluo",
+    "collect --threshold": "collect --components.calib.threshold SCORE",
+    **{f"init-config --{option}": f"init-config --components.calib.{setting}" for option, setting in _OF_CONFIG.items()},
+    **{f"evaluate {option} watch": "watch MODEL WINDOWS --output picture.png" for option in ("--kind", "-k")},
+    **{f"select {option} doc": "select --unit document" for option in ("--unit", "-u")},
+    "fit -b": "fit --components.calib.scorer.n_bins N",
+    "adapt -C": "adapt --attr PREFIX",
+    "init-config -C": "init-config --components.calib.source.component NAME",
+    "stock --keep-calib": "fit --second-pass",
+    "evaluate --title": "evaluate MODEL DATA --output page.html",
+    "rank --doc-key": "rank MODEL DATA",
+    "adapt --component": "adapt --attr PREFIX",
+    "watch --confidence": "watch MODEL DATA",
     "select --rare-share": "select --order rare-tag --tag NAME",
     "collect --bounded": "collect MODEL DATA STATS",
     **{f"{command} --seed": f"{command} MODEL DATA" for command in ("expect", "count")},
@@ -160,13 +183,20 @@ GONE = {
 
 def check_gone(command: str = "", *args: str) -> None:
     """RAISES C105: the command, or an option among its arguments, is gone."""
-    for old in (command, *(f"{command} {arg.partition('=')[0]}" for arg in args)):
+    options = [f"{command} {arg.partition('=')[0]}" for arg in args]
+    values = [f"{command} {option} {value}" for option, value in pairwise(args)]
+    for old in (command, *options, *values):
         if old in GONE:
             raise calib_error("C105", old=old, new=GONE[old])
 
 
 class CalibCommand(TyperCommand):
-    """Its help lists what is registered; options that are gone say what stands for them."""
+    """Its help lists what is registered; options that are gone say what stands for them.
+
+    headings (Mapping): Heading of the help -> names of the options below it; those that no heading has come first.
+    """
+
+    headings: Mapping[str, Sequence[str]] = {}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         check_gone(str(self.name), *args)
@@ -177,6 +207,19 @@ class CalibCommand(TyperCommand):
             if getattr(parameter, "help", None):
                 parameter.help = listed(parameter.help)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        if not self.headings:
+            super().format_options(ctx, formatter)
+            return
+        places = {name: heading for heading, names in self.headings.items() for name in names}
+        sections: dict[str, list[Any]] = {heading: [] for heading in ("Arguments", "Options", *self.headings)}
+        for one in self.get_params(ctx):
+            heading = "Arguments" if one.param_type_name == "argument" else places.get(str(one.name), "Options")
+            sections[heading].append(one.get_help_record(ctx))
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([record for record in records if record is not None])
 
 
 @dataclass(eq=False)

@@ -24,7 +24,6 @@ NBins = Annotated[int | None, typer.Option("--bins", "-b", help="Adaptive bins; 
 NGroups = Annotated[
     int | None, typer.Option("--groups", help="Judge by this many tag frequency groups; else by those of the fit")
 ]
-FloorSeed = Annotated[int, typer.Option("--seed", help="Seed of the simulated noise floor and intervals")]
 Component = Annotated[str | None, typer.Option("--component", "-C", help="Component to calibrate", show_default="tagger")]
 Source = Annotated[
     str | None,
@@ -62,9 +61,6 @@ Scaling = Annotated[
     ),
 ]
 TagOffsets = Annotated[bool, typer.Option("--tag-offsets", help="Correct each tag by itself too, pooled towards its group")]
-Bins = Annotated[
-    int | None, typer.Option("--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10")
-]
 Threshold = Annotated[float | None, typer.Option("--threshold", help="Scores below it take no part", show_default="0.01")]
 LabelMap = Annotated[
     str | None,

@@ -86,7 +86,6 @@ class QueueOptions(Run):
     raw_cells: RawCells = False
     attr: FirstAttr = None
     columns: Columns = None
-    seed: Annotated[int, typer.Option("--seed", help="Seed of what is random")] = 0
 
     def check_options(self) -> None:
         """RAISES C056: the suffix of the output names no form, or another one."""

@@ -87,13 +87,12 @@ def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
     [
         (
             ("--kind", "pie"),
-            "Option --kind must be one of reliability, top, groups, errors, coverage, all, watch, but 'pie' was given.",
+            "Option --kind must be one of reliability, top, groups, errors, coverage, all, but 'pie' was given.",
         ),
         (("--unit", "words"), "Option --unit must be one of token, entity, document, but 'words' was given."),
         (("--unit", "entity"), "calibrates 'tagger', which finds no entities"),
         (("--tag", "NOPE"), "judges no tag 'NOPE'; it judges:"),
         (("--bins", "100000"), "which is fewer than the 100000 bins"),
-        (("--kind", "watch", "-o", "page.html"), "Option --kind must be a picture of gold beside a page, but watch was given"),
         (
             ("-o", "one.png", "--kind", "all"),
             "The output one.png is one file, but there are several pictures to draw: reliability,",

@@ -30,7 +30,7 @@ def whole_numbers() -> list[tuple[str, str]]:
 
 def test_the_options_are_found():
     found = {option for _, option in whole_numbers()}
-    assert found >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id", "--beam-width"}
+    assert found >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id"}
 
 
 @pytest.mark.parametrize(("given", "wanted"), [(10**20, "at most"), (-5, "at least")])
