@@ -431,7 +431,7 @@ def test_calibrated_span_scores_survive_saving_the_docs(calibrated_spancat, span
 # The command line itself
 
 OPTIONS = {
-    "fit": ["--event", "--second-pass", "(exact;"],
+    "fit": ["--event", "--second-pass", "(exact"],
     "threshold": [
         "--precision -p", "--per", "--confidence", "--attr", "--output -o", "--apply -a", "--gold-preproc -G", "--gpu-id -g", "--code -c",
         "--force -F", "--silent", "(all)", "(0.95)", "(required)",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit
 from ..fitting.fit_event import show_event_table
 from ..shared.results import print_exact
-from ..shared.screen import msg, number, print_table
+from ..shared.screen import Column, msg, number, show_rows, whole
 from ..shared.seen import show_other_weights, show_seen
 
 
@@ -106,42 +106,48 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -
     from ...pages.verdict import worse_of
     from ...pipe.registered import metrics
 
-    rows = [
-        (
-            {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(row["group"], row["group"]),
-            f"{row['tags']:,}",
-            f"{row['pairs']:,}",
-            number(row["raw"]),
-            number(row["calibrated"]),
-            number(row["debiased"]),
-            "-" if row["true_low"] is None else f"{number(row['true_low'])} to {number(row['true_high'])}",
-            number(row["floor"]),
-            number(row["floor95"]),
-        )
-        for row in table["errors"]
-    ]
-    header = ("Group", labels.capitalize(), "Pairs", "Raw", "Calibrated", "Debiased", "95 % interval", "Floor", "Floor 95 %")
-    _print_columns(rows, header, (0, 1, 2, 3, 7, 8) if raw_only else range(len(header)))
+    show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only))
     names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
     scores = [
-        (names[key], number(row["raw"]), number(row["calibrated"]), *_change(table["change"].get(key)))
+        {"name": names[key], **row, **(table["change"].get(key) or {"value": None, "low": None})}
         for key, row in table["scores"].items()
     ]
-    titles = ("Score", "Raw", "Calibrated", "Change", "95 % interval")
-    _print_columns(scores, titles, (0, 1) if raw_only else range(len(titles)))
+    show_rows(scores, _SCORES[:2] if raw_only else _SCORES)
     warnings = (warning_of(table["never_right"]), worse_of(table["change"]))
     for warning in filter(None, warnings):
         msg.warn(warning)
 
 
-def _print_columns(rows: Sequence[Sequence[str]], header: Sequence[str], shown: Iterable[int]) -> None:
-    """Print a table. shown (Iterable[int]): Its columns that are."""
-    places = list(shown)
-    aligns = ("l", *"r" * (len(places) - 1))
-    print_table([[row[i] for i in places] for row in rows], [header[i] for i in places], aligns)
+def _error_columns(labels: str, raw_only: bool) -> list[Column]:
+    """labels (str): What the groups are made of. raw_only (bool): Whether there are no calibrated scores."""
+    calibrated = [
+        Column("Calibrated", "calibrated", number),
+        Column("Debiased", "debiased", number),
+        Column("95 % interval", "", lambda row: _between(row["true_low"], row["true_high"], number)),
+    ]
+    return [
+        Column("Group", "group", lambda group: {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(group, group), "l"),
+        Column(labels, "tags", whole),
+        Column("Pairs", "pairs", whole),
+        Column("Raw", "raw", number),
+        *([] if raw_only else calibrated),
+        Column("Floor", "floor", number),
+        Column("Floor 95 %", "floor95", number),
+    ]
 
 
-def _change(change: dict[str, Any] | None) -> tuple[str, str]:
-    if change is None or change["value"] is None:
-        return "-", "-"
-    return f"{change['value']:+.4f}", "-" if change["low"] is None else f"{change['low']:+.4f} to {change['high']:+.4f}"
+def _signed(value: float) -> str:
+    return f"{value:+.4f}"
+
+
+def _between(low: float | None, high: Any, show: Callable[[Any], str]) -> str:
+    return "-" if low is None else f"{show(low)} to {show(high)}"
+
+
+_SCORES = (
+    Column("Score", "name", align="l"),
+    Column("Raw", "raw", number),
+    Column("Calibrated", "calibrated", number),
+    Column("Change", "value", _signed),
+    Column("95 % interval", "", lambda row: _between(row["low"], row.get("high"), _signed)),
+)

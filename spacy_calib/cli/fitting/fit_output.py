@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import LABEL_WORDS, TOKEN
 from ..shared.gold import unknown_in_short
-from ..shared.screen import msg, number, print_table
+from ..shared.screen import Column, msg, number, show_rows, whole
 from ..shared.sources import sources_line
 from .context import context_line
 from .promises import warn_of_promises
@@ -138,18 +139,14 @@ def print_fit_tables(info: FitInfo) -> None:
 
 def print_fit_table(table: list[FitRow], title: str, labels: str = "tags") -> None:
     """Print one table under a title. labels (str): What the groups are made of."""
-    rows = [
-        (
-            row.group,
-            f"{row.tags:,}",
-            number(None if row.share is None else 100 * row.share, 1),
-            f"{row.pairs:,}",
-            number(row.raw),
-            number(row.calibrated),
-            row.fallback or "own",
-        )
-        for row in table
-    ]
     msg.divider(title)
-    header = ("Group", labels.capitalize(), "% gold", "Pairs", "Raw", "Calibrated", "Map")
-    print_table(rows, header, ("l", "r", "r", "r", "r", "r", "l"))
+    columns = (
+        Column("Group", "group", align="l"),
+        Column(labels.capitalize(), "tags", whole),
+        Column("% gold", "share", lambda share: number(100 * share, 1)),
+        Column("Pairs", "pairs", whole),
+        Column("Raw", "raw", number),
+        Column("Calibrated", "calibrated", number),
+        Column("Map", "fallback", lambda fallback: fallback or "own", "l"),
+    )
+    show_rows(({**asdict(row), "fallback": row.fallback or ""} for row in table), columns)
