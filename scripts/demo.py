@@ -36,7 +36,7 @@ from spacy_calib.calibration.registered import recalibrators
 from spacy_calib.metrics import accuracy, smce
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pages.plots import compare_reliability
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
 from spacy_calib.types import Floats, Groups, Pairs

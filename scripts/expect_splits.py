@@ -36,8 +36,7 @@ from spacy_calib.context.words import Words
 from spacy_calib.expect.drift import Labelled
 from spacy_calib.expect.estimates import expected_accuracy, expected_entities, token_sums
 from spacy_calib.expect.record import entity_sums, record_fit
-from spacy_calib.pairs.build import top_pairs
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs, top_pairs
 from spacy_calib.pipe.gathering import FitArguments, gather
 from spacy_calib.types import Groups, Ints, Pairs
 

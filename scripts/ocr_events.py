@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from sequences.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
 from sequences.letters import Model, Script, alone_of, read_script, train_both
 
-from spacy_calib.expect.forecasters.base import Forecaster
-from spacy_calib.expect.forecasters.neighbours import Neighbours
+from spacy_calib.expect.forecasters.base import Forecaster, Neighbours
 from spacy_calib.expect.forecasters.trees import Tree
 from spacy_calib.expect.forecasts import Parts, Tried, choose, split_loss, tune
 from spacy_calib.metrics import Interval, resample_mean

@@ -27,13 +27,11 @@ from frame import head, make_parser, row, run_over, say
 from shift_sets import EXPERIMENTS, Experiment
 
 import spacy_calib
-from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
-from spacy_calib.calibration.adaptation.lines import OF_SPANS, OF_TOKENS, Prior
+from spacy_calib.calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, Adaptation, GoldEntries, Prior
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.corpus.scored import ScoredCorpus
 from spacy_calib.metrics import brier, calibration_error, log_loss
-from spacy_calib.pairs.build import leading
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs, leading
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Groups, Ints
 

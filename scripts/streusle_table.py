@@ -40,7 +40,7 @@ from spacy_calib.metrics import (
 )
 from spacy_calib.metrics.calibration_error import group_slices
 from spacy_calib.pairs.bins import assign, make_binner
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.sources.find import registered_sources, source_for
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 

@@ -30,8 +30,7 @@ from quality.readers import Documents, Sentence
 from study_auto_small import made_up
 from tqdm import tqdm
 
-from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
-from spacy_calib.calibration.adaptation.lines import Prior
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries, Prior
 from spacy_calib.calibration.token_fit import fit_tokens
 from spacy_calib.metrics import calibration_error, log_losses
 from spacy_calib.pairs.build import leading

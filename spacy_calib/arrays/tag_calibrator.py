@@ -23,9 +23,8 @@ from ..errors import WARNINGS, calib_error
 from ..metrics.proper import PROPER, log_losses
 from ..metrics.smooth_error import SmoothCalibrationError
 from ..metrics.table import calibration_table
-from ..pairs.build import Scores, pair_up
+from ..pairs.build import JudgedPairs, Scores, pair_up
 from ..pairs.documents import DOCUMENT
-from ..pairs.judged import JudgedPairs
 from ..types import Floats, Groups, Marginals
 from . import inputs, saved
 from .inputs import ArraySteps, steps_of

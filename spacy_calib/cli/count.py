@@ -276,7 +276,7 @@ def told_of(
 
 def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
     """The lines of a CSV file: a row for each group of each query, or for all texts where there are none. raw (bool): See `csv_lines`."""
-    from ..corpus.spreadsheet import csv_lines
+    from ..corpus.visible import csv_lines
 
     lines = (
         [one["name"], one["query"], one["unit"], *(row[name] for name in COLUMNS[3:])]

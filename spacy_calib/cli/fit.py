@@ -185,7 +185,7 @@ class FitOptions(Options):
 
     def examples(self, nlp: Language) -> list[Example]:
         """Of DATA, and of the named sources, whose predicted Docs say which they are of."""
-        from ..doc.gold import named_examples
+        from ..doc.gold_source import named_examples
 
         paths = sources_of(self.gold, self.data)
         if not paths:

@@ -99,11 +99,11 @@ def rank(run: RankOptions) -> dict[str, Any]:
         that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
-    from ..corpus.made import MadeOnDemand
     from ..corpus.queue.choosing import queue_of
     from ..corpus.queue.findings import UnitSums, findings
     from ..corpus.queue.formats import record_of
     from ..corpus.queue.tasks import tasks_of
+    from ..corpus.stored import MadeOnDemand
 
     if run.plot is not None:
         from ..pages.plots import figure_class

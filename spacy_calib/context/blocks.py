@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Floats, Ints
-from .known import KnownWords
 from .surroundings import Surroundings
-from .words import Words
+from .words import KnownWords, Words
 
 # Where the lines bend that lead from the log-odds of a score, and of its rival, to those that it is right.
 _BENDS = np.array([[-3.0], [-1.5], [0.0], [1.5], [3.0], [5.0]])

@@ -17,13 +17,11 @@ from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import View, blocks_of
-from .known import KnownWords, no_words
 from .log_linear import PairData, fit_pairs, without_source
 from .ridge import ROUNDING, fit_ridge
-from .spans import CLIP, SpanContext, named_columns, span_columns
 from .surroundings import Surroundings
-from .tokens import TokenContext
-from .words import Words
+from .tokens import CLIP, SpanContext, TokenContext, named_columns, span_columns
+from .words import KnownWords, Words, no_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
-from ..calibration.scaling.ridge import lowest_from
+from ..calibration.scaling.objective import lowest_from
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of, thin_out

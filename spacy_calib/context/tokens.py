@@ -1,9 +1,10 @@
-"""Scores of tokens that look at the word and at what surrounds it. Knows arrays, never Docs."""
+"""Scores of tokens and of entities that look at words and at what surrounds them. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -12,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.spans import firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error
-from ..schema import floats, lengths, listed, maybe, record, text, whole
-from ..types import Floats, Ints
+from ..schema import Saved, floats, kept, lengths, listed, maybe, record, several, text, whole
+from ..types import Floats, Groups, Ints, Spans
 from .blocks import Looks, View, blocks_of
-from .features import Feature, FromDocs
-from .known import KnownWords, no_words
 from .log_linear import LogLinear
-from .surroundings import Surroundings
-from .words import Words
+from .ridge import RidgeModel
+from .surroundings import Feature, FromDocs, Surroundings
+from .words import KnownWords, Words, no_words
 
 # When context is kept: always, or where held-out documents lose no more with it than without.
 WHEN = ("always", "no_worse")
@@ -151,3 +152,52 @@ class TokenContext:
         return self.looks(
             self.seen(around, [[np.zeros(0) for _ in self.columns_]]), none, none, np.zeros(0), np.zeros(0, dtype=bool)
         )
+
+
+# Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
+CLIP = 1e-4
+# What is looked at besides the features of the tokens and the group of the label.
+_OF_SPANS = ("entropy of its tokens' scores", "forms that are not known", "its length")
+
+
+@dataclass(frozen=True, eq=False)
+class SpanContext(Saved):
+    """The step after the map of entities: logistic regression on the log-odds of the score and on what surrounds it.
+
+    That is the mean of the tokens' features, how many forms are not known, the length, and the group of the label.
+    groups (Groups): Of the labels. columns (tuple[str, ...]): What each feature says. model (RidgeModel): Fitted.
+    """
+
+    groups: Groups = kept(Groups.read)
+    columns: tuple[str, ...] = kept(several(text))
+    model: RidgeModel = kept(RidgeModel.read)
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        return lengths({"weights": len(held["columns"])}, {"weights": held["model"].weights})
+
+    def apply(self, given: Predictions) -> Predictions:
+        """Move the scores of the spans on the Docs."""
+        kept = given.kept
+        if given.spans is None or not len(kept):
+            return given
+        columns = span_columns(given.view, given.spans.take(kept), self.groups)
+        scores = given.scores.copy()
+        scores[kept] = self.model.predict(log_odds(scores[kept], CLIP), self.model.around(columns))
+        return given.having(scores=scores)
+
+
+def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:
+    """The features of n spans. view (View): Of all tokens of their Docs."""
+    lengths = spans.ends - spans.starts
+    firsts = firsts_of(spans)
+    tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
+    of_tokens = [*view.columns, view.around.entropy, view.unknown.astype(np.float64)]
+    means = [np.add.reduceat(column[tokens], firsts) / lengths for column in of_tokens]
+    own = groups.of(spans.labels)
+    return [*means, np.log(lengths), *((own == group).astype(np.float64) for group in range(len(groups)))]
+
+
+def named_columns(of_tokens: Sequence[str], groups: Groups) -> list[str]:
+    """What the columns of `span_columns` say. of_tokens (Sequence[str]): What the features of tokens say."""
+    return [*of_tokens, *_OF_SPANS, *(f"a label of group {name}" for name in groups.names)]

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..calibration.span_features import logit
+from ..calibration.spans import logit
 from ..doc.unit_events import NO, UNKNOWN, YES, Event
 from ..expect.forecasts import Evidence
 from ..types import Floats, Ints

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
-from ..pairs.judged import JudgedPairs
 from ..types import Floats, Ints, Pairs
 
 # Right, wrong, and without known gold.

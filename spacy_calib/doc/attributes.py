@@ -23,7 +23,7 @@ from ..types import Floats, Ints
 from .annotations import get_annotation, plain_name
 from .blocks import sound_blocks
 from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
-from .gold import register_source
+from .gold_source import register_source
 from .names import check_attr
 from .parsed import SpanValues, TokenValues
 from .rows import claimed_rows, document_block, find_row, find_span, held_spans

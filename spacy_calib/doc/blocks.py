@@ -19,7 +19,7 @@ import numpy as np
 
 from ..types import ROUNDING
 from .annotations import get_annotation
-from .texts import unit_digests, word_digests
+from .digests import unit_digests, word_digests
 
 Block = dict[str, Any]
 UserData = MutableMapping[Any, Any]

@@ -17,7 +17,7 @@ from ..types import Floats, Ints
 from .annotations import get_annotation, is_blank, label_hashes
 from .attributes import doc_view, unit_values
 from .blocks import Block, held_blocks, with_digests
-from .texts import unit_digests
+from .digests import unit_digests
 
 # What is read of a block: no column by which a word could be recognised.
 _COLUMNS = ("tags", "tag", "indptr", "carried", "raw", "calibrated", "column", "extra")

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span, Token
 
 from .annotations import get_annotation, head_places
 from .blocks import Block
-from .texts import said_by, said_digest, word_digest, word_digests
+from .digests import said_by, said_digest, word_digest, word_digests
 
 # The part of a label's hash that a block keeps.
 _LOW_HALF = (1 << 32) - 1

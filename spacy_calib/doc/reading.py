@@ -22,7 +22,7 @@ from spacy.vocab import Vocab
 from ..corpus.visible import shown_path
 from ..errors import calib_error
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
-from .gold import keep_source
+from .gold_source import keep_source
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"

@@ -23,8 +23,8 @@ from ..pairs.documents import TOKEN
 from ..types import Ints
 from .annotations import Annotation, Hashes, get_annotation, head_places
 from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests
+from .digests import word_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
-from .texts import word_digests
 
 # How many Docs are remembered: those that were read last.
 _KEPT = 64

@@ -8,7 +8,7 @@ import numpy as np
 from spacy import attrs
 from spacy.tokens import Doc
 
-from ..context.features import FromDocs
+from ..context.surroundings import FromDocs
 from ..context.words import SHAPES, Words
 from ..errors import brief, calib_error
 from ..types import Floats, Ints

@@ -17,8 +17,8 @@ from ..calibration.tokens import Calibrated
 from ..types import ANYWHERE, HOME, Floats, Ints, Spans
 from .annotations import get_annotation, head_places
 from .blocks import BLOCK_VERSION, Block
+from .digests import said_digest, said_of, unit_digests, word_digests
 from .doubtful import Flags
-from .texts import said_digest, said_of, unit_digests, word_digests
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..calibration.span_features import NAMES, firsts_of, logit, product_of, span_features
+from ..calibration.spans import NAMES, firsts_of, logit, product_of, span_features
 from ..errors import calib_error
 from ..metrics.proper import decompose, squared_losses
 from ..pairs.bins import check_count, fixed_edges
 from ..pairs.documents import cross_fit, folds_of
 from ..schema import Saved, kept, number, text
 from ..types import Floats, Ints, Spans
-from .forecasters.base import Forecaster, as_features
-from .forecasters.logistic import Logistic
-from .forecasters.neighbours import Neighbours
+from .forecasters.base import Forecaster, Logistic, Neighbours, as_features
 from .forecasters.trees import Boosting, Tree
 
 # The columns of `unit_features`.

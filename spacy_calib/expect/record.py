@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.span_fit import SpanData
-from ..pairs.build import interleave, top_pairs
-from ..pairs.judged import JudgedPairs
+from ..pairs.build import JudgedPairs, interleave, top_pairs
 from ..schema import Saved, kept, keyed, later, maybe, number
 from ..types import OUTSIDE, Floats, Ints
 from .drift import DriftProfile, Labelled

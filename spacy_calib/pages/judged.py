@@ -11,8 +11,8 @@ import numpy as np
 
 from ..metrics.calibration_error import group_slices
 from ..metrics.proper import PROPER
+from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT
-from ..pairs.judged import JudgedPairs
 from ..types import Groups, Ints
 
 if TYPE_CHECKING:

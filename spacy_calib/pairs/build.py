@@ -1,8 +1,9 @@
-"""Marginals of tokens from arrays, dense or sparse; and pairs of them and gold."""
+"""Marginals of tokens from arrays, dense or sparse; pairs of them and gold; and pairs before and after calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
 from ..types import ROUNDING, Floats, Ints, Marginals, Pairs, Spans
+from .documents import DOCUMENT
 
 
 def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
@@ -280,3 +282,26 @@ def stack(parts: Sequence[Marginals]) -> Marginals:
         int(offsets[-1]),
         names,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """n pairs with gold.
+
+    pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
+    documents (Ints): The document of each. unit (str): What a document is.
+    """
+
+    pairs: Pairs
+    calibrated: Floats
+    documents: Ints
+    unit: str = DOCUMENT
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+def no_pairs() -> JudgedPairs:
+    """No pairs: every figure of them is None."""
+    none = np.zeros(0, dtype=np.intp)
+    return JudgedPairs(Pairs(none, none, np.zeros(0), np.zeros(0, dtype=bool), 0), np.zeros(0), none)

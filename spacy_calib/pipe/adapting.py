@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.adaptation.adaptation import GoldEntries
+from ..calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, GoldEntries
 from ..calibration.adaptation.fitting import AdaptationFit
-from ..calibration.adaptation.lines import OF_SPANS, OF_TOKENS
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData
 from ..calibration.spans import SpanCalibration
@@ -23,8 +22,7 @@ from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
 from ..expect.record import record_fit
 from ..expect.seen import SeenTexts
-from ..pairs.build import interleave
-from ..pairs.judged import JudgedPairs
+from ..pairs.build import JudgedPairs, interleave
 from ..types import Floats, Groups, Ints, Pairs
 from .calibrating import CalibratingPipe
 from .fitting import figures

@@ -11,7 +11,7 @@ from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import register
 from ..doc.names import check_pipe_name
 from ..errors import calib_error
-from ..pairs.judged import JudgedPairs
+from ..pairs.build import JudgedPairs
 from ..types import Groups
 from .annotating import AnnotatingPipe, WarnOnce
 from .fit_info import FitInfo

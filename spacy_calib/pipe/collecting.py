@@ -14,7 +14,7 @@ from spacy.training import Example
 from ..calibration.plan import lowest_taken
 from ..calibration.registered import scalings
 from ..calibration.tokens import lowest_score
-from ..context.features import FromDocs
+from ..context.surroundings import FromDocs
 from ..context.tokens import TokenContext
 from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch

@@ -15,7 +15,7 @@ from ..doc.annotations import columns_of
 from ..doc.attributes import doc_view
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
-from ..doc.gold import GoldSources, named_examples
+from ..doc.gold_source import GoldSources, named_examples
 from ..doc.likeliest import Likeliest
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks

@@ -21,11 +21,11 @@ from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import Chosen, TokenFit, fit_tokens
 from ..context.fit import TokenContextFit, fit_span_context, fit_token_context
-from ..context.known import unusual_words
+from ..context.words import unusual_words
 from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
+from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
-from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of

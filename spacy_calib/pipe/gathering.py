@@ -15,7 +15,7 @@ from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
 from ..context.fit import FitWords
 from ..doc.annotations import Annotation
-from ..doc.gold import GoldSources
+from ..doc.gold_source import GoldSources
 from ..doc.texts import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error

@@ -16,8 +16,8 @@ from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation, plain_name
 from ..doc.reading import document_of
 from ..doc.texts import TextWatch, document_digest
+from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN, DocumentNumbers
-from ..pairs.judged import JudgedPairs
 from ..pairs.keyed import Key, hasher, keyed
 from ..statistics.blocks import Digests, lowest
 from ..statistics.further_tables import EventCounts, FlagCounts

@@ -10,7 +10,7 @@ from ..calibration.auto import Selector
 from ..calibration.recalibrators import Recalibrator
 from ..calibration.registered import OURS, REGISTRIES, by_short, needs_nothing
 from ..calibration.scaling import Scaling
-from ..context.features import Feature, FromDocs
+from ..context.surroundings import Feature, FromDocs
 from ..context.tokens import TokenContext
 from ..errors import calib_error
 

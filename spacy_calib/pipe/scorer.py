@@ -20,7 +20,7 @@ from ..doc.collect import scored_corpus
 from ..metrics.calibration_error import ece, gmce, mean_of, smce
 from ..metrics.metric import figure_of, listed
 from ..pairs.bins import check_count
-from ..pairs.judged import JudgedPairs, no_pairs
+from ..pairs.build import JudgedPairs, no_pairs
 from ..types import Groups
 from .registered import metrics
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
-from ..context.spans import SpanContext
+from ..context.tokens import SpanContext
 from ..expect.record import FitRecord
 from ..expect.seen import SeenTexts
 from ..schema import listed, maybe, optional, record, text

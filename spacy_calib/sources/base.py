@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..calibration.span_features import product_of
+from ..calibration.spans import product_of
 from ..doc.annotations import Annotation
 from ..pairs.build import Scores
 from ..types import Floats, Spans

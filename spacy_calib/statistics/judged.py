@@ -19,9 +19,8 @@ from ..metrics.calibration_error import gmce, mean_of, smce
 from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import PROPER, brier, log_loss
 from ..metrics.table import calibration_table
-from ..pairs.build import top_pairs
+from ..pairs.build import JudgedPairs, top_pairs
 from ..pairs.documents import DOCUMENT, block_of, joint_unit
-from ..pairs.judged import JudgedPairs
 from ..schema import Misfit, choice, digests, flag, listed, maybe, number, optional, plain, record, text, whole
 from ..types import OUTSIDE, Groups, Pairs
 from .blocks import count_distinct, lowest

@@ -17,7 +17,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.texts import word_digests
+from spacy_calib.doc.digests import word_digests
 from tests.cli.conftest import calib, entity_docs, files_of, ok, save_docs
 from tests.conftest import examples_for, run_upstream
 

@@ -17,9 +17,8 @@ from spacy.tokens import DocBin
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
 from weasel.schemas import ProjectConfigSchema, validate
 
-from spacy_calib.calibration.recalibrators.histogram import HistogramBinning
+from spacy_calib.calibration.recalibrators.binning import HistogramBinning, ScalingBinning
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
-from spacy_calib.calibration.recalibrators.scaling_binning import ScalingBinning
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
 from spacy_calib.pipe.settings import default_config

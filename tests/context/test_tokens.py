@@ -10,10 +10,9 @@ import pytest
 from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.steps import ASKED, Predictions
 from spacy_calib.context.blocks import blocks_of
-from spacy_calib.context.features import Document, Hints, Neighbours
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
-from spacy_calib.context.surroundings import NO_ENTRY, Surroundings
+from spacy_calib.context.surroundings import NO_ENTRY, Document, Hints, Neighbours, Surroundings
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import leading

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.calibration.span_features import logit
+from spacy_calib.calibration.spans import logit
 from spacy_calib.coref.event import PAIR_FEATURES, PairEvent
 from spacy_calib.doc.unit_events import UNKNOWN
 from tests.conftest import judge_event

@@ -23,8 +23,7 @@ from spacy_calib.expect.estimates import (
     token_sums,
 )
 from spacy_calib.expect.record import FitRecord, record_fit
-from spacy_calib.pairs.build import top_pairs
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs, top_pairs
 from spacy_calib.types import Groups, Pairs, Spans
 
 

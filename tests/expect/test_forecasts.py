@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from spacy_calib.calibration.span_features import logit
+from spacy_calib.calibration.spans import logit
 from spacy_calib.errors import CalibError
-from spacy_calib.expect.forecasters.logistic import Logistic
-from spacy_calib.expect.forecasters.neighbours import Neighbours
+from spacy_calib.expect.forecasters.base import Logistic, Neighbours
 from spacy_calib.expect.forecasters.trees import Tree
 from spacy_calib.expect.forecasts import (
     UNIT_FEATURES,

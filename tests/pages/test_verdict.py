@@ -9,7 +9,7 @@ import pytest
 
 from spacy_calib.pages.tag_rows import never_right, warning_of
 from spacy_calib.pages.verdict import Evidence, status_of, worse_of
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.statistics.judged import count_judged
 from spacy_calib.types import Pairs
 from tests.pages.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of

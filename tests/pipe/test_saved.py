@@ -7,10 +7,9 @@ import pytest
 import srsly
 
 from spacy_calib import CalibError
-from spacy_calib.calibration.recalibrators.histogram import HistogramBinning
+from spacy_calib.calibration.recalibrators.binning import HistogramBinning, ScalingBinning
 from spacy_calib.calibration.recalibrators.identity import Identity
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
-from spacy_calib.calibration.recalibrators.scaling_binning import ScalingBinning
 from spacy_calib.calibration.saved import pack
 from spacy_calib.pipe import saved
 

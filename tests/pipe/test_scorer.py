@@ -9,7 +9,7 @@ import pytest
 import spacy
 import spacy.cli.package
 
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.scorer import calib_scores, drop_performance, set_performance
 from spacy_calib.types import Groups, Pairs
 from tests.conftest import examples_for, run_upstream

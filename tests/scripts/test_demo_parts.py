@@ -12,7 +12,7 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.types import Pairs
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"

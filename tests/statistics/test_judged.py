@@ -17,9 +17,8 @@ from spacy_calib.metrics.noise_floor import noise_floor
 from spacy_calib.metrics.proper import PROPER, brier, log_loss
 from spacy_calib.metrics.smooth_error import SmoothCalibrationError
 from spacy_calib.metrics.table import calibration_table
-from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pairs.build import JudgedPairs, top_pairs
 from spacy_calib.pairs.documents import by_unit
-from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.statistics.blocks import lowest
 from spacy_calib.statistics.cells import PairCells
 from spacy_calib.statistics.file import VERSION

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...corpus.nesting import DEEPEST, is_too_deep
-from ...corpus.spreadsheet import csv_lines, unguarded
+from ...corpus.visible import csv_lines, unguarded
 from ...errors import calib_error
 from ...types import Floats
 from .columns import ABSENT, NUMBERS, Chunk, batched, is_empty, with_column

@@ -15,8 +15,7 @@ from ...metrics.resampling import resample_mean
 from ...pairs.documents import cross_fit, folds_of
 from ...schema import keyed, maybe, number, plain, record, whole
 from ...types import Floats, Groups, Ints
-from .adaptation import Adaptation, GoldEntries
-from .lines import Line, Prior
+from .adaptation import Adaptation, GoldEntries, Line, Prior
 
 # With fewer documents each is left out by itself.
 _FOLDS = 10

@@ -2,9 +2,6 @@
 
 from .base import FLOOR, Scaling
 from .cautious import fit_cautiously
-from .log_linear import LogLinearScaling
-from .matrix import MatrixScaling
-from .temperature import TemperatureScaling
-from .vector import VectorScaling
+from .log_linear import LogLinearScaling, MatrixScaling, TemperatureScaling, VectorScaling
 
 __all__ = ["FLOOR", "LogLinearScaling", "MatrixScaling", "Scaling", "TemperatureScaling", "VectorScaling", "fit_cautiously"]

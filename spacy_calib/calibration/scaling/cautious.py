@@ -6,8 +6,7 @@ import numpy as np
 
 from ...types import Floats, Ints, Pairs
 from .base import held_out
-from .log_linear import LogLinearScaling
-from .temperature import TemperatureScaling
+from .log_linear import LogLinearScaling, TemperatureScaling
 
 
 def fit_cautiously(

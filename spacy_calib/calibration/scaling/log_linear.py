@@ -1,4 +1,4 @@
-"""What temperature, vector and matrix scaling share: logistic regression on the log-probabilities of a token's tags."""
+"""Temperature, vector and matrix scaling: logistic regression on the log-probabilities of a token's tags."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from ...types import Floats, Ints, Pairs
 from .apply import Applied
 from .base import Scaling, within_limit
 from .entries import lay_out
-from .objective import Model, Objective, Weights
-from .ridge import DEFAULT_RIDGE, choose_ridge
+from .objective import DEFAULT_RIDGE, Model, Objective, Weights, choose_ridge
 
 # The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin about ten
 # times as far as a bias of its size, and penalties are on squares.
@@ -176,3 +175,44 @@ class LogLinearScaling(Scaling):
             if value is not None:
                 setattr(self, name, value)
         return self
+
+
+class TemperatureScaling(LogLinearScaling):
+    """One factor for all log-probabilities (Guo et al. 2017, section 4.2)."""
+
+    registered = "spacy-calib.TemperatureScaling.v1"
+    short = "temperature"
+    growth = 0
+    biased = False
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+
+class VectorScaling(LogLinearScaling):
+    """A factor and a bias for each tag, with a ridge towards one factor (Guo et al. 2017, section 4.2)."""
+
+    registered = "spacy-calib.VectorScaling.v1"
+    short = "vector"
+    growth = 1
+    pairwise = "self"
+
+
+class MatrixScaling(LogLinearScaling):
+    """Besides a factor and a bias for each tag, each of a token's likelier tags bears on each other one.
+
+    So the tags that the model confuses are told apart by how often they were confused (Kull et al. 2019, section 3.2,
+    with the ridge of their section 4 on the whole matrix but for one common factor).
+    """
+
+    registered = "spacy-calib.MatrixScaling.v1"
+    short = "matrix"
+    tried_by_auto = True
+    growth = 2
+    pairwise = "all"
+
+    def __init__(self, ridge: float | None = None, bias_ridge: float | None = None):
+        super().__init__(ridge, bias_ridge)

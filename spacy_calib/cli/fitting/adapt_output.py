@@ -54,7 +54,7 @@ def row_of(name: str, judged: Mapping[str, Any]) -> tuple[str, ...]:
 
 def line_in_words(line: Mapping[str, float]) -> str:
     """What a line makes of a few scores: "0.95 becomes 0.82"."""
-    from ...calibration.adaptation.lines import Line
+    from ...calibration.adaptation.adaptation import Line
     from ...calibration.recalibrators.logistic import log_odds, sigmoid
 
     if Line(**line) == Line():

@@ -23,7 +23,7 @@ def json_pieces(data: Any) -> Iterator[str]:
     """The lines of a JSON file, piece by piece; items that are made on demand are written one by one."""
     import json
 
-    from ...corpus.made import for_json
+    from ...corpus.stored import for_json
 
     yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False, default=for_json).iterencode(data)
     yield "\n"

@@ -16,8 +16,7 @@ from xml.sax.saxutils import quoteattr
 from ...about import __version__
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
-from ..spreadsheet import csv_lines, unguarded
-from ..visible import visible
+from ..visible import csv_lines, unguarded, visible
 from .tasks import Task
 
 _DIGITS = 6

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...pairs.documents import DOCUMENT
 from ...types import OUTSIDE, Floats
-from ..made import MadeOnDemand
 from ..scored import UNKNOWN, ScoredCorpus
+from ..stored import MadeOnDemand
 from .choosing import Queue
 from .units import Units
 

@@ -11,7 +11,7 @@ from spacy.pipeline import DependencyParser
 from spacy.tokens import Doc
 
 from ...calibration.recalibrators.logistic import log_odds
-from ...calibration.span_features import product_of
+from ...calibration.spans import product_of
 from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
 from ...errors import calib_error
 from ...pairs.build import SparseScores

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries, Side
-from spacy_calib.calibration.adaptation.lines import Line
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries, Line, Side
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.calibration.steps import ASKED, KEPT, Predictions, walk
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from spacy_calib.calibration.adaptation.lines import LEAST_SLOPE, Line, Prior, document_weights, fit_line
+from spacy_calib.calibration.adaptation.adaptation import LEAST_SLOPE, Line, Prior, document_weights, fit_line
 from spacy_calib.calibration.recalibrators.logistic import sigmoid
 
 ONE = np.ones

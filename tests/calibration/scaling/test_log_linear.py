@@ -26,8 +26,7 @@ from spacy_calib.calibration.scaling import (
     entries,
 )
 from spacy_calib.calibration.scaling import LogLinearScaling as Scaling
-from spacy_calib.calibration.scaling.objective import Objective
-from spacy_calib.calibration.scaling.ridge import RIDGES
+from spacy_calib.calibration.scaling.objective import RIDGES, Objective
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.documents import contiguous_folds
 from spacy_calib.types import Pairs

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy_calib.expect.draws import generator
 from spacy_calib.sequence.inference.chains import Potentials, fit_joints
 from spacy_calib.sequence.inference.sums import sum_chains
-from spacy_calib.sequence.joint_draws import draw_chain
+from spacy_calib.sequence.joints import draw_chain
 from tests.sequence.inference.chains import Given, probabilities, small_chains
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.context import known
-from spacy_calib.context.known import KnownWords, no_words
+from spacy_calib.context.words import KnownWords, no_words
 from spacy_calib.pairs.keyed import keyed
 from tests.context.made_up import words_of
 
@@ -34,7 +33,7 @@ def test_white_space_is_not_counted():
 
 
 def test_places_are_remembered_and_forgotten(monkeypatch):
-    monkeypatch.setattr(known, "_MOST_REMEMBERED", 4)
+    monkeypatch.setattr("spacy_calib.context.words._MOST_REMEMBERED", 4)
     found = KnownWords.of(words_of([[1, 1, 1, 2, 2, 2]])).salted("x")[0]
     rng = np.random.default_rng(0)
     expected = {1: found.places(words_of([[1]]))[0][0], 2: found.places(words_of([[2]]))[0][0]}

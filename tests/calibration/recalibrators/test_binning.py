@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.recalibrators import HistogramBinning
-from spacy_calib.calibration.recalibrators.histogram import fill_empty_bins
+from spacy_calib.calibration.recalibrators.binning import fill_empty_bins
 from spacy_calib.errors import CalibError
 
 
