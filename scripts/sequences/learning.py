@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from spacy_calib.sequence.confidence_source import gaps, k_best_shares
+from spacy_calib.sequence.confidence import gaps, k_best_shares
 from spacy_calib.sequence.crfsuite import read_weights, train_crfsuite
 from spacy_calib.sequence.draws import draws_of_learner
 from spacy_calib.sequence.inference.chains import Chains, Potentials

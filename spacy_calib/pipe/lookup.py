@@ -58,7 +58,9 @@ class SourceLookup:
         return self._found
 
     def _is_foreign(self, vocab: Vocab | None) -> bool:
-        return not self.pipe.source.reads_doc_alone and vocab is not None and vocab is not self.nlp.vocab
+        source = self.pipe.source
+        foreign = vocab is not None and vocab is not self.nlp.vocab
+        return foreign and bool(source.component) and not source.doc_alone
 
     def _foreign(self) -> str:
         return (

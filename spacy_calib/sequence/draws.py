@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..types import Floats, Ints
-from .confidence_source import normals
+from .confidence import normals
 from .features.templates import Sparse
 from .inference.best import best_labels
 from .inference.chains import Chains, Potentials

@@ -20,7 +20,7 @@ from ..sources.base import to_numpy
 from ..types import Ints
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
-from .targets import ENTITIES, biluo_transitions, get_target
+from .targets import ENTITIES, Target, biluo_transitions, get_target
 
 _NAME: Any = vars(Pipe)["name"]
 
@@ -54,19 +54,8 @@ class ChainLabeller(ABC):
         _NAME.__set__(self, name)
         nlp = self.taken_by
         if nlp is not None and (name, self) in nlp.components:
-            self._note_meta(nlp, name)
+            _note_meta(nlp, name, get_target(self.cfg["target"]), self.requires)
             self.taken_by = None
-
-    def _note_meta(self, nlp: Language, name: str) -> None:
-        target = get_target(self.cfg["target"])
-        weights = target.score_weights
-        nlp._pipe_meta[name] = replace(
-            nlp.get_pipe_meta(name),
-            requires=list(self.requires),
-            assigns=target.assigns,
-            scores=list(weights),
-            default_score_weights=weights,
-        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -196,6 +185,18 @@ class ChainLabeller(ABC):
         unknown = next((one for pair in self.cfg["constraints"] or () for one in pair if one not in self.labels), None)
         if unknown is not None:
             raise calib_error("C337", name=self.name, unknown=repr(unknown), known=_some(self.labels))
+
+
+def _note_meta(nlp: Language, name: str, target: Target, requires: Sequence[str]) -> None:
+    """What the pipeline says of the component: what it writes, and what it is scored by."""
+    weights = target.score_weights
+    nlp._pipe_meta[name] = replace(
+        nlp.get_pipe_meta(name),
+        requires=list(requires),
+        assigns=target.assigns,
+        scores=list(weights),
+        default_score_weights=weights,
+    )
 
 
 def _some(labels: Sequence[str], most: int = 20) -> str:

@@ -55,6 +55,7 @@ class Source(ABC):
         False where a token has the score of one label and nothing is known of the others.
     sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
     unsettled (bool): Whether a setting was left to the fit. says (str): What `spacy calib info` says of its settings, "" for nothing.
+    doc_alone (bool): Whether all that it reads of a component stands on the Doc, which may be any pipeline's then.
     keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
     """
 
@@ -68,11 +69,7 @@ class Source(ABC):
     unsettled: bool = False
     says: str = ""
     user_data_key: str = ""
-
-    @property
-    def reads_doc_alone(self) -> bool:
-        """Whether it reads nothing but the Doc, which may be any pipeline's then."""
-        return not self.component
+    doc_alone: bool = False
 
     def supports(self, pipe: Any) -> bool:
         """Whether the source can read this component."""

@@ -31,14 +31,12 @@ class LeftScoresSource(Source):
     labels (Sequence[str] | None): Labels of the settings.
     """
 
+    doc_alone = True
+
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
         self._given = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
         self._learned: tuple[str, ...] = ()
-
-    @property
-    def reads_doc_alone(self) -> bool:
-        return True
 
     def supports(self, pipe: Any) -> bool:
         return True

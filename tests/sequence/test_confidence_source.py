@@ -11,15 +11,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sequence.confidence_source import (
-    SCALES,
-    ConfidenceSource,
-    choose_scale,
-    gaps,
-    k_best_shares,
-    normals,
-    shares_of,
-)
+from spacy_calib.sequence.confidence import gaps, k_best_shares, normals, shares_of
+from spacy_calib.sequence.confidence_source import SCALES, ConfidenceSource, choose_scale
 from spacy_calib.sequence.draws import Draws, draws_of_learner
 from spacy_calib.sequence.features.templates import Sparse
 from spacy_calib.sequence.inference.best import viterbi

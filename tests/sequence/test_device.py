@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_calib.pipe.annotating import AnnotatingPipe
-from spacy_calib.sequence.confidence_source import gaps, k_best_shares
+from spacy_calib.sequence.confidence import gaps, k_best_shares
 from spacy_calib.sequence.inference.best import best_through, k_best, viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import _logarithmic, sum_chains
