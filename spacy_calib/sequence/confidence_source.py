@@ -17,6 +17,7 @@ from ..pairs.build import DenseScores, Scores
 from ..sources.base import Source
 from ..sources.softmax import SoftmaxSource
 from ..types import OUTSIDE, Floats, Spans
+from .confidence import gaps, k_best_shares
 from .draws import Draws, Progress, draws_of_head, draws_of_learner, has_head
 from .labeller import ChainLabeller
 from .online.component import OnlineLabeller
