@@ -6,7 +6,6 @@ spaCy imports all components and commands of other packages, and thinc imports t
 from __future__ import annotations
 
 import sys
-from importlib.metadata import EntryPoints
 
 import catalogue
 
@@ -24,9 +23,8 @@ class _Without:
 sys.meta_path.insert(0, _Without())  # type: ignore[arg-type]
 
 _POINTS = catalogue.AVAILABLE_ENTRY_POINTS
-catalogue.AVAILABLE_ENTRY_POINTS = EntryPoints(
-    point
+# A dict, as `catalogue_tables` makes it: both what is oldest and what is newest of catalogue reads one.
+catalogue.AVAILABLE_ENTRY_POINTS = {
+    group: [point for point in _POINTS.select(group=group) if point.value.replace(":", ".").partition(".")[0] not in WITHOUT]
     for group in _POINTS.groups
-    for point in _POINTS.select(group=group)
-    if point.value.replace(":", ".").partition(".")[0] not in WITHOUT
-)
+}

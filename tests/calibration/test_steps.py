@@ -66,3 +66,8 @@ def test_normalization_is_the_last_step_and_asks_for_what_is_left_by_the_scores_
     halved = last.apply(mapped.having(before_maps=given.scores / 2))
     assert (halved.scores < last.apply(mapped).scores).all()
     assert calibration.behind(calibration.maps) == (last,)
+
+
+def test_scores_that_are_all_zero_stay_zero():
+    given = predictions((0, 0.0, KEPT), (0, 0.0, KEPT), (1, 0.2, KEPT), (1, 0.2, KEPT))
+    assert Normalization(True, None).apply(given).scores.tolist() == [0.0, 0.0, 0.5, 0.5]

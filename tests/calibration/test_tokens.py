@@ -368,16 +368,6 @@ def test_other_is_the_calibrated_rest(name):
         assert found.scores[own] == pytest.approx(plain[own] / (plain[own].sum() + of_others), abs=1e-12)
 
 
-def test_scores_that_are_all_zero_stay_zero():
-    pairs = draw_tokens(100, 1)
-    nothing = replace(fit_data(pairs), gold=np.full(100, -1))
-    nothing = replace(nothing, pairs=replace(nothing.pairs, hits=np.zeros(len(nothing.pairs), bool)))
-    maps = GroupedRecalibrator(HistogramBinning(1), GROUPS).fit(nothing.pairs)
-    maps.maps_ = [HistogramBinning(1).fit([0.1, 0.2], [0, 0]) for _ in GROUPS.names]
-    found = TokenCalibration(maps, normalize=True).calibrate(Table(pairs.probabilities), 0.01)
-    assert set(found.scores.tolist()) == {0.0}
-
-
 @with_and_without_scaling
 @pytest.mark.parametrize("threshold", [0.05, 0.2])
 def test_what_is_left_to_other_tags_is_their_share_on_fresh_data(name, threshold):

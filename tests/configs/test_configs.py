@@ -21,7 +21,7 @@ from spacy_calib.calibration.recalibrators.binning import HistogramBinning, Scal
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
-from spacy_calib.pipe.settings import default_config
+from spacy_calib.factory import DEFAULT_CONFIG
 from tests.conftest import gold_doc, made_up_sentences
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -84,7 +84,7 @@ def test_calib_config_says_what_the_options_say(name):
     grouping, method = name.split("_", 1)
     _, from_file = pipe_settings(settings_from_file(CONFIGS / f"{name}.cfg"), {})
     _, from_options = pipe_settings(None, {"method": method.replace("_", "-")})
-    from_file = {**default_config(), **from_file}
+    from_file = {**DEFAULT_CONFIG, **from_file}
     assert from_file["selection"] is from_options["selection"] is None
     assert from_file["source"].pop("@calib_sources") == "spacy-calib.Softmax.v1"  # the options leave it to the component
     if grouping == "scw":

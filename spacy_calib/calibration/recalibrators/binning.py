@@ -1,7 +1,6 @@
 """Histogram binning, the share of hits in the score's bin; and scaling binning, the mean of a scaling map there."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here, as in `factory`: an argument has a type that a string does not tell.
 from typing import Any
 
 import numpy as np
