@@ -245,7 +245,8 @@ def place_of(printed: list[str], wanted: list[str]) -> int | None:
 def same(given: str, wanted: str) -> bool:
     """The same word, or the same number: another machine may round otherwise.
 
-    Fits and figures of the same weights differ by .0005 between kernels of OpenBLAS (EWT, `calib evaluate`, Prescott and Haswell).
+    Between processors the figures of the same weights differ by .0005 (EWT, `calib evaluate`, kernels of OpenBLAS for Prescott and Haswell), and
+    the score of one token by .0018: what is chosen on folds may be another neighbour of the best.
     """
     if given == wanted:
         return True
@@ -255,4 +256,4 @@ def same(given: str, wanted: str) -> bool:
     except ValueError:
         return False
     last_digit = 10.0 ** -len(other.partition(".")[2])
-    return apart <= 1.001 * max(last_digit, 0.0006) + 0.001 * abs(float(other.replace(",", "")))
+    return apart <= 1.001 * max(last_digit, 0.0025) + 0.001 * abs(float(other.replace(",", "")))
