@@ -256,4 +256,5 @@ def same(given: str, wanted: str) -> bool:
     except ValueError:
         return False
     last_digit = 10.0 ** -len(other.partition(".")[2])
-    return apart <= 1.001 * max(last_digit, 0.0025) + 0.001 * abs(float(other.replace(",", "")))
+    share = 0.003 if "." in other else 0.001
+    return apart <= 1.001 * max(last_digit, 0.0006) + share * abs(float(other.replace(",", "")))
