@@ -136,23 +136,15 @@ def test_without_the_options_there_is_none_of_it(calibrated):
 # What is said
 
 
+def strict_sets(coverage: str) -> tuple[object, ...]:
+    """Options for sets that miss two in a thousand."""
+    return "-m", "isotonic", "--sets", 0.002, "--components.calib.sets.coverage", coverage
+
+
 @pytest.mark.parametrize("coverage", ["marginal", "group", "tag"])
 def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     """Every Token._.calib_set may be None then, of which nothing was said."""
-    outcome = calib(
-        "fit",
-        model,
-        dev,
-        tmp_path / "out",
-        "--sets",
-        0.002,
-        "--components.calib.sets.coverage",
-        coverage,
-        "--threshold",
-        0.2,
-        "-m",
-        "isotonic",
-    )
+    outcome = calib("fit", model, dev, tmp_path / "out", *strict_sets(coverage), "--threshold", 0.2)
     assert outcome.code == 0
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
     held = info_of(tmp_path / "out", tmp_path)["sets"]
@@ -252,22 +244,7 @@ def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp
 
 def test_a_set_of_all_tags_keeps_any_promise(model, dev, tmp_path):
     """No tag can be ruled out here, and none is below the threshold."""
-    assert (
-        calib(
-            "fit",
-            model,
-            dev,
-            tmp_path / "out",
-            "--sets",
-            0.002,
-            "--components.calib.sets.coverage",
-            "tag",
-            "--silent",
-            "-m",
-            "isotonic",
-        ).code
-        == 0
-    )
+    assert calib("fit", model, dev, tmp_path / "out", *strict_sets("tag"), "--silent").code == 0
     assert {len(token._.calib_set) for token in tokens_of(tmp_path / "out", 3)} == {5}
     assert info_of(tmp_path / "out", tmp_path)["sets"]["out_of_reach"] == 0
 

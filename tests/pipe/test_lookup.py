@@ -239,7 +239,7 @@ def test_a_pipeline_without_the_component_gives_none(fitted):
     gives_none_and_one_warning(empty)
 
 
-def test_a_sourced_pipe_is_fitted_to_its_new_pipeline_once_it_is_attached(fitted, other):
+def test_examples_of_another_pipeline_are_refused_and_fit_the_pipe_of_their_own(fitted, other):
     nlp = tempered(other)
     nlp.add_pipe("calib", config={"attr": "calib"})
     with nlp.select_pipes(disable=["calib"]):
@@ -248,3 +248,14 @@ def test_a_sourced_pipe_is_fitted_to_its_new_pipeline_once_it_is_attached(fitted
         fitted.get_pipe("calib").fit(iter(examples))
     nlp.get_pipe("calib").fit(iter(examples))
     assert raw(nlp(TEXT)) == of_tagger(nlp)
+
+
+def test_an_attached_pipe_is_fitted_to_its_new_pipeline(sourced):
+    pipe = sourced.get_pipe("calib")
+    with sourced.select_pipes(disable=["calib"]):
+        examples = run_upstream(sourced, examples_for(sourced, 40, seed=3))
+    with pytest.raises(CalibError, match="C120.*another pipeline.*attach"):
+        pipe.fit(iter(examples))
+    pipe.attach(sourced).fit(iter(examples))
+    assert pipe.fit_info.docs == len(examples)
+    assert raw(sourced(TEXT)) == of_tagger(sourced)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+    from ...pipe.component import Calibrator
+    from .formats import ScoredDoc
+
 _PIECE = 1 << 20
 
 
@@ -147,14 +150,6 @@ def digest_of_model(model: str) -> str:
     folder = model_folder(model) or Path(model)
     files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
     return digest_of(sorted(files), folder)
-
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from ...pipe.component import Calibrator
-    from .formats import ScoredDoc
-    from .inputs import Row
 
 
 def choose_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str | None) -> str:

@@ -11,8 +11,11 @@ from .atomic import write_folder
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.strings import StringStore
 
     from ...pipe.component import Calibrator
+
+_STRINGS = Path("vocab", "strings.json")
 
 
 def use_gpu(gpu_id: int) -> None:
@@ -39,13 +42,6 @@ def open_pipeline(
     """The pipeline and its calib pipe. RAISES: see `open_model` and `pipe_of`."""
     nlp = open_model(model, code=code, gpu_id=gpu_id)
     return nlp, pipe_of(nlp, attr)
-
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-    from spacy.strings import StringStore
-
-_STRINGS = Path("vocab", "strings.json")
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
