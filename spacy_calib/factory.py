@@ -81,7 +81,7 @@ _PARSER_META: dict[str, Any] = {
         "dep_uas": 0.5, "dep_las": 0.5, "dep_las_per_type": None, "sents_p": None, "sents_r": None, "sents_f": 0.0,
     },
 }  # fmt: skip
-_NER, _PARSER = ".sources.ner.recognizer:make_recognizer", ".sources.parser.component:make_parser"
+_NER, _PARSER = ".sources.ner.source:make_recognizer", ".sources.parser.source:make_parser"
 
 make_calib_ner = component_factory("calib_ner", _NER, NerSettings, **_NER_META)
 make_calib_beam_ner = component_factory("calib_beam_ner", _NER, BeamNerSettings, **_NER_META)

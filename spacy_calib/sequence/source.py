@@ -11,8 +11,7 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, get_annotation
 from ..pairs.build import DenseScores, Scores, SparseScores, from_dense
-from ..sources.base import Source, all_finite, has_weights, to_numpy
-from ..sources.listeners import missing_input
+from ..sources.base import Source, all_finite, has_weights, missing_input, to_numpy
 from ..types import OUTSIDE, Floats, Ints, Spans
 from .inference.sums import sum_chains
 from .labeller import ChainLabeller

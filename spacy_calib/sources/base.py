@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,57 @@ from ..calibration.spans import product_of
 from ..doc.annotations import Annotation
 from ..pairs.build import Scores
 from ..types import Floats, Spans
-from .listeners import overwriting_pipe
+
+
+def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
+    """Why the model of a component cannot be run on each Doc, "" if it can."""
+    listeners = [node for node in pipe.model.walk() if node.name in _LISTENERS]
+    return [next(filter(None, (_LISTENERS[node.name](node, doc) for node in listeners)), "") for doc in docs]
+
+
+def is_listener(node: Any) -> bool:
+    """Whether a node of a model reads what another component wrote on the Doc; curated transformers call theirs "..._listener"."""
+    return node.name.endswith(("-listener", "_listener"))
+
+
+def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
+    """Why the head's input was overwritten between its component and the pipe `name`; "" if it was not.
+
+    A second embedding component of the same width leaves other vectors in doc.tensor: the head would give garbage without an error.
+    """
+    own = other = ""  # the component's name in this pipeline, and that of the first embedding component behind it
+    for at, component in nlp.pipeline:
+        if at == name:
+            break
+        if component is pipe:
+            own = at
+        elif own and not other and hasattr(component, "listeners"):
+            other = at
+    else:
+        return ""
+    if not other or not any(is_listener(node) for node in pipe.model.walk()):
+        return ""
+    return f"'{other}' stands between '{own}' and it and overwrites the token vectors"
+
+
+def _no_token_vectors(node: Any, doc: Doc) -> str:
+    if doc.tensor.ndim == 2 and doc.tensor.shape == (len(doc), node.get_dim("nO")):
+        return ""
+    return "doc.tensor does not hold the token vectors; run the tok2vec component on the Doc first"
+
+
+def _no_transformer_data(node: Any, doc: Doc) -> str:
+    return "" if doc._.trf_data is not None else "doc._.trf_data is None; run the transformer on the Doc first"
+
+
+# Nodes that read what another component wrote on the Doc, and what they miss where it did not.
+_LISTENERS = {
+    "tok2vec-listener": _no_token_vectors,
+    "transformer-listener": _no_transformer_data,
+    "transformer_layers_listener": _no_transformer_data,
+    "last_transformer_layer_listener": _no_transformer_data,
+    "scalar_weighting_listener": _no_transformer_data,
+}
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
@@ -199,6 +250,51 @@ def _take_back(source: Source) -> Callable[[], None]:
     return take_back
 
 
+class ParsedDocs(list):
+    """The states that `predict` gives, as spaCy wants them. found (Sequence): What was found in each Doc, beside them."""
+
+    def __init__(self, states: Sequence[Any], found: Sequence[Any]):
+        super().__init__(states)
+        self.found = found
+
+
+class KeptReadings:
+    """What components found in Docs, for as long as each Doc lives: nothing of it is saved with the Doc."""
+
+    def __init__(self) -> None:
+        self._held: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
+
+    def keep(self, doc: Doc, component: str, reading: Any) -> None:
+        self._held[doc] = (component, reading, np.asarray(doc.to_array("ORTH")))
+
+    def __call__(self, doc: Doc, component: str) -> Any:
+        """The reading; None if the component of this name did not run on the Doc, or the Doc was re-tokenized since."""
+        name, reading, words = self._held.get(doc, ("", None, None))
+        return reading if name == component and words is not None and np.array_equal(words, doc.to_array("ORTH")) else None
+
+    def missing(self, pipe: Any, component: str, docs: Sequence[Doc]) -> list[str]:
+        """Why there is nothing for each Doc, "" if there is. component (str): The pipe's name in the settings."""
+        why = f"'{component}' did not run on the Doc in this process, or tokens were merged or split since"
+        return ["" if not len(doc) or self(doc, pipe.name) is not None else why for doc in docs]
+
+
+def preset_before(nlp: Language, pipe: Any, component: str, what: str, attributes: set[str]) -> str:
+    """Why a second pass of a component would find annotations that another one has set before it; "" if there are none.
+
+    component (str): Its name in the settings. what (str): The annotations, which stand in these attributes.
+    """
+    for name, other in nlp.pipeline:
+        if other is pipe:
+            break
+        is_ruler = "doc.ents" in attributes and getattr(other, "annotate_ents", False)
+        if is_ruler or attributes & set(nlp.get_pipe_meta(name).assigns):
+            return (
+                f"'{name}' sets {what} before '{component}', and a second pass cannot tell them from its own; "
+                "fit the pipeline again without --second-pass"
+            )
+    return ""
+
+
 # What embedding layers may read besides the word: of the token, not of its lexeme ("n't" has the norm "not").
 _READ: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
 
@@ -221,11 +317,32 @@ def clear_copy(doc: Doc, parsed: bool = True) -> Doc:
     return copy
 
 
-class OutputSource(Source):
-    """Its component has to run first; whatever runs behind that is no obstacle."""
+class ComponentSource(Source):
+    """Reads the components of some classes. of (tuple[type, ...]): These classes, subclasses first."""
+
+    of: ClassVar[tuple[type, ...]]
+
+    def __init__(self, component: str):
+        self.component = component
+
+    def supports(self, pipe: Any) -> bool:
+        return isinstance(pipe, self.of)
+
+    def claims(self, pipe: Any) -> bool:
+        return self.supports(pipe)
+
+    def kind(self, pipe: Any) -> str:
+        return next(kind.__name__ for kind in self.of if isinstance(pipe, kind))
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return tuple(pipe.labels)
 
     def is_trained(self, pipe: Any) -> bool:
         return bool(pipe.labels) and has_weights(pipe)
+
+
+class OutputSource(ComponentSource):
+    """Its component has to run first; whatever runs behind that is no obstacle."""
 
     def has_finite_weights(self, pipe: Any) -> bool:
         return all_finite(pipe)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from spacy.language import Language
 
-from .base import to_numpy
-from .listeners import is_listener
+from .base import is_listener, to_numpy
 
 # Any step of training moves the biases: of each model the last few small arrays are looked at whenever the pipe runs.
 _SMALL, _FEW = 4096, 3

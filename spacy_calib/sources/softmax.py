@@ -21,8 +21,7 @@ from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
-from .base import Source, has_weights, to_numpy
-from .listeners import missing_input
+from .base import ComponentSource, missing_input, to_numpy
 
 # Subclasses first: a Morphologizer is a Tagger too.
 _ANNOTATION_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
@@ -30,7 +29,7 @@ _ANNOTATION_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "t
 _SMALLEST_TREE = 1e-6
 
 
-class SoftmaxSource(Source):
+class SoftmaxSource(ComponentSource):
     """Marginals of a tagging head.
 
     component (str): Name of the component. normalized (bool | None): Whether its model gives probabilities (True) or logits (False);
@@ -38,30 +37,20 @@ class SoftmaxSource(Source):
     """
 
     reads = ("tagger", "morphologizer", "trainable_lemmatizer", "senter")
+    of = tuple(_ANNOTATION_OF)
 
     def __init__(self, component: str = "tagger", normalized: bool | None = None):
-        self.component = component
+        super().__init__(component)
         self.normalized = normalized
 
     def supports(self, pipe: Any) -> bool:
-        return isinstance(pipe, tuple(_ANNOTATION_OF)) and hasattr(pipe, "model")
-
-    def claims(self, pipe: Any) -> bool:
-        return self.supports(pipe)
-
-    def kind(self, pipe: Any) -> str:
-        return next(kind.__name__ for kind in _ANNOTATION_OF if isinstance(pipe, kind))
+        return super().supports(pipe) and hasattr(pipe, "model")
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation(next(name for kind, name in _ANNOTATION_OF.items() if isinstance(pipe, kind)))
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        if isinstance(pipe, EditTreeLemmatizer):
-            return _tree_names(pipe)
-        return tuple(pipe.labels)
-
-    def is_trained(self, pipe: Any) -> bool:
-        return bool(pipe.labels) and has_weights(pipe)
+        return _tree_names(pipe) if isinstance(pipe, EditTreeLemmatizer) else tuple(pipe.labels)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return missing_input(pipe, docs)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc, Span
 
-from ..doc.annotations import SPANS_PREFIX, Annotation, get_annotation
+from ..doc.annotations import SPANS_PREFIX, Annotation, SpanAnnotation, get_annotation, span_scores
 from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
-from .base import to_numpy
+from .base import OutputSource, to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
 
 # Doc -> its spans, each with its score.
@@ -30,7 +30,7 @@ class SpanScoresSource(LeftScoresSource):
 
     component, labels: See LeftScoresSource.
     spans_key (str): Key of `doc.spans`; "" for `doc.ents`. Gold stands in the same place of gold Docs.
-    score (str | Callable | None): "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`, or a
+    score (str | Callable | None): A name, in a config perhaps a block with a function of the registry calib_scores: "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`, or a
         function (doc) -> pairs (span, score), where spans that do not stand on the Doc are candidates. None means "scores" for
         `doc.spans`, and "_.score" for `doc.ents`.
     outside (bool): Whether a token has a score for "O" too: the rest to 1 of the highest one, which is 1 outside of all spans.
@@ -44,13 +44,13 @@ class SpanScoresSource(LeftScoresSource):
         self,
         component: str = "",
         spans_key: str = "",
-        score: str | ScoresOf | None = None,
-        labels: Sequence[str] | None = None,
+        score: object = None,
+        labels: list[str] | None = None,
         outside: bool = False,
     ):
         super().__init__(component, labels)
         self.spans_key = spans_key
-        self.score = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
+        self.score: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
         if not (isinstance(self.score, str) or callable(self.score)):
             raise calib_error(
                 "C001", name="score", wanted="a name, or a function of the registry calib_scores", given=repr(score)
@@ -65,7 +65,6 @@ class SpanScoresSource(LeftScoresSource):
 
     @property
     def distributions(self) -> bool:  # type: ignore[override]
-        """See Source."""
         return self.outside
 
     def annotation(self, pipe: Any = None) -> Annotation:
@@ -142,11 +141,11 @@ class SpanScoresSource(LeftScoresSource):
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """RAISES C281 to C283, C286: see `scored`."""
         column = {label: i for i, label in enumerate(self.own_labels(pipe))}
-        read = [self._columns(doc, column).read(len(doc), len(column), self.outside) for doc in docs]
+        read = [self._read(doc, column) for doc in docs]
         spans = stack_spans([spans for _, spans in read], [len(doc) for doc in docs])
         return SparseScores(stack([marginals for marginals, _ in read]), spans, 0.0 if self.outside else np.nan)
 
-    def _columns(self, doc: Doc, column: Mapping[str, int]) -> ScoredSpans:
+    def _read(self, doc: Doc, column: Mapping[str, int]) -> tuple[Marginals, Spans]:
         """Spans with labels that are not known are left out."""
         on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
         rows = [
@@ -156,13 +155,12 @@ class SpanScoresSource(LeftScoresSource):
         ]
         table = np.array([row[:3] for row in rows], dtype=np.intp).reshape(-1, 3)
         own, chosen = np.array([row[3] for row in rows], dtype=np.float64), np.array([row[4] for row in rows], dtype=bool)
-        return ScoredSpans(table[:, 0], table[:, 1], table[:, 2], own, chosen)
+        return read_spans(table, own, chosen, len(doc), len(column), self.outside)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.own
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """See `write_in_group`."""
         write_in_group(doc, self.spans_key, attr, scores)
 
 
@@ -190,53 +188,89 @@ def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int
         group.attrs[f"{attr}_scores"] = np.array(found, dtype=np.float64)
 
 
-def make_span_scores_source(
-    component: str = "",
-    spans_key: str = "",
-    score: object = None,
-    labels: list[str] | None = None,
-    outside: bool = False,
-) -> SpanScoresSource:
-    """Registered as spacy-calib.SpanScores.v1. See SpanScoresSource.
+def read_spans(
+    table: Ints, own: Floats, chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
+) -> tuple[Marginals, Spans]:
+    """(scores of the tokens of a Doc, its spans with the scores of their tokens).
 
-    score: In a config a string, or a block with a function of the registry calib_scores that makes one.
+    The score of a label at a token is the highest of a span with the label that covers it; its column is one more than
+    that of the spans, behind "O".
+
+    table (Ints): Start, end and column of each of n spans, shape (n, 3). own (Floats): Its score, in [0, 1].
+    chosen (NDArray[bool]): Whether it stands on the Doc. outside (bool): Whether "O" has the rest to 1 of the highest
+        of all, which is 1 outside of all spans; else "O" has no score, and tokens outside of all spans have none at all.
     """
-    return SpanScoresSource(component, spans_key, cast(Any, score), labels, outside)
+    best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)
+    for (start, end, label), score in zip(table.tolist(), own.tolist(), strict=True):
+        np.fmax(best[start:end, 1 + label], score, out=best[start:end, 1 + label])
+    if outside:
+        best[:, 0] = 1.0 - best[:, 1:].max(axis=1, initial=0.0)
+    rows, columns = np.nonzero(best) if outside else np.nonzero(~np.isnan(best))
+    starts, ends, labels = table.T
+    lengths = ends - starts
+    tokens = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    token_scores = best[tokens, 1 + np.repeat(labels, lengths)]
+    marginals = Marginals(rows, columns, best[rows, columns], n_tokens)
+    return marginals, Spans(starts, ends, labels, token_scores, own, chosen)
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredSpans:
-    """n spans of one Doc.
+class SpancatSource(OutputSource):
+    """Scores of spans, and of tokens by the best span that covers them.
 
-    starts, ends (Ints): First token, and the one after the last. labels (Ints): Column of each among the span labels.
-    own (Floats): The score, in [0, 1]. chosen (NDArray[bool]): Whether it stands on the Doc.
+    The marginal of a label at a token is the highest score of a span with the label that covers it, that of "O" the rest to 1 of the
+    highest of all. Spans below the component's own threshold are not on the Doc, and not seen.
+
+    component (str): Name of the component.
     """
 
-    starts: Ints
-    ends: Ints
-    labels: Ints
-    own: Floats
-    chosen: NDArray[np.bool_]
+    reads = ("spancat", "spancat_singlelabel")
+    events = tuple(EVENTS)
+    alone = ("O",)
+    keeps_span_scores = True
+    of = (SpanCategorizer,)
 
-    def read(self, n_tokens: int, n_labels: int, outside: bool) -> tuple[Marginals, Spans]:
-        """(scores of the tokens, the spans with the scores of their tokens).
+    def __init__(self, component: str = "spancat"):
+        super().__init__(component)
 
-        The score of a label at a token is the highest of a span with the label that covers it; its column is one more than that of the
-        spans, behind "O". outside (bool): Whether "O" has the rest to 1 of the highest of all, which is 1 outside of all spans; else "O"
-        has no score, and tokens outside of all spans have none at all.
-        """
-        best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)
-        for start, end, label, score in zip(
-            self.starts.tolist(), self.ends.tolist(), self.labels.tolist(), self.own.tolist(), strict=True
-        ):
-            np.fmax(best[start:end, 1 + label], score, out=best[start:end, 1 + label])
-        if outside:
-            best[:, 0] = 1.0 - best[:, 1:].max(axis=1, initial=0.0)
-        rows, columns = np.nonzero(best) if outside else np.nonzero(~np.isnan(best))
-        lengths = self.ends - self.starts
-        tokens = np.repeat(self.starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-        token_scores = best[tokens, 1 + np.repeat(self.labels, lengths)]
-        return (
-            Marginals(rows, columns, best[rows, columns], n_tokens),
-            Spans(self.starts, self.ends, self.labels, token_scores, self.own, self.chosen),
-        )
+    def annotation(self, pipe: Any) -> Annotation:
+        return SpanAnnotation(pipe.key)
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return ("O", *pipe.labels)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return [_why_missing(doc, pipe.key) if len(doc) else "" for doc in docs]
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
+        column = {label: i for i, label in enumerate(pipe.labels)}
+        read = [_read(doc, pipe.key, column) for doc in docs]
+        return SparseScores(stack([m for m, _ in read]), stack_spans([spans for _, spans in read], [len(doc) for doc in docs]))
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return tuple(pipe.labels)
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return spans.own
+
+    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+        write_in_group(doc, pipe.key, attr, scores)
+
+
+def _why_missing(doc: Doc, key: str) -> str:
+    if key not in doc.spans:
+        return f"doc.spans has no key '{key}'; run the span categorizer on the Doc first"
+    group = doc.spans[key]
+    if len(group) and span_scores(group) is None:
+        return f"doc.spans['{key}'] has no scores for its spans, or was changed since they were made"
+    return ""
+
+
+def _read(doc: Doc, key: str, column: dict[str, int]) -> tuple[Marginals, Spans]:
+    """The marginals and spans of one Doc; spans with labels that the component does not know are left out."""
+    group = doc.spans[key]
+    raw = span_scores(group) if len(group) else None
+    given = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
+    table = np.array(given, dtype=np.intp).reshape(-1, 3)
+    own = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
+    known = table[:, 2] >= 0
+    return read_spans(table[known], own[known], known[known], len(doc), len(column), outside=True)

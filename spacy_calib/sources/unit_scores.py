@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from spacy.pipeline.textcat import TextCategorizer
+from spacy.pipeline.textcat_multilabel import MultiLabel_TextCategorizer
 from spacy.tokens import Doc, Token
 
 from ..doc.annotations import Annotation, CatsAnnotation, get_annotation
 from ..doc.annotations.cats import CATS
 from ..errors import calib_error
-from ..pairs.build import SparseScores
-from ..types import Marginals
-from .base import to_numpy
+from ..pairs.build import DenseScores, SparseScores
+from ..types import ROUNDING, Marginals
+from .base import OutputSource, to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
 
 # The scores of labels that exclude each other may pass 1 together by this: they may have been computed in half precision.
@@ -40,7 +43,7 @@ class UnitScoresSource(LeftScoresSource):
 
     @property
     def user_data_key(self) -> str:  # type: ignore[override]
-        """See Source; what a component of the pipeline leaves is not read from gold files."""
+        """What a component of the pipeline leaves is not read from gold files."""
         return "" if self.component or self._is_extension else self.score
 
     @property
@@ -188,3 +191,45 @@ class DocScoresSource(UnitScoresSource):
         name = self.score.removeprefix(EXTENSION)
         check_extension(Doc, name)
         return [doc._.get(name)]
+
+
+# Of a value, and of a text, a message shows so many characters.
+_SHOWN = 40
+
+
+class TextcatSource(OutputSource):
+    """A row of probabilities for each document: of classes that exclude each other (`textcat`), or each by itself (`textcat_multilabel`).
+
+    component (str): Name of the component. Others may write into `doc.cats` too: only its own labels are read.
+    """
+
+    reads = ("textcat", "textcat_multilabel")
+    of = (MultiLabel_TextCategorizer, TextCategorizer)
+
+    def __init__(self, component: str = "textcat"):
+        super().__init__(component)
+
+    def annotation(self, pipe: Any) -> CatsAnnotation:
+        return CatsAnnotation(pipe.labels, isinstance(pipe, MultiLabel_TextCategorizer))
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return [self._why_missing(pipe.labels, doc) if len(doc) else "" for doc in docs]
+
+    def _why_missing(self, labels: Sequence[str], doc: Doc) -> str:
+        absent = next((label for label in labels if label not in doc.cats), None)
+        if absent is None:
+            return ""
+        return f"doc.cats has no category '{absent}'; run the component '{self.component}' on the Doc first"
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
+        """RAISES C262: values that are no probabilities."""
+        units = [doc for doc in docs if len(doc)]
+        held = [[doc.cats[label] for label in pipe.labels] for doc in units]
+        table = np.array([[value if isinstance(value, Real) else np.nan for value in row] for row in held], dtype=np.float64)
+        table = table.reshape(-1, len(pipe.labels))
+        bad = ~((table >= -ROUNDING) & (table <= 1 + ROUNDING))  # NaN is bad too
+        if bad.any():
+            row, column = np.argwhere(bad)[0].tolist()
+            given = f"{pipe.labels[column]} = {repr(held[row][column])[:_SHOWN]}"
+            raise calib_error("C262", component=self.component, given=given, text=units[row].text[:_SHOWN])
+        return DenseScores(np.clip(table, 0.0, 1.0))

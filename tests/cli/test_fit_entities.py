@@ -12,7 +12,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_calib.sources.ner.recognizer import CalibEntityRecognizer
+from spacy_calib.sources.ner.source import CalibEntityRecognizer
 from tests.cli.conftest import (
     N_DOCS,
     SPANS_KEY,

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from spacy_calib.doc.likeliest import write_labels
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.doc_tensor import DocTensorSource
+from spacy_calib.sources.left_scores import DocTensorSource
 from tests.docs.pages import DOCS, Run, blocks_of
 
 PAGE = DOCS / "how-to" / "own-marginals.md"

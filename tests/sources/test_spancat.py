@@ -17,7 +17,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
 from spacy_calib.sources.find import find_component
-from spacy_calib.sources.spancat import SpancatSource
+from spacy_calib.sources.span_scores import SpancatSource
 from tests.conftest import TOK2VEC, made_up_sentences, revive
 
 KEY = "sc"

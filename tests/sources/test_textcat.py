@@ -13,7 +13,7 @@ from spacy_calib.calibration.recalibrators.logistic import sigmoid
 from spacy_calib.context.surroundings import Document
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.textcat import TextcatSource
+from spacy_calib.sources.unit_scores import TextcatSource
 from tests.categories import SMALL_TABLE, bare, categorized, category_docs, fitted_categorizer, model_of, revive_categorizer
 
 SOURCE = {"@calib_sources": "spacy-calib.Textcat.v1"}

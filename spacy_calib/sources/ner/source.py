@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,22 +10,140 @@ import numpy as np
 from spacy.language import Language
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
+from thinc.api import set_dropout_rate
 
 from ...doc.annotations import Annotation, get_annotation
 from ...doc.events import EVENTS
 from ...errors import calib_error
 from ...pairs.build import DenseScores
 from ...types import Floats, Spans, stack_spans
-from ..base import Source
-from ..listeners import missing_input, overwriting_pipe
+from ..base import (
+    ComponentSource,
+    KeptReadings,
+    ParsedDocs,
+    clear_copy,
+    has_weights,
+    missing_input,
+    overwriting_pipe,
+    preset_before,
+)
 from .actions import read_actions
-from .readings import EntityReading, biluo_labels, type_labels
-from .recognizer import CalibEntityRecognizer, decode_docs, kept_reading, search_beam
+from .decoding import decode
+from .readings import EntityReading, Preset, biluo_labels, read_beams, split_decoded, type_labels
+
+kept_reading = KeptReadings()
+
+
+class CalibEntityRecognizer(EntityRecognizer):
+    """spaCy's EntityRecognizer with the same weights and the same entities.
+
+    Greedy decoding multiplies whole batches (`sources.ner.decoding`) where spaCy steps from token to token. With a beam_width above 1, spaCy's
+    beam search runs, and the probabilities are those of its beams.
+    """
+
+    def predict(self, docs: Sequence[Doc] | Doc) -> Any:
+        """The final state or beam of each Doc, in order.
+
+        RAISES C024: the scores hold NaN. C033: the model's states are of another kind.
+        """
+        docs = [docs] if isinstance(docs, Doc) else list(docs)
+        if not any(len(doc) for doc in docs):
+            return self.moves.init_batch(docs)
+        if self.cfg["beam_width"] != 1:
+            beams = self._search(docs)
+            return ParsedDocs(beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.of(doc) for doc in docs]))
+        self._ensure_labels_are_added(docs)
+        set_dropout_rate(self.model, 0.0)
+        readings = decode_docs(self, docs)
+        states = self.moves.init_batch(docs)
+        for state, reading in zip(states, readings, strict=True):
+            _replay(state, reading)
+        return ParsedDocs(states, readings)
+
+    def _search(self, docs: Sequence[Doc]) -> Any:
+        """spaCy's beams.
+
+        RAISES C024: the scores hold NaN, of which spaCy's beam search makes an AssertionError without words.
+        """
+        with contextlib.suppress(AssertionError):
+            return super().predict(docs)
+        decode_docs(self, docs)  # says which document
+        return super().predict(docs)
+
+    def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
+        """Set the entities, as spaCy does, and remember the readings."""
+        super().set_annotations(docs, states_or_beams)
+        for doc, reading in zip(docs, getattr(states_or_beams, "found", ()), strict=False):
+            kept_reading.keep(doc, self.name, reading)
+
+
+def _replay(state: Any, reading: EntityReading) -> None:
+    """Take the transitions of the entities that were found."""
+    at = 0
+    for start, end, label in reading.entity_hashes():
+        for _ in range(start - at):
+            state.push()
+            state.pop()
+        state.open_ent(label)
+        for _ in range(end - start - 1):
+            state.push()
+            state.pop()
+        state.close_ent()
+        state.push()
+        state.pop()
+        at = end
+    for _ in range(reading.n_tokens - at):
+        state.push()
+        state.pop()
+
+
+def make_recognizer(nlp: Language, name: str, **settings: Any) -> CalibEntityRecognizer:
+    """One of a pipeline. settings: Those of spaCy's own."""
+    return CalibEntityRecognizer(nlp.vocab, name=name, **settings)
+
+
+def decode_docs(recognizer: Any, docs: Sequence[Doc], cleared: bool = False) -> list[EntityReading]:
+    """Greedy decoding, all Docs at once.
+
+    recognizer (EntityRecognizer): Its model and transitions are used. docs: Hold at least one token together.
+    cleared (bool): As if the Docs had no entities yet.
+    RAISES C024: the scores hold NaN. C033: the model's states are of another kind.
+    """
+    step_model = recognizer.model.predict(docs)
+    try:
+        decoded = decode(
+            step_model, recognizer.model.get_ref("lower"), docs, read_actions(recognizer.moves), recognizer.name, cleared
+        )
+        return split_decoded(decoded, docs, cleared)
+    finally:
+        step_model.clear_memory()
+
+
+def search_beam(
+    recognizer: Any, docs: Sequence[Doc], decided: Sequence[EntityReading], width: int, density: float
+) -> list[EntityReading]:
+    """Probabilities from spaCy's beam search beside the entities that were decided without it.
+
+    It runs on copies of the Docs that hold what they held before the recognizer ran.
+
+    decided: The reading of each Doc. width (int), density (float): As in `beam_parse`.
+    """
+    held = [i for i, doc in enumerate(docs) if len(doc)]
+    copies = [clear_copy(docs[i]) for i in held]
+    for i, copy in zip(held, copies, strict=True):
+        copy.from_array(["ENT_IOB", "ENT_TYPE"], decided[i].preset.columns)  # type: ignore[arg-type]
+    beams = recognizer.beam_parse(copies, beam_width=width, drop=0.0, beam_density=density)
+    presets, entities = [decided[i].preset for i in held], [decided[i].entities for i in held]
+    readings = list(decided)
+    for i, reading in zip(held, read_beams(recognizer, beams, decided[0].types, presets, entities), strict=True):
+        readings[i] = reading
+    return readings
+
 
 GRANULARITIES = {"type": "ner", "biluo": "biluo"}
 
 
-class NerSource(Source):
+class NerSource(ComponentSource):
     """Marginals and entities of a recognizer.
 
     component (str): Name of the component, `ner` or `beam_ner` of spaCy, or `calib_ner`.
@@ -38,6 +157,7 @@ class NerSource(Source):
     reads = ("ner", "beam_ner")
     events = tuple(EVENTS)
     alone = ("O",)
+    of = (EntityRecognizer,)
 
     def __init__(self, component: str = "ner", granularity: str = "type", beam_width: int = 1, beam_density: float = 0.0):
         if granularity not in GRANULARITIES:
@@ -46,19 +166,10 @@ class NerSource(Source):
             raise calib_error("C001", name="beam_width", wanted="a whole number of at least 1", given=repr(beam_width))
         if not 0 <= beam_density < 1:
             raise calib_error("C001", name="beam_density", wanted="a number in [0, 1)", given=repr(beam_density))
-        self.component = component
+        super().__init__(component)
         self.granularity = granularity
         self.beam_width = beam_width
         self.beam_density = beam_density
-
-    def supports(self, pipe: Any) -> bool:
-        return isinstance(pipe, EntityRecognizer)
-
-    def claims(self, pipe: Any) -> bool:
-        return self.supports(pipe)
-
-    def kind(self, pipe: Any) -> str:
-        return EntityRecognizer.__name__
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation(GRANULARITIES[self.granularity])
@@ -71,20 +182,13 @@ class NerSource(Source):
         return label if self.granularity == "type" or label == "O" else label[2:]
 
     def is_trained(self, pipe: Any) -> bool:
-        return bool(self.span_labels(pipe)) and all(
-            node.has_param(name) for node in pipe.model.walk() for name in node.param_names
-        )
+        return bool(self.span_labels(pipe)) and has_weights(pipe)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         if self.reads_output(pipe):
             return ""
-        presetting = _presetting_pipe(nlp, pipe)
-        if presetting:
-            return (
-                f"'{presetting}' sets entities before '{self.component}', and a second pass cannot tell them from its own; "
-                "fit the pipeline again without --second-pass"
-            )
-        return overwriting_pipe(nlp, name, pipe)
+        preset = preset_before(nlp, pipe, self.component, "entities", {"doc.ents", "token.ent_type", "token.ent_iob"})
+        return preset or overwriting_pipe(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
         return isinstance(pipe, CalibEntityRecognizer)
@@ -93,10 +197,7 @@ class NerSource(Source):
         return not self.reads_output(pipe) and doc.has_annotation("ENT_IOB")
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        if not self.reads_output(pipe):
-            return missing_input(pipe, docs)
-        why = f"'{self.component}' did not run on the Doc in this process, or tokens were merged or split since"
-        return ["" if not len(doc) or kept_reading(doc, pipe.name) is not None else why for doc in docs]
+        return kept_reading.missing(pipe, self.component, docs) if self.reads_output(pipe) else missing_input(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
         """RAISES C024: NaN in the scores. C033: a model with other states."""
@@ -148,15 +249,3 @@ class NerSource(Source):
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return read_actions(pipe.moves).types
-
-
-def _presetting_pipe(nlp: Language, pipe: Any) -> str:
-    """The name of a component before this one that sets entities, "" if there is none."""
-    for other in nlp.pipe_names:
-        candidate = nlp.get_pipe(other)
-        if candidate is pipe:
-            return ""
-        assigns = nlp.get_pipe_meta(other).assigns
-        if {"doc.ents", "token.ent_type", "token.ent_iob"} & set(assigns) or getattr(candidate, "annotate_ents", False):
-            return other
-    return ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.pipeline import DependencyParser
 from spacy.tokens import Doc
+from thinc.api import set_dropout_rate
 
 from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.spans import product_of
@@ -16,16 +19,96 @@ from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotatio
 from ...errors import calib_error
 from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
-from ..base import Source
-from ..listeners import missing_input, overwriting_pipe
-from .actions import ROOT, arc_labels, read_actions
-from .component import ArcReading, CalibDependencyParser, arcs_on, kept_reading, parse_again
+from ..base import (
+    ComponentSource,
+    KeptReadings,
+    ParsedDocs,
+    clear_copy,
+    has_weights,
+    missing_input,
+    overwriting_pipe,
+    preset_before,
+)
+from .decoding import ROOT, Decided, arc_labels, decode, read_actions
+
+kept_reading = KeptReadings()
+
+
+class CalibDependencyParser(DependencyParser):
+    """spaCy's DependencyParser with the same weights, heads and labels.
+
+    Greedy decoding goes step by step through Python (`sources.parser.decoding`), all Docs of a batch at once.
+    """
+
+    def predict(self, docs: Sequence[Doc] | Doc) -> Any:
+        """The final state of each Doc, in order.
+
+        RAISES C024: the scores hold NaN. C271: the model's states are of another kind.
+        """
+        docs = [docs] if isinstance(docs, Doc) else list(docs)
+        if not any(len(doc) for doc in docs):
+            return self.moves.init_batch(docs)
+        return ParsedDocs(*predict_decided(self, docs))
+
+    def set_annotations(self, docs: Sequence[Doc], states: Any) -> None:
+        """Set heads and labels, as spaCy does, and remember the readings."""
+        n_tokens = [len(doc) for doc in docs]
+        super().set_annotations(docs, states)
+        for doc, decided, n in zip(docs, getattr(states, "found", ()), n_tokens, strict=False):
+            if len(doc) == n:  # else its tokens were joined by their arcs
+                kept_reading.keep(doc, self.name, ArcReading(decided, arcs_on(doc)))
+
+
+def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyParser:
+    """One of a pipeline. settings: Those of spaCy's own."""
+    return CalibDependencyParser(nlp.vocab, name=name, **settings)
+
+
+@dataclass(frozen=True, eq=False)
+class ArcReading:
+    """What a parser said about one Doc of n tokens.
+
+    decided (Decided): Of its tokens. arcs (NDArray[int64]): The head of each, relative to the token, and the hash of
+    its label, as the parser left them on the Doc: shape (n, 2).
+    """
+
+    decided: Decided
+    arcs: NDArray[np.int64]
+
+
+def arcs_on(doc: Doc) -> NDArray[np.int64]:
+    """The head and the label of each token, see ArcReading."""
+    return doc.to_array(["HEAD", "DEP"]).astype(np.uint64).view(np.int64).reshape(-1, 2)
+
+
+def predict_decided(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[Decided]]:
+    """(final state of each Doc, what was decided of its tokens), all Docs at once; nothing is written on them.
+
+    parser (DependencyParser): Its model and transitions are used. docs: Hold at least one token together.
+    RAISES C024: the scores hold NaN. C271: the model's states are of another kind.
+    """
+    set_dropout_rate(parser.model, 0.0)
+    states, decided = decode(parser, docs, read_actions(parser.moves))
+    ends = np.cumsum([len(doc) for doc in docs]).tolist()
+    return states, [decided.part(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
+
+
+def parse_again(parser: Any, docs: Sequence[Doc]) -> list[ArcReading]:
+    """The readings by a second pass over Docs that a parser annotated; it runs on copies without arcs and sentences.
+
+    RAISES: see `predict_decided`.
+    """
+    copies = [clear_copy(doc, parsed=False) for doc in docs]
+    states, decided = predict_decided(parser, copies)
+    DependencyParser.set_annotations(parser, copies, states)
+    return [ArcReading(one, arcs_on(copy)) for one, copy in zip(decided, copies, strict=True)]
+
 
 # Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
 _CLIP = 1e-3
 
 
-class ParserSource(Source):
+class ParserSource(ComponentSource):
     """The probability of each token's arc, and the sentences.
 
     It is that of the decision by which the token got its head, times the probability that no other decision gave it another one; of a token
@@ -39,22 +122,14 @@ class ParserSource(Source):
     reads = ("parser",)
     events = ARC_EVENTS
     alone = (ROOT,)
+    of = (DependencyParser,)
     distributions = False
 
     def __init__(self, component: str = "parser", event: str = "head"):
         if event not in ARC_EVENTS:
             raise calib_error("C001", name="event", wanted=" or ".join(ARC_EVENTS), given=repr(event))
-        self.component = component
+        super().__init__(component)
         self.event = event
-
-    def supports(self, pipe: Any) -> bool:
-        return isinstance(pipe, DependencyParser)
-
-    def claims(self, pipe: Any) -> bool:
-        return self.supports(pipe)
-
-    def kind(self, pipe: Any) -> str:
-        return DependencyParser.__name__
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation(self.event)
@@ -63,30 +138,24 @@ class ParserSource(Source):
         return arc_labels(read_actions(pipe.moves))
 
     def is_trained(self, pipe: Any) -> bool:
-        return bool(self.labels(pipe)) and all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+        return bool(self.labels(pipe)) and has_weights(pipe)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         if pipe.cfg["beam_width"] != 1:
             return "a parser with a beam does not say how probable each of its decisions was; set its beam_width to 1"
         if isinstance(pipe, CalibDependencyParser):
             return ""
-        earlier = _sentence_setter(nlp, pipe)
-        if earlier:
-            return (
-                f"'{earlier}' sets sentences before '{self.component}', and a second pass cannot tell them from its own; "
-                "fit the pipeline again without --second-pass"
-            )
-        return overwriting_pipe(nlp, name, pipe)
+        preset = preset_before(nlp, pipe, self.component, "sentences", {"doc.sents", "token.is_sent_start"})
+        return preset or overwriting_pipe(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
         """Always: the arcs that are judged stand on the Docs. Of stock parsers the probabilities are not there, and come from a second pass."""
         return True
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        if not isinstance(pipe, CalibDependencyParser):
-            return missing_input(pipe, docs)
-        why = f"'{self.component}' did not run on the Doc in this process, or tokens were merged or split since"
-        return ["" if not len(doc) or kept_reading(doc, pipe.name) is not None else why for doc in docs]
+        if isinstance(pipe, CalibDependencyParser):
+            return kept_reading.missing(pipe, self.component, docs)
+        return missing_input(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """One entry for each token whose arc is still that of the parser. RAISES C024: NaN in the scores. C271: a model with other states."""
@@ -144,13 +213,3 @@ def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
         "certainty of the least certain one": log_odds(decided["least"], _CLIP),
         "how many words depend on it": np.log1p(dependents),
     }
-
-
-def _sentence_setter(nlp: Language, pipe: Any) -> str:
-    """The name of a component before this one that sets sentence starts, "" if there is none."""
-    for name in nlp.pipe_names:
-        if nlp.get_pipe(name) is pipe:
-            return ""
-        if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns):
-            return name
-    return ""

@@ -15,7 +15,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.sources.ner import decoding
 from spacy_calib.sources.ner.actions import opening_columns, read_actions, read_rule_input, valid_openings
 from spacy_calib.sources.ner.decoding import Decoded, FoundEntities
-from spacy_calib.sources.ner.recognizer import CalibEntityRecognizer, decode_docs
+from spacy_calib.sources.ner.source import CalibEntityRecognizer, decode_docs
 from tests.conftest import made_up_sentences
 from tests.sources.ner import (
     PRESETS,

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib.sources.ner.decoding import FoundEntities
 from spacy_calib.sources.ner.readings import BeamReading, GreedyReading, Preset, biluo_labels, read_beams, type_labels
-from spacy_calib.sources.ner.recognizer import decode_docs
+from spacy_calib.sources.ner.source import decode_docs
 from tests.sources.ner import PRESETS, TYPES, Shape, docs_of, keys_of, random_drafts, twins
 
 NAN = float("nan")

@@ -16,7 +16,7 @@ from spacy.lang.xx import MultiLanguage
 from spacy.tokens import Doc, Span
 
 from spacy_calib.sources.ner.readings import BeamReading, GreedyReading
-from spacy_calib.sources.ner.recognizer import CalibEntityRecognizer, kept_reading
+from spacy_calib.sources.ner.source import CalibEntityRecognizer, kept_reading
 from tests.sources.ner import (
     TEXTS,
     Draft,

@@ -10,7 +10,7 @@ from spacy.lang.en.tokenizer_exceptions import TOKENIZER_EXCEPTIONS
 from spacy.tokens import Doc
 
 from spacy_calib.sources.base import clear_copy
-from spacy_calib.sources.ner.recognizer import decode_docs, search_beam
+from spacy_calib.sources.ner.source import decode_docs, search_beam
 from tests.sources.ner import (
     PRESETS,
     TEXTS,

@@ -14,8 +14,7 @@ from spacy.tokens import Doc, Span
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.find import Fitted
 from spacy_calib.sources.ner.readings import biluo_labels, type_labels
-from spacy_calib.sources.ner.recognizer import kept_reading
-from spacy_calib.sources.ner.source import NerSource
+from spacy_calib.sources.ner.source import NerSource, kept_reading
 from tests.sources.ner import (
     TEXTS,
     TYPES,

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import fix_random_seed
 
-from spacy_calib.sources.parser.component import CalibDependencyParser, kept_reading
+from spacy_calib.sources.parser.source import CalibDependencyParser, kept_reading
 from tests.sources.parser import arcs_of, gold_examples, trained, with_ours
 
 TEXT = "dog saw king with duck . duck met dog"

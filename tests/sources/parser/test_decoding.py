@@ -10,8 +10,7 @@ from spacy.tokens import Doc
 
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.parser import decoding
-from spacy_calib.sources.parser.actions import arc_labels, read_actions
-from spacy_calib.sources.parser.decoding import decode
+from spacy_calib.sources.parser.decoding import arc_labels, decode, read_actions
 from tests.sources.ner import SHAPES, Shape, docs_of, random_drafts
 from tests.sources.parser import LABELS, gold_examples, parse, random_parser, trained, twins
 

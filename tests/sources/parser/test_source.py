@@ -9,8 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.parser.component import kept_reading
-from spacy_calib.sources.parser.source import ParserSource
+from spacy_calib.sources.parser.source import ParserSource, kept_reading
 from tests.sources.parser import gold_examples, trained
 
 TEXTS = ["dog saw king with duck . duck met dog", "", "king saw dog \n with duck"]

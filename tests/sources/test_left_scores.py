@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.doc_tensor import DocTensorSource
+from spacy_calib.sources.left_scores import DocTensorSource
 
 LABELS = ["A", "B"]
 
