@@ -1,17 +1,13 @@
-"""Wall time of commands, each in a process of its own, with start-up and loading.
+"""Wall time and peak memory of `calib fit` and `apply` of files of made-up scores, by format of the file, each in a process of its own.
 
-    SPACY_CALIB_DATA=../shared/data python scripts/bench_cli.py
     python scripts/bench_cli.py --rows 1000000
 
-Without --rows: `python -m spacy calib fit` on EWT dev against `python -m spacy evaluate` on the same file, in turns; what counts is the median ratio
-of neighbours. With --rows, time and peak memory of `calib fit` and `apply` of files of so many made-up scores, by format of the file: 20 tags,
-documents of 500 units, a row for each score of .001 or more; the peak is the greatest resident memory of the process.
-Exit code 1 where the ratio, or a peak, is above its limit.
+20 tags, documents of 500 units, a row for each score of .001 or more; the peak is the greatest resident memory of the process.
+Exit code 1 where a peak is above its limit.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -22,14 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from clocks import said
-from frame import MODEL, ewt_file, head, make_parser, row
+from frame import head, make_parser, row
 
 from spacy_calib.arrays.files import SUFFIXES
 from spacy_calib.arrays.files.columns import Chunk
 from spacy_calib.arrays.files.formats import format_of
 
-MOST_RATIO, MOST_GIB = 1.3, 2.0
+MOST_GIB = 2.0
 TAGS, UNITS, LEAST = 20, 500, 0.001
 _BLOCK = 10_000
 
@@ -54,24 +49,6 @@ def cost_of(*arguments: object) -> Cost:
     return Cost(taken, used.ru_maxrss / 2**20)
 
 
-def fit_and_evaluate(options: argparse.Namespace) -> bool:
-    """Print the one row. RETURNS: whether the target is met."""
-    dev = ewt_file("dev", options.cache)
-    times = []
-    with tempfile.TemporaryDirectory() as temporary:
-        cost_of("evaluate", MODEL, dev)  # file caches
-        for _ in range(options.repeats):
-            fit = cost_of("calib", "fit", MODEL, dev, Path(temporary) / "calibrated", "--force")
-            times.append((fit.seconds, cost_of("evaluate", MODEL, dev).seconds))
-    each = np.array(times)
-    ratios, (fits, evaluations) = each[:, 0] / each[:, 1], np.median(each, axis=0)
-    reached = bool(np.median(ratios) <= MOST_RATIO)
-    head("| repeats | calib fit s | evaluate s | ratio, median | lowest to highest | target | |", 0)
-    spread = f"{ratios.min():.2f} to {ratios.max():.2f}"
-    row(options.repeats, f"{fits:.2f}", f"{evaluations:.2f}", f"{np.median(ratios):.2f}", spread, MOST_RATIO, said(reached))
-    return reached
-
-
 def chunks(rows: int, seed: int = 0) -> Iterator[Chunk]:
     """Scores of a tagger that is too sure of itself, some units at a time, so many rows in all."""
     rng = np.random.default_rng(seed)
@@ -94,8 +71,12 @@ def chunks(rows: int, seed: int = 0) -> Iterator[Chunk]:
         made, first = made + len(unit), first + _BLOCK
 
 
-def score_files(options: argparse.Namespace) -> bool:
-    """Print a row for each format. RETURNS: whether all peaks are below the limit."""
+def main() -> int:
+    parser = make_parser(__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of each file")
+    parser.add_argument("--formats", nargs="+", default=[suffix[1:] for suffix in SUFFIXES], help="of these files")
+    parser.add_argument("--method", default="auto", help="of the fits")
+    options = parser.parse_args()
     print(f"{options.rows:,} rows, --method {options.method}\n")
     head("| format | MB | fit s | GiB | apply s | GiB |")
     highest = 0.0
@@ -108,21 +89,9 @@ def score_files(options: argparse.Namespace) -> bool:
             fit = cost_of("calib", "fit", path, calibrator, "--method", options.method, "--force", "--silent")
             apply = cost_of("calib", "apply", calibrator, path, output, "--silent")
             highest = max(highest, fit.gib, apply.gib)
-            costs = [
-                form.format(value) for cost in (fit, apply) for form, value in zip(("{:.0f}", "{:.2f}"), cost, strict=True)
-            ]
+            costs = (cell for cost in (fit, apply) for cell in (f"{cost.seconds:.0f}", f"{cost.gib:.2f}"))
             row(f".{name}", f"{path.stat().st_size / 1e6:.0f}", *costs)
-    return highest <= MOST_GIB
-
-
-def main() -> int:
-    parser = make_parser(__doc__, cache=True)
-    parser.add_argument("--repeats", type=int, default=7, help="runs of fit and evaluate, in turns")
-    parser.add_argument("--rows", type=int, help="of files of scores, which are fitted and applied in place of a pipeline")
-    parser.add_argument("--formats", nargs="+", default=[suffix[1:] for suffix in SUFFIXES], help="of these files")
-    parser.add_argument("--method", default="auto", help="of these fits")
-    options = parser.parse_args()
-    return 0 if (fit_and_evaluate if options.rows is None else score_files)(options) else 1
+    return 0 if highest <= MOST_GIB else 1
 
 
 if __name__ == "__main__":

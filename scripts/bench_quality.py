@@ -42,7 +42,7 @@ def run_set(name: str, cache: Path, peers: Sequence[str], limit: float, n_sample
         say(f"{name}: {method} ...")
         outcomes[method] = run(task)
     found = run_peers(folder, cache, cache / "quality" / "peer-scores", peers, limit) if peers else []
-    theirs = {peer_name(one): np.load(one.scores) for one in found if one.scores is not None}
+    theirs = {peer_name(one): np.load(one.scores) for one in found if one.scores}
     return {
         **describe(held, task),
         **judge(task, outcomes, theirs, n_samples),
@@ -96,7 +96,7 @@ def peer_name(one: PeerResult) -> str:
 
 def peer_row(one: PeerResult, task: Task) -> dict[str, Any]:
     row = {key: value for key, value in asdict(one).items() if key != "scores"}
-    if one.scores is not None:
+    if one.scores:
         row.update(asdict(figures(task.test, np.load(one.scores), task.groups)))
     return row
 

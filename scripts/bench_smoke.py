@@ -35,11 +35,9 @@ class Run(NamedTuple):
 
 SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
 RUNS = {
-    "bench_fit.py": Run("--pairs 20000 --repeats 1 --kinds float64", "| float64 |"),
     "bench_cli.py": Run("--rows 3000 --formats csv --method platt", "| .csv |"),
     "bench_overhead.py": Run("--runs 1", "| tok2vec+tagger |"),
-    "bench_entities.py": Run("--runs 1 --beam-runs 1 --beam-width 2", "beam of 2"),
-    "bench_parser.py": Run("--runs 1", "heads or labels that differ: 0"),
+    "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
     "bench_statistics.py": Run("--pairs 20000 --kinds moved", "shards in random trees: all equal"),
     "long_runs.py": Run("--documents 300", "| rank |"),
     "bench_spark.py": Run("{calibrated} {ewt_test} --documents 60 --rounds 1", "one worker"),
@@ -48,7 +46,6 @@ RUNS = {
     "sequence_confidence.py": Run(
         "run --corpora np --most 60 --rounds 1 --run 2 --samples 20 --folder {output} --pictures {output}/png", "| CW | KD-PC |"
     ),
-    "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "hmm_crf_table.py": Run("ewt --bin-size 200 --most 40 --cache {output}", "| CRF, spelling | calibrated |"),
     "count_coverage.py": Run(
         "{model} {ewt_dev} {ewt_test} --component tagger --sources {ewt_dev} --parts 3 --gold 2 --draws 2",
@@ -66,12 +63,13 @@ RUNS = {
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
     "watch_table.py": Run("ewt --windows 8 --streams 1 --draws 1", "| EWT test, sentences | ARK tweets | 100 % |"),
     "bench_watch.py": Run("--runs 1", "| sentence |"),
-    "threshold_study.py": Run("--simulate --repeats 3 --entities 200", "| 0.95 |"),
-    "recall_study.py": Run("--simulate --repeats 3 --documents 50", "| 50 | 0, 0 | 0.99 |"),
+    "cutoff_study.py": Run(
+        "recall --model {calibrated_ner} --test {ner_test} --wanted 0.5 --repeats 3", "| predicted only: recall |"
+    ),
     "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),
     "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/pairs/documents.py", "| pairs | 1 |"),
     "study_auto_small.py": Run("--made-up --draws 2 --sizes 200 600", "| 600 |"),
-    "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| mixture, documents, offsets |"),
+    "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| made up | 1 | 5 | 2 |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
     "study_select_adapt.py": Run("{calibrated} {ewt_test} --documents 5 --draws 2", "| 5 | spread over doubt |"),
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),

@@ -133,6 +133,13 @@ def said(reached: bool, target: object = True) -> str:
     return "" if target is None else "reached" if reached else "MISSED"
 
 
+def clocked(function: Callable[[], object]) -> float:
+    """Seconds by the wall's clock."""
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
+
+
 def median_seconds(function: Callable[[], object], runs: int, clock: Callable[[], float] = time.perf_counter) -> float:
     """After a first run, which warms up."""
     took = []

@@ -13,21 +13,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
-from frame import bare, between, docs_in, estimated, head, make_parser, row, save_json
+from frame import bare, between, docs_in, estimated, head, make_parser, row, save_tables
 from spacy.language import Language
 from spacy.tokens import Span
 from spacy.training import Example
 from tqdm import tqdm
 
 from spacy_calib.coref.component import CoreferenceResolver
-from spacy_calib.coref.inference.calibration import PAIR_GROUPS, PairCalibration
+from spacy_calib.coref.inference.calibration import PairCalibration
 from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares
 from spacy_calib.coref.inference.pairs import pair_chances
 from spacy_calib.coref.mentions import clusters_in
@@ -49,12 +49,11 @@ _CORNER = ((0.0, 0.16), (0.0, 0.26))
 
 @dataclass(eq=False)
 class Judged:
-    """Every pair of mentions of all documents: its probabilities, whether it is one in the gold, its group and its document; and the clusters' figures."""
+    """Every pair of mentions of all documents: its probabilities, whether it is one in the gold, its document; and the clusters' figures."""
 
     raw: list[Floats] = field(default_factory=list)
     calibrated: list[Floats] = field(default_factory=list)
     hits: list[Any] = field(default_factory=list)
-    groups: list[Ints] = field(default_factory=list)
     documents: list[Ints] = field(default_factory=list)
     figures: dict[str, Shares] = field(default_factory=lambda: dict.fromkeys(FIGURES, NOTHING))
     names: list[str] = field(default_factory=list)
@@ -91,7 +90,7 @@ def train(nlp: Language, file: Path, penalty: float | None) -> None:
     print(f"Trained on {len(examples)} documents in {took:.0f} s of CPU time: {size}.")
 
 
-def judge_held_out(pipe: CoreferenceResolver) -> dict[str, Any]:
+def judge_held_out(pipe: CoreferenceResolver) -> None:
     """Pairs of the train documents by weights that did not see them, calibrated by maps that did not see them either."""
     documents = pipe.held_out
     assert pipe.recalibrator is not None
@@ -105,7 +104,7 @@ def judge_held_out(pipe: CoreferenceResolver) -> dict[str, Any]:
     hits = np.concatenate([one.hits(*one.kept) for one in documents])
     numbers = np.repeat(np.arange(len(documents)), [len(one.pairs) for one in documents])
     name = f"Train documents, held out: pairs of .01 and more, {_BINS} adaptive bins"
-    return errors_of(name, scores, hits, numbers, n_bins=_BINS)
+    errors_of(name, scores, hits, numbers, n_bins=_BINS)
 
 
 def judge(nlp: Language, pipe: CoreferenceResolver, file: Path, gold_mentions: bool = True) -> Judged:
@@ -133,82 +132,60 @@ def judge(nlp: Language, pipe: CoreferenceResolver, file: Path, gold_mentions: b
         found.raw.append(pair_chances(view.antecedents).matrix()[later, earlier])
         found.calibrated.append(view.matrix()[later, earlier])
         found.hits.append(clusters[later] == clusters[earlier])
-        found.groups.append(view.found.places.groups(later, earlier))
         found.documents.append(np.full(len(later), number))
         for name, figure in FIGURES.items():
             found.figures[name] += figure(found_clusters(view), clusters_of_several(gold))
     return found
 
 
-def errors_of(name: str, scores: dict[str, Floats], hits: Any, documents: Ints, **bins: int) -> dict[str, Any]:
-    """The calibration error of raw and calibrated scores, each with interval and noise floor, and their difference."""
+def errors_of(name: str, scores: dict[str, Floats], hits: Any, documents: Ints, **bins: int) -> None:
+    """Print the calibration error of raw and calibrated scores, each with interval and noise floor, and their difference."""
     print(f"\n**{name}**: {len(hits):,} pairs, {np.mean(hits):.2%} in one cluster\n")
     head("| pairs | error | 95 % interval of the true error | noise floor, 95 % quantile | log loss | Brier |")
-    result: dict[str, Any] = {"pairs": len(hits), "share": float(np.mean(hits))}
     drawn: dict[str, Any] = {kind: resample_error(own, hits, documents, **bins) for kind, own in scores.items()}
     for kind, own in scores.items():
         interval, floor = drawn[kind].interval(), noise_floor(own, **bins)
         assert floor is not None
         losses = log_loss(own, hits) or 0.0, brier(own, hits) or 0.0
-        result[kind] = {
-            "error": drawn[kind].estimate, "low": interval.low, "high": interval.high, "floor": floor.mean, "floor_q95": floor.q95,
-            "mean_score": float(np.mean(own)), "log_loss": losses[0], "brier": losses[1],
-        }  # fmt: skip
         shown = f"{drawn[kind].estimate:.4f}", between((interval.low, interval.high)), f"{floor.mean:.4f}, {floor.q95:.4f}"
         row(kind, *shown, *(f"{one:.5f}" for one in losses))
-    less = drawn["calibrated"].difference(drawn["raw"])
-    result["difference"] = {"error": less.estimate, "low": less.low, "high": less.high}
-    print(f"\ncalibrated less raw: {estimated(less, '.4f')}")
-    return result
+    print(f"\ncalibrated less raw: {estimated(drawn['calibrated'].difference(drawn['raw']), '.4f')}")
 
 
-def table(found: Judged) -> dict[str, Any]:
-    """Print everything, and give it back as plain data."""
+def show(found: Judged) -> None:
+    """Print everything."""
     print()
     head("| clusters of two or more | precision | recall | F |")
     for name, shares in found.figures.items():
         row(name.upper(), *(f"{one:.3f}" for one in (shares.p, shares.r, shares.f)))
     ours, both, gold = found.mentions.tolist()
     print(f"\n{ours:,} mentions, {both:,} of them among the {gold:,} of the gold.")
-    raw, calibrated, hits, groups, documents = (
-        np.concatenate(own) for own in (found.raw, found.calibrated, found.hits, found.groups, found.documents)
-    )
+    columns = (found.raw, found.calibrated, found.hits, found.documents)
+    raw, calibrated, hits, documents = (np.concatenate(own) for own in columns)
     scores = {"raw": raw, "calibrated": calibrated}
-    result: dict[str, Any] = {
-        "figures": {name: {"p": one.p, "r": one.r, "f": one.f} for name, one in found.figures.items()},
-        "mentions": {"found": ours, "in_gold": both, "gold": gold},
-        "all": errors_of(f"All pairs, bins of {BIN_SIZE:,} (paper: {PAPER})", scores, hits, documents, bin_size=BIN_SIZE),
-    }
+    errors_of(f"All pairs, bins of {BIN_SIZE:,} (paper: {PAPER})", scores, hits, documents, bin_size=BIN_SIZE)
     kept = np.flatnonzero(raw >= LEAST)
     likely = {kind: own[kept] for kind, own in scores.items()}
     name = f"Pairs of .01 and more before calibration, {_BINS} adaptive bins"
-    result["likely"] = errors_of(name, likely, hits[kept], documents[kept], n_bins=_BINS)
-    kinds = np.array(PAIR_GROUPS)[groups[kept]]
-    result["groups"] = parts("kinds of mentions, distance", kinds, PAIR_GROUPS, likely, hits[kept])
-    genres = np.array(found.genres)[documents[kept]]
-    result["genres"] = parts("genre", genres, sorted(set(found.genres)), likely, hits[kept])
-    result["documents"] = by_document(found)
-    result["seconds_a_thousand_words"] = 1000 * found.seconds / found.words
-    print(f"\n{result['seconds_a_thousand_words']:.3f} s of CPU time for 1,000 words, from the parse to `Doc._.coref`.")
-    return result
+    errors_of(name, likely, hits[kept], documents[kept], n_bins=_BINS)
+    by_genre(np.array(found.genres)[documents[kept]], likely, hits[kept])
+    by_document(found)
+    seconds = 1000 * found.seconds / found.words
+    print(f"\n{seconds:.3f} s of CPU time for 1,000 words, from the parse to `Doc._.coref`.")
 
 
-def parts(what: str, of_pair: Any, names: Sequence[str], scores: dict[str, Floats], hits: Any) -> dict[str, Any]:
-    """The calibration error within each of these parts of the pairs."""
+def by_genre(of_pair: Any, scores: dict[str, Floats], hits: Any) -> None:
+    """Print the calibration error within each genre. of_pair: The genre of each pair."""
     print()
-    head(f"| {what} | pairs of .01 and more | in one cluster | raw | calibrated |")
-    result: dict[str, Any] = {}
-    for name in names:
+    head("| genre | pairs of .01 and more | in one cluster | raw | calibrated |")
+    for name in np.unique(of_pair).tolist():
         own = np.flatnonzero(of_pair == name)
-        if len(own):
-            errors = {kind: calibration_error(one[own], hits[own], n_bins=_BINS) for kind, one in scores.items()}
-            result[name] = {"pairs": len(own), "share": float(np.mean(hits[own])), **errors}
-            row(name, f"{len(own):,}", *(f"{one:.3f}" for one in (np.mean(hits[own]), errors["raw"], errors["calibrated"])))
-    return result
+        errors = (calibration_error(one[own], hits[own], n_bins=_BINS) for one in scores.values())
+        row(name, f"{len(own):,}", *(f"{one:.3f}" for one in (np.mean(hits[own]), *errors)))
 
 
-def by_document(found: Judged) -> dict[str, Any]:
-    """What was expected of each document, and how far documents spread: log(gold pairs / expected pairs)."""
+def by_document(found: Judged) -> None:
+    """Print what was expected of each document, and how far documents spread: log(gold pairs / expected pairs)."""
     print()
     head("| document | pairs | in one cluster | expected, raw | expected, calibrated |")
     ratios: dict[str, list[float]] = {"raw": [], "calibrated": []}
@@ -216,11 +193,9 @@ def by_document(found: Judged) -> dict[str, Any]:
         row(name, f"{len(gold):,}", f"{gold.sum():,}", f"{expected.sum():,.0f}", f"{better.sum():,.0f}")
         for kind, own in (("raw", expected), ("calibrated", better)):
             ratios[kind].append(float(np.log((gold.sum() + 1) / (own.sum() + 1))))
-    spread = {kind: {"mean": np.mean(own), "sd": np.std(own, ddof=1)} for kind, own in ratios.items() if len(own) > 1}
-    for kind, off in spread.items():
-        said = f"mean {off['mean']:+.2f}, deviation {off['sd']:.2f}"
+    for kind, off in ratios.items():
+        said = f"mean {np.mean(off):+.2f}, deviation {np.std(off, ddof=1) if len(off) > 1 else 0.0:.2f}"
         print(f"\n{kind}: log(pairs in one cluster / expected) of a document: {said}")
-    return {kind: {name: float(one) for name, one in off.items()} for kind, off in spread.items()}
 
 
 def draw(found: Judged, file: Path) -> None:
@@ -260,12 +235,12 @@ def main() -> None:
     if COMPONENT not in nlp.pipe_names:
         sys.exit(f"{given.model} has no {COMPONENT}: name documents to learn from with --train.")
     found = judge(nlp, component_of(nlp), given.data)
-    result = table(found)
+    show(found)
     print("\n## Mentions that the pipeline finds: entities, noun chunks, pronouns; pairs of those that are in the gold")
-    result["found"] = table(judge(nlp, component_of(nlp), given.data, gold_mentions=False))
+    show(judge(nlp, component_of(nlp), given.data, gold_mentions=False))
     if given.train is not None:
-        result["held_out"] = judge_held_out(component_of(nlp))
-    save_json(given.output, result)
+        judge_held_out(component_of(nlp))
+    save_tables(given.output)
     if given.plot is not None:
         draw(found, given.plot)
 

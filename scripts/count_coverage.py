@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
-from frame import bare, between, docs_in, head, make_parser, row, save_json
+from frame import bare, between, docs_in, head, make_parser, row, save_tables
 from quality import readers
 from quality.readers import Documents
 from spacy.language import Language
@@ -289,7 +289,7 @@ def main() -> None:
         raise SystemExit("no label has gold enough in any part")
     rows = summary(cells)
     show(arguments.name or Path(arguments.data[-1]).stem, rows, sorted({cell["verdict"] for cell in cells}))
-    save_json(arguments.output, {"rows": rows, "cells": cells})
+    save_tables(arguments.output)
 
 
 if __name__ == "__main__":

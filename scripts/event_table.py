@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from frame import estimated, head, make_parser, row, save_json
+from frame import estimated, head, make_parser, row, save_tables
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
@@ -68,8 +68,8 @@ def own_scores(pipe: EventPipe, examples: Iterable[Example]) -> dict[str, Any]:
     return {"own score, raw": np.array(raw), "own score, calibrated": np.array(calibrated)} if known else {}
 
 
-def judge(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
-    """Print the table, and give it back as plain data."""
+def judge(pipe: EventPipe, examples: list[Example]) -> None:
+    """Print the table."""
     found, _ = pipe.gather(examples)
     scores = {"product, raw": found.units.raw, "product, calibrated": found.units.own}
     own = own_scores(pipe, examples)
@@ -80,16 +80,12 @@ def judge(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
     said = f"{len(found.hits):,} {pipe.event.called[1]}, {found.hits.mean():.1%} yes"
     print(f"\n{pipe.event.what}: {said}; {pipe.learned.info and pipe.learned.info.chosen}\n")
     head("| P(yes) | squared loss | calibration | sharpness | forecast less it |")
-    result: dict[str, Any] = {}
     for name, values in {**scores, "forecast": forecasts}.items():
         parts = split_loss(np.clip(values, 0.0, 1.0), found.hits)
         drawn = resample_mean(losses - squared_losses(values, found.hits), found.documents)
         assert parts is not None and drawn is not None  # noqa: PT018
-        own = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
-        less = None if name == "forecast" else drawn.interval()
-        row(name, *(f"{one:.4f}" for one in own.values()), "" if less is None else estimated(less))
-        result[name] = own | ({} if less is None else less.to_dict())
-    return result
+        figures = (f"{one:.4f}" for one in (parts.loss, parts.calibration, parts.sharpness))
+        row(name, *figures, "" if name == "forecast" else estimated(drawn.interval()))
 
 
 def main() -> None:
@@ -108,8 +104,8 @@ def main() -> None:
     pipe: Any = nlp.add_pipe("calib_event", config={"attr": calib.attr, "event": EVENTS[given.event]}, last=True)
     pipe.fit(examples, HeldOutScores(calib))
     with nlp.select_pipes(disable=["calib_event"]):
-        result = judge(pipe, read(nlp, given.test, given.chunks))
-    save_json(given.output, result)
+        judge(pipe, read(nlp, given.test, given.chunks))
+    save_tables(given.output)
 
 
 if __name__ == "__main__":

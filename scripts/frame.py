@@ -61,7 +61,7 @@ def make_parser(
     if cache:
         parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is made or trained once")
     if output:
-        parser.add_argument("--output", type=Path, help="JSON file for all figures")
+        parser.add_argument("--output", type=Path, help="JSON file for all tables")
     if plot:
         parser.add_argument("--plot", type=Path, help="PNG or SVG file for the picture")
     return parser
@@ -74,14 +74,6 @@ def one_sentence() -> Iterator[None]:
         yield
     except CalibError as error:
         raise SystemExit(error.message) from None
-
-
-def save_json(path: Path | None, data: Any) -> None:
-    """Nothing where no file is wanted. RAISES CalibError: it cannot be written."""
-    if path is not None:
-        from spacy_calib.cli.shared.results import write_json
-
-        write_json(path, data)
 
 
 # Data
@@ -204,16 +196,31 @@ def ewt(cache: Path) -> DataSet:
 
 # Tables and what intervals say
 
+# What was printed: the titles of a table and below them its cells.
+_TABLES: list[list[list[str]]] = []
+
 
 def head(titles: str, left: int = 1) -> None:
-    """Print the head of a Markdown table. titles (str): As in "| model | SMCE |". left (int): Columns of words; those behind them hold numbers."""
-    right = titles.count("|") - 1 - left
-    print(f"{titles}\n|{' --- |' * left}{' ---: |' * right}", flush=True)
+    """Print the head of a Markdown table.
+
+    titles (str): As in "| model | SMCE |". left (int): Columns of words; those behind them hold numbers.
+    """
+    _TABLES.append([[title.strip() for title in titles.strip("|").split("|")]])
+    print(f"{titles}\n|{' --- |' * left}{' ---: |' * (len(_TABLES[-1][0]) - left)}", flush=True)
 
 
 def row(*cells: object) -> None:
     """Print a line of a Markdown table."""
-    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    _TABLES[-1].append([str(cell) for cell in cells])
+    print(f"| {' | '.join(_TABLES[-1][-1])} |", flush=True)
+
+
+def save_tables(path: Path | None) -> None:
+    """All tables that were printed, each a list of titles and of rows; nothing where no file is wanted. RAISES CalibError: it cannot be written."""
+    if path is not None:
+        from spacy_calib.cli.shared.results import write_json
+
+        write_json(path, [{"titles": titles, "rows": rows} for titles, *rows in _TABLES])
 
 
 def between(bounds: Sequence[float | None], form: str = ".4f", times: float = 1.0) -> str:

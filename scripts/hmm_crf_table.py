@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_json, say, verdict
+from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_tables, say, verdict
 from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
 
 from spacy_calib import TagCalibrator
@@ -151,29 +151,22 @@ TITLES = (
 )
 
 
-def show_models(judged: Mapping[str, Judged], query: int, tag: str, size: int) -> list[dict[str, Any]]:
-    """Print the table, and give it back as plain data. query (int): The column of the tag that is asked for by itself."""
+def show_models(judged: Mapping[str, Judged], query: int, tag: str, size: int) -> None:
+    """Print the table. query (int): The column of the tag that is asked for by itself."""
     head(f"| model | scores | accuracy | {TITLES.format(tag)}", 2)
     for model, (error, accuracy) in PAPER.items() if CRF_ALL not in judged else ():
         row(model, "the paper, WSJ", f"{100 * accuracy:.1f}", f"{error:.4f}", *"-" * 7)
-    rows = []
     for name, one in judged.items():
         for kind, events in one.tags.items():
-            flat, hits = events.scores.ravel(), events.hits.ravel()
-            interval, sampled, sure = events.together.interval(), events.sampled(), one.sureness(kind)
+            flat, hits, interval = events.scores.ravel(), events.hits.ravel(), events.together.interval()
             floor = noise_floor(flat, bin_size=size, n_samples=100)
             assert floor is not None
-            found = {
-                "model": name, "scores": kind, "accuracy": one.accuracy, "error": interval.estimate, "sampled": sampled,
-                "low": interval.low, "high": interval.high, "floor": floor.q95, "mean": float(np.mean([e.estimate for e in events.each])),
-                "query": events.each[query].estimate, "sure": sure.to_dict(), "log_loss": len(hits) / len(events.hits) * (log_loss(flat, hits) or 0.0),
-            }  # fmt: skip
-            rows.append(found)
-            errors = (f"{found[figure]:.4f}" for figure in ("floor", "mean", "query"))
-            intervals = f"{interval.estimate:.4f}", between(sampled), between((interval.low, interval.high))
-            row(name, kind, f"{100 * one.accuracy:.1f}", *intervals, *errors, estimated(sure), f"{found['log_loss']:.4f}")
+            each = [own.estimate for own in events.each]
+            errors = (f"{error:.4f}" for error in (floor.q95, np.mean(each), each[query]))
+            intervals = f"{interval.estimate:.4f}", between(events.sampled()), between((interval.low, interval.high))
+            loss = hits.size / len(events.hits) * (log_loss(flat, hits) or 0.0)
+            row(name, kind, f"{100 * one.accuracy:.1f}", *intervals, *errors, estimated(one.sureness(kind)), f"{loss:.4f}")
     print("\nChosen on dev: " + "; ".join(f"{name}, {one.model.chosen}" for name, one in judged.items()) + ".\n")
-    return rows
 
 
 def count_lower(one: Sequence[ResampledError], other: Sequence[ResampledError]) -> tuple[Interval, int, int]:
@@ -185,19 +178,14 @@ def count_lower(one: Sequence[ResampledError], other: Sequence[ResampledError]) 
     return found, sum((d.high or 0) < 0 for d in apart), sum((d.low or 0) > 0 for d in apart)
 
 
-def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, tag: str) -> list[dict[str, Any]]:
-    """Print what the paper says beside what is found here, and give it back as plain data. tags (Sequence[int]): The columns that test has."""
+def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, tag: str) -> None:
+    """Print what the paper says beside what is found here. tags (Sequence[int]): The columns that test has."""
     hmm, crf, full = judged[HMM], judged[CRF], judged[SPELLING]
     head("| claim | the paper | here | |", 4)
-    rows: list[dict[str, Any]] = []
-
-    def line(claim: str, paper: str, found: Interval, here: str, verdict: str) -> None:
-        rows.append({"claim": claim, "here": here, "verdict": verdict, **found.to_dict()})
-        row(claim, paper, here, verdict)
 
     def difference(claim: str, paper: str, one: ResampledError, other: ResampledError, before: str = "") -> None:
         found = one.difference(other)
-        line(claim, paper, found, before + estimated(found), verdict(found))
+        row(claim, paper, before + estimated(found), verdict(found))
 
     difference("CRF less HMM, CalibErr over all tags", "-.0072", crf.tags[RAW].together, hmm.tags[RAW].together)
     ours, theirs = ([one.tags[RAW].each[i] for i in tags] for one in (crf, hmm))
@@ -206,10 +194,10 @@ def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, t
     ):  # fmt: skip
         found, below, above = count_lower(one, other)
         here = f"{found.estimate:.0f} of {len(one)} ({found.low:.0f} to {found.high:.0f}); intervals apart: {below} CRF, {above} HMM"
-        line(f"CRF better calibrated on most {title}", paper, found, here, verdict(found, "above", len(one) / 2))
+        row(f"CRF better calibrated on most {title}", paper, here, verdict(found, "above", len(one) / 2))
     for name, of, kind, side in ((HMM, hmm, "under", "below"), (CRF, crf, "over", "above")):
         sure = of.sureness(RAW)
-        line(f"{name} is {kind}confident", "figure 3", sure, f"too sure by {estimated(sure)}", verdict(sure, side))
+        row(f"{name} is {kind}confident", "figure 3", f"too sure by {estimated(sure)}", verdict(sure, side))
     difference("CRF with full features less CRF, CalibErr", "thesis, 4.1.2", full.tags[RAW].together, crf.tags[RAW].together)
     for name, less in ((CRF_ALL, HMM), (SPELLING, CRF_ALL)) if CRF_ALL in judged else ():
         a, b = (judged[which].tags[RAW].each[query] for which in (name, less))
@@ -219,7 +207,6 @@ def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, t
         difference(f"calibration lowers CalibErr of {name}", "-", own.tags[CALIBRATED].together, own.tags[RAW].together)
     difference("calibrated, CRF less HMM", "-", crf.tags[CALIBRATED].together, hmm.tags[CALIBRATED].together)
     print()
-    return rows
 
 
 # Pictures
@@ -275,13 +262,12 @@ def draw_differences(
     save_figure(path, figure)
 
 
-def study(options: argparse.Namespace) -> dict[str, Any]:
+def study(options: argparse.Namespace) -> None:
     """RAISES CalibError: a picture or file cannot be written."""
     corpus, workshop = CORPORA[options.corpus], Workshop(options.corpus, options.cache, options.most)
     models, size, names = workshop.models(), options.bin_size or corpus.bin_size, list(workshop.columns)
     for title, model in models.items() if options.models is not None else ():
         write_folder(options.models / "-".join(title.lower().replace(",", "").split()), model.nlp.to_disk, force=True)
-    found: dict[str, Any] = {}
     for name in corpus.tests:
         test = workshop.split(name)
         wanted = frequent_pairs(test)
@@ -296,15 +282,14 @@ def study(options: argparse.Namespace) -> dict[str, Any]:
             f"**{options.corpus}, {name}** ({corpus.about}): {len(test.gold):,} tokens, {len(np.unique(test.documents)):,} documents, "
             f"{len(names)} tags ({len(tags)} of them in {name}), bins of {size:,}\n"
         )
-        rows = show_models(judged, query, corpus.query, size)
-        found[name] = {"models": rows, "claims": show_claims(judged, tags, query, corpus.query)}
+        show_models(judged, query, corpus.query, size)
+        show_claims(judged, tags, query, corpus.query)
         if name == corpus.tests[0]:
             if options.plot is not None:
                 draw_curves(options.plot, judged, size)
             if options.plot_tags is not None:
                 pairs = [f"{names[first]} {names[second]}" for first, second in wanted.tolist()]
                 draw_differences(options.plot_tags, judged, tags, names, pairs)
-    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -315,7 +300,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, help="folder for the pipelines that dev chose: hmm, crf and so on")
     parser.add_argument("--plot-tags", type=Path, help="PNG or SVG file for the differences by tag")
     options = parser.parse_args(arguments)
-    save_json(options.output, study(options))
+    study(options)
+    save_tables(options.output)
     return 0
 
 

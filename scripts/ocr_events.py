@@ -15,12 +15,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_json, say, verdict
+from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_tables, say, verdict
 from numpy.typing import NDArray
 from sequences.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
 from sequences.letters import Model, Script, alone_of, read_script, train_both
@@ -290,12 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show_claims(claimed)
     found = curves(rest["letters"], test["letters"], options.sizes, options.sets, 0)
     show_curves(found)
-    plain = {
-        "right": right, "losses_of_draws": others, "box": asdict(box.parts), "claims": {name: one.to_dict() for name, one in claimed},
-        "rows": {kind: [{"name": one.name, "chosen": one.chosen, **asdict(one.parts)} for one in own] for kind, own in rows.items()},
-        "curve": {name: [asdict(point) for point in points] for name, points in found.items()},
-    }  # fmt: skip
-    save_json(options.output, plain)
+    save_tables(options.output)
     if options.plot is not None:
         draw_rows(options.plot, rows, test)
     if options.curve is not None:

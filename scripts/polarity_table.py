@@ -20,13 +20,13 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
-from frame import between, data_lines, head, make_parser, new_figure, one_sentence, row, save_figure, save_json, say
+from frame import between, data_lines, head, make_parser, new_figure, one_sentence, row, save_figure, save_tables, say
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -261,10 +261,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = [
             judge(model, kind, getattr(one, kind), positive, options.sizes) for model, one in judged.items() for kind in LOOKS
         ]
-        save_json(options.output, [asdict(one) for one in rows])
         if options.plot is not None:
             draw(options.plot, judged, positive, options.sizes[0])
     show(rows, judged)
+    save_tables(options.output)
     return 0 if verdict(rows) else 1
 
 

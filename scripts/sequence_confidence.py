@@ -5,8 +5,8 @@
     python scripts/sequence_confidence.py run --folder work
     python scripts/sequence_confidence.py tables --folder work --pictures pictures
 
-`readings` compares two readings of the paper's formula of Delta. `run` writes what each learner and each way of confidence says of each word, fold by fold, and goes on where it stopped; then it prints the tables.
-`tables` makes tables, claims with intervals, and pictures from those files.
+`readings` compares two readings of the paper's formula of Delta. `run` writes what each learner and each way of confidence says of each
+word, fold by fold, and goes on where it stopped; then it prints the tables. `tables` makes tables, claims with intervals, and pictures from those files.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from frame import head, make_parser, one_sentence, row, save_json, say
-from sequences.active import Setting
+from frame import head, make_parser, one_sentence, row, save_tables, say
 from sequences.data import CORPORA, read_sentences
 from sequences.learning import SCALES, Tuning
 from sequences.pictures import draw_all
 from sequences.runs import PARTS, Plan, compare_readings, jobs_of, run_job
-from sequences.tables import active_curves, numbers_of, read_found, show, show_active
+from sequences.tables import read_found, show
 
 
 def check(corpora: Sequence[str]) -> int:
@@ -51,11 +50,8 @@ def readings(corpora: Sequence[str], plan: Plan, most: int | None) -> int:
 def plan_of(given: argparse.Namespace) -> Plan:
     """Small where few sentences are read."""
     small = given.most is not None
-    setting = Setting(start=10, most=30, looked_at=20, seeds=1) if small else Setting(seeds=given.seeds)
-    return Plan(
-        given.folder, rounds=given.rounds, seed=given.seed, run=given.run,
-        tuning=Tuning(100, 30, 1, SCALES[::8], 8) if small else Tuning(), active=setting,
-    )  # fmt: skip
+    tuning = Tuning(100, 30, 1, SCALES[::8], 8) if small else Tuning()
+    return Plan(given.folder, rounds=given.rounds, seed=given.seed, run=given.run, tuning=tuning)
 
 
 def make_options() -> argparse.ArgumentParser:
@@ -64,9 +60,8 @@ def make_options() -> argparse.ArgumentParser:
     parser.add_argument("--corpora", nargs="+", choices=list(CORPORA), default=list(CORPORA))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="What to run")
     parser.add_argument("--folder", type=Path, default=Path("work"), help="Where the answers are kept")
-    parser.add_argument("--run", type=int, help="No more folds, quarters or seeds than these")
+    parser.add_argument("--run", type=int, help="No more folds or quarters than these")
     parser.add_argument("--rounds", type=int, default=10, help="Passes over the training data")
-    parser.add_argument("--seeds", type=int, default=2, help="Of active learning")
     parser.add_argument("--most", type=int, help="Read no more sentences, for a quick look")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--samples", type=int, default=300, help="Of sentences, for intervals")
@@ -90,11 +85,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = [read_found(given.folder, corpus, given.samples) for corpus in given.corpora]
     for one in found:
         show(one)
-        show_active(given.folder, one.corpus)
     with one_sentence():
-        save_json(given.output, numbers_of(found))
+        save_tables(given.output)
         if given.pictures is not None:
-            draw_all(given.pictures, found, {one.corpus: active_curves(given.folder, one.corpus) for one in found})
+            draw_all(given.pictures, found)
     return 0
 
 

@@ -17,13 +17,13 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
-from frame import COLORS, bare, docs_in, ewt_file, head, make_parser, new_figure, one_sentence, row, save_figure, save_json
+from frame import COLORS, bare, docs_in, ewt_file, head, make_parser, new_figure, one_sentence, row, save_figure, save_tables
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -338,8 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             curves = [run(strategy, seed, data, options, bar) for strategy, seed in jobs]
         summary = summarize(curves, options.max_words)
         show(summary)
-        settings = {key: value for key, value in vars(options).items() if isinstance(value, (int, str))}
-        save_json(options.output, {"settings": settings, "summary": summary, "curves": [asdict(one) for one in curves]})
+        save_tables(options.output)
         if options.plot is not None:
             draw(options.plot, curves, f"Accuracy against words labelled, {options.seeds} seeds")
     return 0

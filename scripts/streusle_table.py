@@ -15,13 +15,13 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
-from frame import between, docs_in, estimated, head, make_parser, one_sentence, open_scored, row, save_json, say, verdict
+from frame import between, docs_in, estimated, head, make_parser, one_sentence, open_scored, row, save_tables, say, verdict
 from spacy.tokens import Doc
 from streusle_pictures import NONE, TECHNIQUES, draw
 
@@ -299,15 +299,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         models = [load(name, options.training / name / "model-best", options.corpus) for name in names]
         rows = [row_of(model, method) for model in models for method in (NONE, *FITS, AUTO)]
         claims = [*claims_of_accuracy(models), *claims_of_groups(models, rows)]
-        plain = {
-            "rows": [asdict(one) for one in rows],
-            "claims": [claim._asdict() for claim in claims],
-        }
-        save_json(options.output, plain)
         for path, by_group in ((options.plot, False), (options.plot_groups, True)):
             if path is not None:
                 draw(path, models, rows, by_group)
-    show(models, rows, claims)
+        show(models, rows, claims)
+        save_tables(options.output)
     return 0
 
 

@@ -1,16 +1,17 @@
-"""What should `calib adapt` believe before it sees labels? Several priors on documents that were left out, as Markdown.
+"""What does `calib adapt` do to documents that were left out? Adapted to a few labelled ones, at home and to other annotators, as Markdown.
 
-    python scripts/study_adapt.py --cache DIR --documents 5 20 --draws 10
+    python scripts/study_adapt.py --cache DIR home --documents 5 20
+    python scripts/study_adapt.py --cache DIR gold --documents 5 20 --draws 20
 
 A calibration is fitted by `auto`, adapted to some documents of other texts drawn at random, and judged on the rest of these. The sets:
 
 - gold: en_core_web_sm, calibrated on EWT dev, on gold of other annotators: GUM, and the Penn Treebank sample;
-- home: fit and test documents of one kind: the Penn Treebank sample, EWT, ARK tweets and STREUSLE (the last three are sets of scripts/quality/data.py).
+- home: fit and test documents of one kind: the Penn Treebank sample, EWT, ARK tweets and STREUSLE (the last three are sets of
+  scripts/quality/data.py).
 
-Log loss is that of the likeliest tag and of all pairs, in percent of the raw loss above (or below) what it is without adapting: means over
-the targets of a set. ECE is of the likeliest tag. "Worst tag": of the tags with 100 tokens or more on the rest, the farthest that the mean
-score of a tag's pairs is from the share of them that is right; and in what share of the draws this is at most .15. SPACY_CALIB_DATA names
-the data.
+Log loss is that of the likeliest tag, in percent of the raw loss above (or below) what it is without adapting: means over the targets of
+a set. "Worst tag": of the tags with 100 tokens or more on the rest, the farthest that the mean score of a tag's pairs is from the share
+of them that is right; and in what share of the draws this is at most .15. SPACY_CALIB_DATA names the data.
 """
 
 from __future__ import annotations
@@ -30,21 +31,12 @@ from quality.readers import Documents, Sentence
 from study_auto_small import made_up
 from tqdm import tqdm
 
-from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries, Prior
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.calibration.token_fit import fit_tokens
-from spacy_calib.metrics import calibration_error, log_losses
+from spacy_calib.metrics import log_losses
 from spacy_calib.pairs.build import leading
 from spacy_calib.types import Floats, Groups
 
-PRIORS = {
-    "Gaussian, sigma .5": Prior((0.5,), slope=1.0, between=0.0, offsets=False),
-    "Gaussian, sigma 1": Prior((1.0,), slope=1.0, between=0.0, offsets=False),
-    "Gaussian, sigma .5, slope .25": Prior((0.5,), between=0.0, offsets=False),
-    "mixture": Prior(between=0.0, offsets=False),
-    "mixture, documents": Prior(offsets=False),
-    "mixture, documents, offsets": Prior(far=False),
-    "mixture, documents, offsets, far ones": Prior(),
-}
 # Of a tag, to be judged by itself; and how far it may be off.
 FEWEST_OF_TAG, MOST_OFF = 100, 0.15
 
@@ -115,26 +107,23 @@ class Target:
         entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, task.documents)
         return cls(held.name, entries, pairs.scores, task.groups)
 
-    def judge(self, prior: Prior, n_documents: int, draws: int) -> Floats:
-        """Log loss of the likeliest tag and of all pairs, above that without adapting in percent of the raw one; ECE, without and with; how far
-        the worst tag is off, without and with; and whether with adapting that is at most MOST_OFF: means over the draws.
+    def judge(self, n_documents: int, draws: int) -> Floats:
+        """Log loss of the likeliest tag, above that without adapting in percent of the raw one; how far the worst tag is off, without and
+        with; and whether with adapting that is at most MOST_OFF: means over the draws.
         """
         rng = np.random.default_rng(0)
         every = np.unique(self.entries.documents)
-        return np.mean([self._judge(prior, rng.permutation(every)[:n_documents]) for _ in range(draws)], axis=0)
+        return np.mean([self._judge(rng.permutation(every)[:n_documents]) for _ in range(draws)], axis=0)
 
-    def _judge(self, prior: Prior, labelled: np.ndarray) -> list[float]:
+    def _judge(self, labelled: np.ndarray) -> list[float]:
         seen = np.isin(self.entries.documents, labelled)
         rest = self.entries.take(np.flatnonzero(~seen))
-        adaptation = Adaptation.fit(self.entries.take(np.flatnonzero(seen)), self.groups, prior)
-        adapted, raw = adaptation.move(rest.scores, rest.leads, rest.tags), self.raw[~seen]
-        found = []
-        for own in (rest.leads, np.ones(len(rest), dtype=bool)):
-            losses = [log_losses(scores[own], rest.hits[own]).mean() for scores in (raw, rest.scores, adapted)]
-            found.append(100 * (losses[2] - losses[1]) / losses[0])
-        found += [calibration_error(scores[rest.leads], rest.hits[rest.leads], norm="l1") for scores in (rest.scores, adapted)]
-        off = [worst_tag(scores, rest) for scores in (rest.scores, adapted)]
-        return [*found, *off, float(off[1] <= MOST_OFF)]
+        adaptation = Adaptation.fit(self.entries.take(np.flatnonzero(seen)), self.groups)
+        adapted, own = adaptation.move(rest.scores, rest.leads, rest.tags), rest.leads
+        scores = (self.raw[~seen], rest.scores, adapted)
+        raw, before, after = (log_losses(one[own], rest.hits[own]).mean() for one in scores)
+        off = [worst_tag(one, rest) for one in scores[1:]]
+        return [100 * (after - before) / raw, *off, float(off[1] <= MOST_OFF)]
 
 
 def worst_tag(scores: Floats, entries: GoldEntries) -> float:
@@ -145,20 +134,12 @@ def worst_tag(scores: Floats, entries: GoldEntries) -> float:
 
 
 def show(name: str, targets: Sequence[Target], n_documents: int, draws: int) -> None:
-    """A table with a line for each prior."""
     wanted = [one for one in targets if len(np.unique(one.entries.documents)) >= 2 * n_documents]
-    if not wanted:
-        return
-    print(f"\n{name}: {len(wanted)} targets, {n_documents} documents, {draws} draws\n")
-    head(
-        "| prior | likeliest tag: % of raw | worst target | all pairs | ECE before | after | worst tag before | after | at most .15 |"
-    )
-    for words, prior in PRIORS.items():
-        each = np.array([one.judge(prior, n_documents, draws) for one in wanted])
-        mean = each.mean(axis=0)
-        changes = (f"{one:+.2f}" for one in (mean[0], each[:, 0].max(), mean[1]))
-        errors = f"{mean[2]:.4f}", f"{mean[3]:.4f}", f"{mean[4]:.3f}", f"{mean[5]:.3f}"
-        row(words, *changes, *errors, f"{100 * mean[6]:.0f} %")
+    if wanted:
+        each = np.array([one.judge(n_documents, draws) for one in wanted])
+        loss, before, after, near = each.mean(axis=0)
+        figures = f"{loss:+.2f}", f"{each[:, 0].max():+.2f}", f"{before:.3f}", f"{after:.3f}", f"{100 * near:.0f} %"
+        row(name, len(wanted), n_documents, draws, *figures)
 
 
 def main() -> int:
@@ -167,6 +148,8 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=10, help="of labelled documents")
     parser.add_argument("--made-up", action="store_true", help="made-up tokens of few tags instead of the sets")
     options = parser.parse_args()
+    titles = "likeliest tag: % of raw | worst target | worst tag before | after | at most .15"
+    head(f"| set | targets | documents | draws | {titles} |")
     if options.made_up:
         show("made up", [Target.of(made_up())], options.documents[0], options.draws)
         return 0

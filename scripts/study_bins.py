@@ -1,12 +1,12 @@
 """Which bins estimate a calibration error best, and how many pairs does it need? Made-up predictions whose true error is known, as Markdown.
 
     python scripts/study_bins.py
-    python scripts/study_bins.py --n 200 500 1000 2000 5000 10000 20000 50000 --counts 10 --sizes 200 --roots 1
-    python scripts/study_bins.py --n 1000 --truth identity power:2 logistic:0.5 step:0.1 --counts 5 10 20 --sizes 50 100 200
+    python scripts/study_bins.py --n 200 500 1000 2000 5000 10000 20000 50000 --counts 10 --sizes 200
+    python scripts/study_bins.py --n 1000 --truth identity power:2 step:0.1 --counts 5 10 20 --sizes 50 100 200
 
 After the thesis, sections 4.3.2 and 4.3.3: scores are drawn from Beta(A, B), whose default resembles the scores of en_core_web_sm above .01
 on the English Web Treebank; hits with a probability that --truth gives. Every sample is judged with all bins: the estimate
-(Nguyen & O'Connor 2015, Algorithm 1), whether its interval (Algorithm 2) holds the true error, and the debiased estimate.
+(Nguyen & O'Connor 2015, Algorithm 1), and whether its interval (Algorithm 2) holds the true error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spacy_calib.errors import calib_error
-from spacy_calib.metrics import calibration_error, calibration_error_interval, debiased_calibration_error, error_interval
+from spacy_calib.metrics import calibration_error, calibration_error_interval
 from spacy_calib.pairs.bins import check_count
 from spacy_calib.types import Floats
 
@@ -38,22 +37,15 @@ class MapKind(NamedTuple):
     kinks: Callable[[float], list[float]] = lambda strength: []
 
 
-def _logistic(scores: Any, strength: float) -> Any:
-    # q e^s / (q e^s + 1 - q): the logistic function of logit(q) + s, without infinities at 0 and 1
-    lifted = scores * np.exp(strength)
-    return lifted / (lifted + 1.0 - scores)
-
-
 def _step(scores: Any, strength: float) -> Any:
     return np.clip(np.where(np.asarray(scores) <= 0.5, scores - strength, scores + strength), 0.0, 1.0)
 
 
-# P(hit | score): the score itself (strength is not looked at); score ** strength; the logistic of logit(score) + strength; and the
-# step of the thesis, section 4.3.1: strength less up to 0.5 and strength more above (which misprints min(1, .) as min(0, .)).
+# P(hit | score): the score itself (strength is not looked at); score ** strength; and the step of the thesis, section 4.3.1:
+# strength less up to 0.5 and strength more above (which misprints min(1, .) as min(0, .)).
 MAPS: dict[str, MapKind] = {
     "identity": MapKind(lambda scores, strength: scores, -np.inf, np.inf),
     "power": MapKind(lambda scores, strength: scores**strength, 0.01, 100.0),
-    "logistic": MapKind(_logistic, -20.0, 20.0),
     "step": MapKind(_step, 0.0, 0.5, lambda strength: [strength, 0.5, 1.0 - strength]),
 }
 
@@ -117,10 +109,7 @@ class Synthetic:
         return float(np.sqrt(self.mean(lambda score: (score - self.chance(score)) ** 2)))
 
 
-TITLES = (
-    "| true error | pairs | bins | pairs a bin | mean | bias | deviation | rmse | coverage | width | debiased: bias | rmse "
-    "| bootstrap: coverage | width |"
-)
+TITLES = "| true error | pairs | bins | pairs a bin | mean | bias | deviation | rmse | coverage | width |"
 
 
 class Bins(NamedTuple):
@@ -145,22 +134,6 @@ def by_size(size: int) -> Bins:
     return Bins(f"bins of {size:g}", lambda n: {"bin_size": size})
 
 
-def by_root(times: float) -> Bins:
-    """Bins of so many times sqrt(n) pairs (the thesis, section 4.3.3)."""
-    return Bins(
-        f"bins of {times:g} sqrt(n)".replace(" 1 sqrt", " sqrt"), lambda n: {"bin_size": max(1, round(times * sqrt(n)))}
-    )
-
-
-def estimates(scores: Any, hits: Any, bins: dict[str, Any], n_samples: int, seed: int, bootstrap: bool) -> tuple[float, ...]:
-    """(error, debiased error, and low and high by Algorithm 2 and by bootstrap, which takes the bins' noise off; NaN where that is not asked for)."""
-    of_sampling = calibration_error_interval(scores, hits, **bins, n_samples=n_samples, seed=seed) or (np.nan, np.nan)
-    found = [calibration_error(scores, hits, **bins), debiased_calibration_error(scores, hits, **bins), *of_sampling]
-    drawn = error_interval(scores, hits, np.arange(len(scores)), **bins, n_samples=n_samples, seed=seed) if bootstrap else None
-    bounds = (np.nan, np.nan) if drawn is None else (drawn.low, drawn.high)
-    return tuple(np.nan if one is None else float(one) for one in (*found, *bounds))
-
-
 def bin_study(
     source: Synthetic,
     n: int,
@@ -168,22 +141,23 @@ def bin_study(
     repeats: int = 200,
     n_samples: int = 200,
     seed: int = 0,
-    bootstrap: bool = False,
     silent: bool = True,
 ) -> list[dict[str, Any]]:
     """Judge the same samples of n pairs with each of the bins: what they say of the true error.
 
     n_samples (int): Draws of an interval.
-    RETURNS: For each of the bins "mean", "bias", "deviation" and "rmse" of the estimate, "coverage" and "width" of its interval, and the like.
+    RETURNS: For each of the bins "mean", "bias", "deviation" and "rmse" of the estimate, "coverage" and "width" of its interval.
     RAISES CalibError: a number below 1.
     """
     check_count("n", n)
     check_count("repeats", repeats)
-    found = np.full((len(bins), repeats, 6), np.nan)
+    found = np.full((len(bins), repeats, 3), np.nan)
     for repeat in tqdm(range(repeats), desc=f"{n:,} pairs", disable=silent, leave=False):
         scores, hits = source.draw(n, np.random.default_rng([seed, n, repeat]))
         for place, one in enumerate(bins):
-            found[place, repeat] = estimates(scores, hits, one.settings(n), n_samples, seed + repeat, bootstrap)
+            given: dict[str, Any] = one.settings(n)
+            interval = calibration_error_interval(scores, hits, **given, n_samples=n_samples, seed=seed + repeat)
+            found[place, repeat] = calibration_error(scores, hits, **given), *(interval or (np.nan, np.nan))
     true = source.error()
     return [
         {"true": true, "n": n, "bins": one.name, "pairs_a_bin": one.size(n), **summary(true, of_bins)}
@@ -192,14 +166,12 @@ def bin_study(
 
 
 def summary(true: float, found: Any) -> dict[str, float]:
-    """found: What `estimates` gave of each sample, shape (repeats, 6)."""
-    error, debiased, low, high, boot_low, boot_high = found.T
+    """found: The estimate of each sample and its interval, shape (repeats, 3)."""
+    error, low, high = found.T
     return {
         "mean": float(error.mean()), "bias": float(error.mean() - true), "deviation": float(error.std()),
         "rmse": float(np.sqrt(np.mean((error - true) ** 2))),
         "coverage": float(np.mean((low <= true) & (true <= high))), "width": float(np.mean(high - low)),
-        "debiased_bias": float(debiased.mean() - true), "debiased_rmse": float(np.sqrt(np.mean((debiased - true) ** 2))),
-        "bootstrap_coverage": float(np.mean((boot_low <= true) & (true <= boot_high))), "bootstrap_width": float(np.mean(boot_high - boot_low)),
     }  # fmt: skip
 
 
@@ -208,15 +180,12 @@ def best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return min(rows, key=lambda one: one["rmse"])
 
 
-def show(rows: Sequence[dict[str, Any]], bootstrap: bool) -> None:
+def show(rows: Sequence[dict[str, Any]]) -> None:
     head(TITLES, 0)
     for one in rows:
         figures = f"{one['mean']:.4f}", f"{one['bias']:+.4f}", f"{one['deviation']:.4f}", f"{one['rmse']:.4f}"
-        interval = f"{100 * one['coverage']:.1f} %", f"{one['width']:.4f}"
-        debiased = f"{one['debiased_bias']:+.4f}", f"{one['debiased_rmse']:.4f}"
-        booted = (f"{100 * one['bootstrap_coverage']:.1f} %", f"{one['bootstrap_width']:.4f}") if bootstrap else ("-", "-")
         sizes = f"{one['n']:,}", one["bins"], f"{one['pairs_a_bin']:,}"
-        row(f"{one['true']:.4f}", *sizes, *figures, *interval, *debiased, *booted)
+        row(f"{one['true']:.4f}", *sizes, *figures, f"{100 * one['coverage']:.1f} %", f"{one['width']:.4f}")
 
 
 def source_of(words: str, beta: Sequence[float]) -> Synthetic:
@@ -234,13 +203,11 @@ def make_options() -> argparse.ArgumentParser:
     parser.add_argument("--n", type=int, nargs="+", default=[10_000], help="pairs in a sample")
     parser.add_argument("--counts", type=int, nargs="*", default=[3, 7, 10, 15, 30, 70, 150], help="numbers of adaptive bins")
     parser.add_argument("--sizes", type=int, nargs="*", default=[20, 50, 100, 200, 500, 1000, 2000, 5000], help="sizes of bins")
-    parser.add_argument("--roots", type=float, nargs="*", default=[], help="sizes of bins, in sqrt(n)")
     parser.add_argument("--beta", type=float, nargs=2, default=[0.3, 0.1], metavar=("A", "B"), help="scores ~ Beta(A, B)")
     truths, maps = ["identity", "power:1.3", "step:0.1"], ", ".join(MAPS)
     parser.add_argument("--truth", nargs="+", default=truths, metavar="MAP[:STRENGTH]", help=f"P(hit | score): {maps}")
     parser.add_argument("--repeats", type=int, default=200, help="samples drawn")
     parser.add_argument("--draws", type=int, default=200, help="draws of Algorithm 2 for an interval")
-    parser.add_argument("--bootstrap", action="store_true", help="look at the interval by bootstrap too; takes much longer")
     parser.add_argument("--seed", type=int, default=0, help="of the samples and draws")
     return parser
 
@@ -248,16 +215,16 @@ def make_options() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_options()
     options = parser.parse_args(arguments)
-    bins = [*map(by_count, options.counts), *map(by_size, options.sizes), *map(by_root, options.roots)]
+    bins = [*map(by_count, options.counts), *map(by_size, options.sizes)]
     if not bins:
-        parser.error("--counts, --sizes and --roots are all empty; give at least one of them a value")
+        parser.error("--counts and --sizes are both empty; give at least one of them a value")
     with one_sentence():
         for truth in options.truth:
-            given = (options.repeats, options.draws, options.seed, options.bootstrap, False)
+            given = (options.repeats, options.draws, options.seed, False)
             source = source_of(truth, options.beta)
             rows = [one for n in options.n for one in bin_study(source, n, bins, *given)]
             print(f"\nP(hit | score): {truth}\n")
-            show(rows, options.bootstrap)
+            show(rows)
             if len(options.n) == 1:
                 print(f"\nLeast rmse: {best(rows)['bins']} ({best(rows)['rmse']:.4f})", flush=True)
     return 0

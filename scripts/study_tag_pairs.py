@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import between, estimated, head, make_parser, one_sentence, open_scored, row, run_over, save_json
+from frame import between, estimated, head, make_parser, one_sentence, open_scored, row, run_over, save_tables
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, kron
 
@@ -301,8 +301,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with one_sentence():
         rows, notes = study(options)
-        save_json(options.output, rows)
     show(rows)
+    save_tables(options.output)
     print(*(f"\n{note}" for note in notes), sep="\n")
     return 0
 

@@ -1,9 +1,9 @@
-"""Fits one method of one peer on a data set's folder and writes the calibrated scores of the test pairs.
+"""The peers, and what fits one method of one of them on a data set's folder and writes the calibrated scores of the test pairs.
 
     <environment of the peer>/bin/python -I peer_worker.py FOLDER --peer P --method M --kind K --how H --scores S.npy --report R.json
 
-Runs inside the environment of the peer (see peers.py): it imports numpy and the peer, nothing else. The files of FOLDER are described in
-Data. Kinds of methods:
+Runs inside the environment of the peer (see peers.py): it imports numpy and the peer, nothing else. PEERS is the whole list; the files of
+FOLDER are described in Data. Kinds of methods:
 
 - binary: fits (score, hit) of pairs: "pooled" one map, "per group" one for each TFG-5 group. A group whose fit pairs are all hits or all
   misses, or that has none, takes the pooled map.
@@ -16,9 +16,6 @@ Data. Kinds of methods:
   token keep their raw scores.
 - features: fits (numbers, categories, hit) of pairs: "tag and ending" gives the score, the tag, the likeliest tag of the token and its last
   characters; "everything" the rival's score, the entropy, the form, its shape and the neighbours' likeliest tags too.
-- entities: the same for sets of entities. "entity" gives what Jagannatha and Yu (2020) look at, as far as it is to be had without samples
-  of the network and a language model: score, label, rank, and the length and the scores of the run of tokens that the model would label alike;
-  and the tokens beside. The scores are still those of pairs of token and label, so that all methods are judged by the same pairs.
 
 Calibrated scores that are no probabilities are a failure; so is an exception. The report says why, and how long fit and predict took
 without imports and reading.
@@ -28,15 +25,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,7 +84,7 @@ def two_columns(scores: np.ndarray) -> np.ndarray:
 
 
 def pair_features(data: Data, part: str, how: str) -> tuple[np.ndarray, np.ndarray]:
-    """What "tag and ending" and "everything" give."""
+    """What `how` gives."""
     rows, tags = data[f"{part}_rows"], data[f"{part}_tags"]
     chances = softmax(data[f"{part}_logits"])
     leading = chances.argmax(axis=1)
@@ -99,33 +94,15 @@ def pair_features(data: Data, part: str, how: str) -> tuple[np.ndarray, np.ndarr
         entropy = -(chances * np.log(np.maximum(chances, 1e-12))).sum(axis=1)
         numbers += [log_odds(np.where(tags == leading[rows], second[rows], first[rows])), entropy[rows]]
         numbers += [data[f"{part}_{shape}"][rows] for shape in ("title", "number")]
-        categories += [beside[rows] for beside in neighbours(leading, data[f"{part}_starts"], -1)]
+        categories += [beside[rows] for beside in neighbours(leading, data[f"{part}_starts"])]
         categories += [data[f"{part}_forms"][rows]]
     return np.column_stack(numbers), np.column_stack([column.astype(np.int64) for column in categories])
 
 
-def entity_features(data: Data, part: str, how: str) -> tuple[np.ndarray, np.ndarray]:
-    """What "entity" gives. A run is of tokens of a Doc that follow one another and have the same likeliest label."""
-    rows, tags, scores, starts = (data[f"{part}_{name}"] for name in ("rows", "tags", "scores", "starts"))
-    chances = softmax(data[f"{part}_logits"])
-    leading = chances.argmax(axis=1)
-    before, after = neighbours(leading, starts, -1)
-    firsts = np.flatnonzero(leading != before)
-    run = np.searchsorted(firsts, rows, side="right") - 1
-    lengths = np.diff([*firsts, len(leading)])
-    mean = np.add.reduceat(chances, firsts, axis=0) / lengths[:, None]
-    least = np.minimum.reduceat(chances, firsts, axis=0)
-    rank = (chances[rows] > chances[rows, tags][:, None]).sum(axis=1)
-    numbers = [log_odds(scores), log_odds(mean[run, tags]), log_odds(least[run, tags]), lengths[run], rank]
-    numbers += [log_odds(beside[rows, tags]) for beside in neighbours(chances, starts, np.nan)]
-    return np.column_stack(numbers), np.column_stack([tags, leading[rows], before[rows], after[rows]])
-
-
-def neighbours(values: np.ndarray, starts: np.ndarray, missing: float) -> tuple[np.ndarray, np.ndarray]:
-    """What stands before and after each token in its Doc, of an array of a row for each token."""
-    before, after = np.roll(values, 1, axis=0), np.roll(values, -1, axis=0)
-    before[starts[:-1]] = missing
-    after[starts[1:] - 1] = missing
+def neighbours(values: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What stands before and after each token in its Doc; -1 where nothing does."""
+    before, after = np.roll(values, 1), np.roll(values, -1)
+    before[starts[:-1]] = after[starts[1:] - 1] = -1
     return before, after
 
 
@@ -141,9 +118,9 @@ def coded(column: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(values[place] == column, place, np.nan)
 
 
-# The peers, one function each and kind: method -> fit. Binary and multiclass: fit(X, y) -> predict, predict(X) -> what X becomes; X is the scores of
-# pairs, shape (n_pairs,), and y their hits, or X is the logits or probabilities of tokens, and y the column of the gold label of each row. Segments:
-# fit(scores, hits, segments) -> predict(scores, segments). Features and entities: fit(numbers, categories, hits, documents) ->
+# Adapters: method -> fit. Binary and multiclass: fit(X, y) -> predict, predict(X) -> what X becomes; X is the scores of pairs, shape
+# (n_pairs,), and y their hits, or X is the logits or probabilities of tokens, and y the column of the gold label of each row. Segments:
+# fit(scores, hits, segments) -> predict(scores, segments). Features: fit(numbers, categories, hits, documents) ->
 # predict(numbers, categories) -> scores; the first number is the log-odds of the score.
 
 
@@ -318,7 +295,7 @@ def probmetrics_make(method: str) -> Callable[[int], Any]:
     """What makes an unfitted calibrator: its factory's name, with its mixture (Laplace smoothing) or not, or a class."""
     from probmetrics import calibrators
 
-    if method.startswith(("ETS", "VectorScaling", "CDFSpline")):
+    if method.startswith(("ETS", "VectorScaling")):
         return lambda n: getattr(calibrators, method)()
     name, _, mixed = method.partition(" + ")
     return lambda n: calibrators.get_calibrator(name, calibrate_with_mixture=bool(mixed))
@@ -350,31 +327,59 @@ def venn_abers_multiclass(method: str) -> Fit:
     return lambda X, gold: lambda test: predict_proba_prefitted_va(X, gold, test, va_tpe=method)[0]
 
 
-def dirichletcal_multiclass(method: str) -> Fit:
-    from dirichletcal.calib.fulldirichlet import FullDirichletCalibrator
+class Peer(NamedTuple):
+    """A package to compare with.
 
-    return estimator(lambda n: FullDirichletCalibrator(reg_lambda=1e-3, reg_mu=1e-3, optimizer="fmin_l_bfgs_b"))
+    packages (tuple): What pip installs, one step after the other; a step is a tuple of requirements.
+    methods (dict): Kind -> (adapter, the peer's methods of this kind).
+    """
+
+    packages: tuple[tuple[str, ...], ...]
+    methods: dict[str, tuple[Callable[[str], Fit], tuple[str, ...]]]
 
 
-PEERS: dict[tuple[str, str], Callable[[str], Fit]] = {
-    ("scikit-learn", "binary"): scikit_learn_binary,
-    ("scikit-learn", "multiclass"): scikit_learn_multiclass,
-    ("scikit-learn", "features"): scikit_learn_features,
-    ("scikit-learn", "entities"): scikit_learn_features,
-    ("mcgrad", "features"): mcgrad_features,
-    ("netcal", "binary"): netcal,
-    ("netcal", "multiclass"): netcal,
-    ("uncertainty-calibration", "binary"): uncertainty_calibration,
-    ("uncertainty-calibration", "multiclass"): uncertainty_calibration,
-    ("probcal", "binary"): probcal_binary,
-    ("probcal", "segments"): probcal_segments,
-    ("probmetrics", "binary"): probmetrics_binary,
-    ("probmetrics", "multiclass"): probmetrics_multiclass,
-    ("betacal", "binary"): betacal_binary,
-    ("venn-abers", "binary"): venn_abers_binary,
-    ("venn-abers", "multiclass"): venn_abers_multiclass,
-    ("dirichletcal", "multiclass"): dirichletcal_multiclass,
-}
+NUMBERS = ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1")
+TORCH = "torch==2.13.0"  # installed first and alone, so that the CPU build of an index set up for it is taken
+_MAPS = ("HistogramBinning", "IsotonicRegression", "BBQ", "LogisticCalibration")
+_MARGINAL = (f"{name}MarginalCalibrator, {n} bins" for name in ("PlattBinner", "Histogram") for n in (10, 100))
+_BOTH = ("logits", "probabilities")
+PEERS: dict[str, Peer] = {
+    "scikit-learn": Peer((NUMBERS,), {
+        "binary": (scikit_learn_binary, ("sigmoid", "isotonic", "temperature")),
+        "multiclass, seen": (scikit_learn_multiclass, (
+            *(f"{name} on {given}" for name in ("sigmoid", "isotonic") for given in _BOTH), "temperature on logits",
+        )),
+        "features": (scikit_learn_features, ("HistGradientBoostingClassifier",)),
+    }),
+    "mcgrad": Peer((("mcgrad==0.1.5", *NUMBERS),), {"features": (mcgrad_features, ("MCGrad",))}),
+    "netcal": Peer(((TORCH,), ("netcal==1.4.0", *NUMBERS)), {
+        "binary": (netcal, (*_MAPS, "ENIR", "BetaCalibration", "TemperatureScaling")),
+        "multiclass": (netcal, ("TemperatureScaling",)),
+        "multiclass, seen": (netcal, _MAPS),
+    }),
+    "uncertainty-calibration": Peer((("uncertainty-calibration==0.1.4", *NUMBERS),), {
+        "binary": (uncertainty_calibration, ("PlattBinnerCalibrator", "PlattCalibrator", "HistogramCalibrator")),
+        "multiclass, seen": (uncertainty_calibration, tuple(_MARGINAL)),
+    }),
+    "probcal": Peer((("probcal==0.4.0", *NUMBERS),), {
+        "segments": (probcal_segments, ("Segmented beta", "Segmented isotonic", "Segmented spline")),
+        "binary": (probcal_binary, (
+            "BetaCalibrator", "SplineCalibrator", "CenteredIsotonicCalibrator", "CalibratorSelector",
+        )),
+    }),
+    "probmetrics": Peer(((TORCH,), ("probmetrics==1.3.0", "numba==0.68.1", *NUMBERS)), {
+        "binary": (probmetrics_binary, ("affine-scaling", "quadratic-scaling", "isotonic")),
+        "multiclass": (probmetrics_multiclass, (
+            "temp-scaling", "ts-mix", "svs", "svs + mixture", "sms", "sms + mixture",
+            "ETSCalibrator", "VectorScalingCalibrator",
+        )),
+    }),
+    "betacal": Peer((("betacal==1.1.0", *NUMBERS),), {"binary": (betacal_binary, ("abm", "am", "ab"))}),
+    "venn-abers": Peer((("venn-abers==1.5.4", "pandas==2.3.3", *NUMBERS),), {
+        "binary": (venn_abers_binary, ("inductive",)),
+        "multiclass, seen": (venn_abers_multiclass, ("one_vs_rest",)),
+    }),
+}  # fmt: skip
 
 
 class Clock:
@@ -390,11 +395,11 @@ class Clock:
         return made
 
 
-def run_binary(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
-    """Calibrated scores of the test pairs, and how many of them took the pooled map for want of their own."""
+def run_binary(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
+    """Calibrated scores of the test pairs."""
     scores, hits = data["fit_scores"], data["fit_hits"]
     if how == "pooled":
-        return clock.timed("predict", clock.timed("fit", fit, scores, hits), data["test_scores"]), {}
+        return clock.timed("predict", clock.timed("fit", fit, scores, hits), data["test_scores"])
     calibrated = np.full(len(data["test_scores"]), np.nan)
     without = np.zeros(len(calibrated), dtype=bool)
     for group in np.unique(data["test_groups"]):
@@ -406,29 +411,27 @@ def run_binary(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray
         calibrated[inside] = clock.timed("predict", predict, data["test_scores"][inside])
     if without.any():
         calibrated[without] = clock.timed("predict", clock.timed("fit", fit, scores, hits), data["test_scores"][without])
-    return calibrated, {"pairs_by_pooled_map": int(without.sum())}
+    return calibrated
 
 
-def run_segments(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
+def run_segments(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     """Calibrated scores of the test pairs with the peer's own way with segments."""
     segments = {"per tag": "tags", "per group": "groups"}[how]
-    given = data["fit_scores"], data["fit_hits"], data[f"fit_{segments}"].astype(str)
-    predict = clock.timed("fit", fit, *given)
-    return clock.timed("predict", predict, data["test_scores"], data[f"test_{segments}"].astype(str)), {}
+    predict = clock.timed("fit", fit, data["fit_scores"], data["fit_hits"], data[f"fit_{segments}"].astype(str))
+    return clock.timed("predict", predict, data["test_scores"], data[f"test_{segments}"].astype(str))
 
 
-def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
+def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     """Calibrated scores of the test pairs, out of the calibrated matrix.
 
-    how (str): "all" gives the method all columns, "seen" those of the labels with a gold token in the fit data; behind " of " stands what it is given,
-        logits or probabilities.
+    how (str): "all" gives the method all columns, "seen" those of the labels with a gold token in the fit data; behind " of " stands what
+        it is given, logits or probabilities.
     """
     which, _, given = how.partition(" of ")
     gold = data["fit_gold"]
     fitted_on = gold >= 0
     n_labels = data["fit_logits"].shape[1]
-    seen = np.unique(gold[fitted_on])
-    columns = seen if which == "seen" else np.arange(n_labels)
+    columns = np.unique(gold[fitted_on]) if which == "seen" else np.arange(n_labels)
     place = np.full(n_labels, -1)
     place[columns] = np.arange(len(columns))
 
@@ -441,17 +444,18 @@ def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.nda
     calibrated = np.asarray(clock.timed("predict", predict, asked))
     if calibrated.shape != asked.shape:
         raise ValueError(f"The calibrated matrix has shape {calibrated.shape}, not {asked.shape}.")
-    rows, at = data["test_rows"], place[data["test_tags"]]
-    counted = {"tokens_left_out": int((gold == -1).sum()), "classes_unseen": n_labels - len(seen)}
-    return np.where(at >= 0, calibrated[rows, at], data["test_scores"]), {**counted, "pairs_kept_raw": int((at < 0).sum())}
+    at = place[data["test_tags"]]
+    return np.where(at >= 0, calibrated[data["test_rows"], at], data["test_scores"])
 
 
-def run_features(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
+def run_features(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     """Calibrated scores of the test pairs by a method that looks at their tokens."""
-    of = entity_features if how == "entity" else pair_features
-    given = of(data, "fit", how)
+    given = pair_features(data, "fit", how)
     predict = clock.timed("fit", fit, *given, data["fit_hits"], data["fit_documents"][data["fit_rows"]])
-    return clock.timed("predict", predict, *of(data, "test", how)), {}
+    return clock.timed("predict", predict, *pair_features(data, "test", how))
+
+
+RUNS = {"binary": run_binary, "segments": run_segments, "multiclass": run_multiclass, "features": run_features}
 
 
 def as_probabilities(scores: np.ndarray, n_pairs: int) -> np.ndarray:
@@ -468,21 +472,14 @@ def as_probabilities(scores: np.ndarray, n_pairs: int) -> np.ndarray:
     return np.clip(values, 0.0, 1.0)
 
 
-def run(data: Data, peer: str, method: str, kind: str, how: str) -> tuple[np.ndarray, dict]:
-    """The calibrated scores of the test pairs and the report of one run."""
+def run(data: Data, peer: str, method: str, kind: str, how: str) -> tuple[np.ndarray, float]:
+    """The calibrated scores of the test pairs, and the seconds of fit and predict."""
     family, _, columns = kind.partition(", ")
-    fit = PEERS[peer, family](method)
-    clock = Clock()
-    runner = {
-        "binary": run_binary, "segments": run_segments, "multiclass": run_multiclass,
-        "features": run_features, "entities": run_features,
-    }[family]  # fmt: skip
+    fit, clock = PEERS[peer].methods[kind][0](method), Clock()
     if family == "multiclass":
         how = f"{columns or 'all'} of {method.partition(' on ')[2] or 'probabilities'}"
-    scores, counted = runner(data, fit, how, clock)
-    return as_probabilities(scores, len(data["test_scores"])), {
-        "fit_seconds": round(clock.fit, 3), "predict_seconds": round(clock.predict, 3), **counted
-    }  # fmt: skip
+    scores = as_probabilities(RUNS[family](data, fit, how, clock), len(data["test_scores"]))
+    return scores, round(clock.fit, 3) + round(clock.predict, 3)
 
 
 def limit_memory(gigabytes: float) -> None:
@@ -507,20 +504,15 @@ def main() -> int:
     limit_memory(options.memory)
     warnings.simplefilter("ignore")
     np.random.seed(0)
-    report: dict[str, object] = {"python": sys.version.split()[0], "version": version(options.peer), "failure": ""}
-    code = 0
+    report: dict[str, object] = {"version": version(options.peer), "failure": ""}
     try:
-        scores, told = run(Data(options.folder), options.peer, options.method, options.kind, options.how)
+        scores, report["seconds"] = run(Data(options.folder), options.peer, options.method, options.kind, options.how)
         np.save(options.scores, scores)
-        report |= told
     except Exception as error:
         traceback.print_exc()
         report["failure"] = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
-        code = 1
-    partial = options.report.with_suffix(".part")
-    partial.write_text(json.dumps(report, indent=1) + "\n", encoding="utf8")
-    os.replace(partial, options.report)
-    return code
+    options.report.write_text(json.dumps(report) + "\n", encoding="utf8")
+    return int(bool(report["failure"]))
 
 
 if __name__ == "__main__":

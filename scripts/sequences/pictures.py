@@ -1,8 +1,8 @@
-"""Figures 2 to 6 of Mejer & Crammer (2010) from the files of a run."""
+"""Figures 2 to 4 of Mejer & Crammer (2010) from the files of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from frame import COLORS, MARKERS, new_figure, save_figure
 
 from spacy_calib.pages.plots import quiet_frame
-from spacy_calib.types import Floats
 
 from .judge import BINS, FIRST, WAYS, Way, bins_of
 from .tables import NAMES, Found
@@ -20,26 +19,15 @@ LOOKS: dict[str, dict[str, Any]] = {
     way: {"color": color, "marker": marker}
     for way, color, marker in zip(("kd_pc", "crf", "delta", "wkbv", "kd_fixed", "kbv"), COLORS, MARKERS, strict=True)
 }
-GREY = {"color": "0.45", "marker": "x"}
-# Of active learning: what the picture calls a way, and how it looks.
-ACTIVE = {
-    "kd_pc": ("KD-PC", LOOKS["kd_pc"]), "kd_fixed": ("KD-Fixed", LOOKS["kd_fixed"]), "min_margin": ("MinMargin", LOOKS["delta"]),
-    "min_conf_margin": ("MinConfMargin", LOOKS["wkbv"]), "random": ("random", GREY),
-}  # fmt: skip
 SHOWN = [("cw", way) for way in WAYS if way != "crf"] + [("crf", "crf")]
 
 
-def draw_all(folder: Path, found: Sequence[Found], curves: Mapping[str, Mapping[str, list[Floats]]]) -> None:
-    """confidence_ranking.png (figure 2), _found (3), _reliability (4), _active (5 and 6). RAISES CalibError: matplotlib is not installed."""
+def draw_all(folder: Path, found: Sequence[Found]) -> None:
+    """confidence_ranking.png (figure 2), _found (3), _reliability (4). RAISES CalibError: matplotlib is not installed."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures: dict[str, Any] = {}
     judged = [one for one in found if ("cw", "kd_pc") in one.figures]
-    if judged:
-        pictures |= {"ranking": ranking(judged), "found": found_first(judged), "reliability": reliability(judged)}
-    if any(curves.values()):
-        pictures["active"] = active({corpus: own for corpus, own in curves.items() if own})
-    for name, figure in pictures.items():
-        save_figure(folder / f"confidence_{name}.png", figure, 120)
+    for name, draw in {"ranking": ranking, "found": found_first, "reliability": reliability}.items() if judged else ():
+        save_figure(folder / f"confidence_{name}.png", draw(judged), 120)
 
 
 def _panels(n: int, width: float, height: float, down: int = 1, **shared: Any) -> tuple[Any, Any]:
@@ -149,23 +137,3 @@ def _shares(of_quarters: Sequence[Way], least: int = 50) -> tuple[Any, Any]:
     hits = np.bincount(bins_of(sure), weights=right, minlength=BINS)
     kept = counts >= least
     return (np.arange(BINS)[kept] + 0.5) / BINS, hits[kept] / counts[kept]
-
-
-def active(curves: Mapping[str, Mapping[str, list[Floats]]]) -> Any:
-    """F against words labelled, the mean over seeds, from the second test on."""
-    figure, axes = _panels(len(curves), 4.6, 3.6)
-    for ax, (corpus, of_ways) in zip(axes[0], curves.items(), strict=True):
-        every = [curve for of_seeds in of_ways.values() for curve in of_seeds]
-        ends, last = [], min(curve[-1, 0] for curve in every)
-        words = np.linspace(max(curve[min(1, len(curve) - 1), 0] for curve in every), last, 60)
-        for way, of_seeds in of_ways.items():
-            mean = np.mean([np.interp(words, curve[:, 0], curve[:, 1]) for curve in of_seeds], axis=0)
-            name, look = ACTIVE[way]
-            ax.plot(words, mean, color=look["color"], linewidth=1.5, linestyle="--" if way == "random" else "-")
-            ends.append((float(mean[-1]), name, look["color"]))
-        _label_ends(ax, last, ends)
-        ax.set_title(TITLES[corpus], loc="left", fontsize="medium")
-        ax.set(xlabel="words labelled", xlim=(0, last * 1.3))
-        quiet_frame(ax)
-    axes[0][0].set_ylabel("F on held-out sentences")
-    return figure

@@ -6,7 +6,7 @@ import io
 import json
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from spacy_calib.sequence.inference.best import best_through
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 
-from . import active
 from .data import Sentences
 from .learning import (
     RULES,
@@ -34,13 +33,13 @@ from .learning import (
     train_crf,
 )
 
-PARTS = ("confidence", "learners", "active", "pa")
+PARTS = ("confidence", "learners", "pa")
 
 
 @dataclass(frozen=True)
 class Plan:
     """folder (Path): Of the answers. folds (int): Of the learners. quarters (int): Parts for confidence, each is judged by models of the
-    others. rounds (int): Passes over training data. run (int | None): No more folds, quarters, seeds than these."""
+    others. rounds (int): Passes over training data. run (int | None): No more folds, quarters than these."""
 
     folder: Path
     folds: int = 10
@@ -49,7 +48,6 @@ class Plan:
     seed: int = 0
     run: int | None = None
     tuning: Tuning = field(default_factory=Tuning)
-    active: active.Setting = field(default_factory=active.Setting)
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Job:
 
 def jobs_of(plan: Plan, parts: Iterable[str], corpora: Iterable[str]) -> Iterator[Job]:
     """In the order in which they are run: each part of all corpora, a fold of one after a fold of the other."""
-    numbers = {"confidence": plan.quarters, "learners": plan.folds, "active": plan.active.seeds, "pa": plan.folds}
+    numbers = {"confidence": plan.quarters, "learners": plan.folds, "pa": plan.folds}
     corpora = list(corpora)
     for part in parts:
         for number in range(min(numbers[part], plan.run or numbers[part])):
@@ -80,8 +78,7 @@ def run_job(job: Job, data: Sentences, plan: Plan) -> None:
     if path.exists():
         return
     began = time.process_time()
-    runs = {"confidence": run_quarter, "learners": run_fold, "active": run_active, "pa": run_fold}
-    found, notes = runs[job.part](data, plan, job)
+    found, notes = (run_quarter if job.part == "confidence" else run_fold)(data, plan, job)
     notes["seconds"] = round(time.process_time() - began, 1)
     held = io.BytesIO()
     np.savez_compressed(held, notes=np.array(json.dumps(notes)), **found)
@@ -136,19 +133,6 @@ def run_quarter(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], 
             sure = confidences(data, learner, judged, own, scales, plan.seed)
             found |= {"lengths": np.array([len(words) for words in said])} | {f"sure_cw_{way}": of for way, of in sure.items()}
     return found, {"settings": {"cw": settings}, "precision_by_scale": precision}
-
-
-def run_active(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Figures 5 and 6: F against words labelled, of each way to choose sentences, from the same beginning. Settings and scales are those that
-    the first quarter's training part chose, where it was run."""
-    setting, first = plan.active, Job("confidence", job.corpus, 0).path(plan.folder)
-    if first.exists():
-        _, notes = read_job(first)
-        scales = {way: max(of_way, key=of_way.__getitem__) for way, of_way in notes["precision_by_scale"].items()}
-        setting = replace(
-            setting, phi=notes["settings"]["cw"]["phi"], scale_pc=float(scales["kd_pc"]), scale_fixed=float(scales["kd_fixed"])
-        )
-    return active.simulate_all(data, setting, plan.seed + job.number), {"setting": asdict(setting)}
 
 
 # Two readings of the paper's formula of Delta: how far below the best labelling is one with another label at a word? Of all labellings with another

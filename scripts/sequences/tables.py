@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from frame import between, head, row
-from scipy.stats import t as student
 
 from spacy_calib.types import Floats
 
@@ -39,11 +36,6 @@ class Claim:
     words: str
     difference: Sampled
     digits: int = 4
-
-    def row(self) -> dict[str, Any]:
-        low, high = self.difference.interval
-        figures = {"difference": self.difference.estimate, "low": low, "high": high}
-        return {"claim": self.words, **figures, "verdict": self.difference.verdict}
 
 
 def learner_claims(counts: Mapping[str, list[Floats]], n_samples: int) -> Iterator[Claim]:
@@ -93,27 +85,18 @@ def repair_claims(
             yield Claim(words, values["log_loss"] - after["crf", "crf"]["log_loss"])
 
 
-def over_folds(one: list[float], other: list[float]) -> tuple[float, float]:
-    """95 % interval of the mean difference, paired by fold (Student's t, as the paper tests it)."""
-    differences = np.array(one) - np.array(other)
-    if len(differences) < 2:
-        return (float("-inf"), float("inf"))
-    half = student.ppf(0.975, len(differences) - 1) * differences.std(ddof=1) / np.sqrt(len(differences))
-    return float(differences.mean() - half), float(differences.mean() + half)
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
     """All numbers of one corpus.
 
-    f (dict): Of each learner over its folds. f_folds (dict): Of each fold. f_claims (list): Of learners. quarters (Quarters): Of confidence.
+    f (dict): Of each learner over its folds. folds (dict): How many. f_claims (list): Of learners. quarters (Quarters): Of confidence.
     f_split, wrong (dict): Of CW and CRF there. figures, after (dict): Of each (learner, way), before and after calibration.
     random (dict): Learner -> share of wrong words.
     """
 
     corpus: str
     f: dict[str, Sampled]
-    f_folds: dict[str, list[float]]
+    folds: dict[str, int]
     f_claims: list[Claim]
     quarters: Quarters
     f_split: dict[str, Sampled]
@@ -139,11 +122,10 @@ def read_found(folder: Path, corpus: str, n_samples: int) -> Found:
         for name, values in arrays.items():
             if name.startswith("counts_"):
                 counts.setdefault(name[len("counts_") :], []).append(values)
-    f_folds = {name: [float(f_measure(part.sum(axis=0))) for part in parts] for name, parts in counts.items()}
     wrong = sample_counts(quarters.counts, wrong_percent, n_samples)
     random = {name: Sampled(one.estimate / 100, one.draws / 100) for name, one in wrong.items()}
     return Found(
-        corpus, sample_counts(counts, f_measure, n_samples), f_folds, list(learner_claims(counts, n_samples)),
+        corpus, sample_counts(counts, f_measure, n_samples), {name: len(parts) for name, parts in counts.items()}, list(learner_claims(counts, n_samples)),
         quarters, sample_counts(quarters.counts, f_measure, n_samples), wrong,
         sample_ways(quarters.ways, n_samples), sample_ways(quarters.after, n_samples), random,
     )  # fmt: skip
@@ -157,6 +139,7 @@ def show(found: Found) -> None:
     if found.figures:
         _show_split(found)
         _show_ways(found)
+        _show_chosen(found)
     for title, claims in found.claims.items():
         if claims:
             print(f"\n{title}\n")
@@ -169,14 +152,10 @@ def show(found: Found) -> None:
 
 def _show_learners(found: Found) -> None:
     print()
-    head("| learner | folds | F | 95 % | paper | AROW - it, over folds |")
-    first = found.f_folds.get("arow", [])
+    head("| learner | folds | F | 95 % | paper |")
     for rule in (one for one in RULES if one in found.f):
-        n = len(found.f_folds[rule])
-        apart = over_folds(first[:n], found.f_folds[rule][: len(first)])
-        beside = between(apart, "+.4f") if rule != "arow" and np.isfinite(apart[0]) else "-"
-        own = found.f[rule]
-        row(NAMES[rule], n, f"{own.estimate:.4f}", between(own.interval), f"{TABLE_2[found.corpus][rule]:.3f}", beside)
+        own, paper = found.f[rule], f"{TABLE_2[found.corpus][rule]:.3f}"
+        row(NAMES[rule], found.folds[rule], f"{own.estimate:.4f}", between(own.interval), paper)
 
 
 def _show_split(found: Found) -> None:
@@ -204,51 +183,9 @@ def _show_ways(found: Found) -> None:
             row(NAMES[learner], NAMES[way], f"{one['average_precision']:.3f}", f"{one['found']:,.0f}", *rmse, *losses, *errors)
 
 
-def show_active(folder: Path, corpus: str, words: Sequence[int] = (5_000, 10_000, 14_000)) -> dict[str, Any]:
-    """Print F at so many words labelled, the mean over seeds. RETURNS: The mean curves by way."""
-    curves = active_curves(folder, corpus)
-    if not curves:
-        return {}
-    seeds = len(next(iter(curves.values())))
-    print(f"\nActive learning, {corpus}: F after so many words, mean of {seeds} seeds\n")
-    head(f"| way | {' | '.join(f'{n:,}' for n in words)} |")
-    found = {}
-    for way, of_seeds in curves.items():
-        at = np.mean([np.interp(words, curve[:, 0], curve[:, 1], right=np.nan) for curve in of_seeds], axis=0)
-        row(way.replace("_", " "), *("-" if np.isnan(f) else f"{f:.3f}" for f in at))
-        found[way] = [curve.tolist() for curve in of_seeds]
-    return found
-
-
-def active_curves(folder: Path, corpus: str) -> dict[str, list[Floats]]:
-    """Of each way, (words labelled, F) of each seed, shape (tests, 2)."""
-    found: dict[str, list[Floats]] = {}
-    for path in sorted(folder.glob(f"active-{corpus}-*.npz")):
-        for name, values in read_job(path)[0].items():
-            found.setdefault(name.removeprefix("curve_"), []).append(values)
-    return found
-
-
-def numbers_of(found: Iterable[Found]) -> dict[str, Any]:
-    """As plain data."""
-    return {
-        one.corpus: {
-            "f": {name: _plain(values) for name, values in one.f.items()},
-            "f_of_folds": one.f_folds,
-            "f_split": {name: _plain(values) for name, values in one.f_split.items()},
-            "wrong_percent": {name: _plain(values) for name, values in one.wrong.items()},
-            "ways": _plain_ways(one.figures),
-            "ways_calibrated": _plain_ways(one.after),
-            "claims": {title: [claim.row() for claim in claims] for title, claims in one.claims.items()},
-            "notes": one.quarters.notes,
-        }
-        for one in found
-    }
-
-
-def _plain(one: Sampled) -> list[float]:
-    return [one.estimate, *one.interval]
-
-
-def _plain_ways(figures: Mapping[tuple[str, str], dict[str, Sampled]]) -> dict[str, Any]:
-    return {" ".join(name): {key: _plain(one) for key, one in values.items()} for name, values in figures.items()}
+def _show_chosen(found: Found) -> None:
+    print()
+    head("| quarter | phi | scale of KD-PC | of KD-Fixed |", 0)
+    for number, notes in enumerate(found.quarters.notes, 1):
+        scales = (max(of, key=of.__getitem__) for of in notes["precision_by_scale"].values())
+        row(number, notes["settings"]["cw"]["phi"], *(f"{float(scale):.4f}" for scale in scales))

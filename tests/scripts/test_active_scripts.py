@@ -122,22 +122,25 @@ def run(simulation, tmp_path, *options):
     return json.loads((tmp_path / "curves.json").read_text())
 
 
-def test_a_small_simulation(simulation, tmp_path, capsys):
+def test_a_small_simulation(simulation, tmp_path, capsys, monkeypatch):
+    summarize = simulation.summarize
     vocab = spacy.blank("xx").vocab
     for part, n, seed in (("train", 90, 1), ("dev", 60, 2), ("test", 20, 3)):
         save(tmp_path / f"{part}.spacy", [gold_doc(vocab, sentence) for sentence in made_up_sentences(n, seed)])
     orders = ["least-confident", "random"]
-    result = run(simulation, tmp_path, "--seeds", "1", "--max-words", "100", "--strategies", *orders)
-    assert [curve["strategy"] for curve in result["curves"]] == orders
-    first, second = result["curves"]
+    curves = []
+    monkeypatch.setattr(simulation, "summarize", lambda found, most: curves.extend(found) or summarize(found, most))
+    tables = run(simulation, tmp_path, "--seeds", "1", "--max-words", "100", "--strategies", *orders)
+    assert [one[0] for one in tables[0]["rows"]] == [curve.strategy for curve in curves] == orders
+    first, second = curves
     # The same start for both, and never more words than allowed.
-    assert (first["words"][0], first["quality"][0]) == (second["words"][0], second["quality"][0])
+    assert (first.words[0], first.quality[0]) == (second.words[0], second.quality[0])
     for curve in (first, second):
-        assert curve["sentences"][0] == 5
-        steps = [after - before for before, after in zip(curve["words"], curve["words"][1:], strict=False)]
+        assert curve.sentences[0] == 5
+        steps = [after - before for before, after in zip(curve.words, curve.words[1:], strict=False)]
         assert min(steps) > 0
         assert max(steps) <= 40
-        assert curve["words"][-1] <= 100
+        assert curve.words[-1] <= 100
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "Traceback" not in capsys.readouterr().err
 

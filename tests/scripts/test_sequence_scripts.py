@@ -10,7 +10,7 @@ from sequences.data import Sentences, spans_of
 from sequences.judge import Sampled, Way, f_measure, rmse_of, weights_of
 from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
 from sequences.runs import Job, Plan, gaps_alone, jobs_of, parts_of, read_job, run_job
-from sequences.tables import Claim, learner_claims, over_folds
+from sequences.tables import Claim, learner_claims
 from sklearn.metrics import average_precision_score
 from spacy.training import iob_to_biluo
 from spacy.training.iob_utils import biluo_tags_to_spans
@@ -78,13 +78,16 @@ def test_f_of_sums():
 
 def test_verdicts():
     draws = np.linspace(-1, 1, 1001)
-    assert [Claim("", Sampled(at, at + draws)).row()["verdict"] for at in (2.0, 0.0, -2.0)] == ["held", "not shown", "not held"]
+    assert [Claim("", Sampled(at, at + draws)).difference.verdict for at in (2.0, 0.0, -2.0)] == [
+        "held",
+        "not shown",
+        "not held",
+    ]
     counts = np.array([[3.0, 3, 3, 0, 9]] * 20)
     better = {"arow": [counts, counts], "perceptron": [counts - np.array([1.0, 0, 0, 0, 0])]}
     assert [(one.words, one.difference.verdict) for one in learner_claims(better, 20)] == [
         ("F: AROW at least perceptron (folds: 1)", "held")
     ]
-    assert over_folds([1.0, 2.0, 3.0], [0.0, 1.0, 2.0]) == (1.0, 1.0)
 
 
 # Runs

@@ -15,7 +15,6 @@ from spacy_calib.errors import CalibError
 TRUTHS = [
     Synthetic(),
     Synthetic(2.0, 3.0, "power", 1.7),
-    Synthetic(0.3, 0.1, "logistic", -0.8),
     Synthetic(0.5, 0.5, "step", 0.1),
 ]
 
@@ -41,15 +40,9 @@ def test_the_step_of_the_thesis_worked_by_hand():
     assert source.chance(np.array([0.1, 0.3, 0.5, 0.6, 0.9])) == pytest.approx([0, 0.1, 0.3, 0.8, 1])
 
 
-def test_the_logistic_shift_moves_the_log_odds():
-    chances = Synthetic(1, 1, "logistic", 0.7).chance(np.array([0.0, 0.2, 0.5, 1.0]))
-    assert chances == pytest.approx([0, 1 / (1 + math.exp(-math.log(0.25) - 0.7)), 1 / (1 + math.exp(-0.7)), 1])
-
-
 def test_true_scores_have_no_error():
     assert Synthetic().error() == 0
     assert Synthetic(map="power", strength=1.0).error() == pytest.approx(0, abs=1e-9)
-    assert Synthetic(map="logistic", strength=0.0).error() == pytest.approx(0, abs=1e-9)
     assert Synthetic(map="step", strength=0.0).error() == 0
 
 
@@ -86,7 +79,7 @@ def test_the_same_seed_gives_the_same_draws_and_another_seed_others():
         ({"map": "sigmoid"}, f"map must be one of {', '.join(MAPS)}, but 'sigmoid' was given"),
         ({"map": "power"}, "strength must be a number from 0.01 to 100 for the map power, but 0.0 was given"),
         ({"map": "step", "strength": 0.6}, "strength must be a number from 0 to 0.5 for the map step, but 0.6 was given"),
-        ({"map": "logistic", "strength": math.nan}, "strength must be a number from -20 to 20 for the map logistic"),
+        ({"map": "power", "strength": math.nan}, "strength must be a number from 0.01 to 100 for the map power"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):
