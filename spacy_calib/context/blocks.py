@@ -30,6 +30,7 @@ class View:
 
     around (Surroundings): What they look at. columns (Floats): What they say, standardized, shape (features, tokens).
     known (KnownWords): Forms and endings that have weights. forms, endings (Ints): The place among these of each token's; -1 for one that is not known.
+    moved (Floats): The score of each entry of `around` by the model that looks at them; as it was where none does.
     """
 
     around: Surroundings
@@ -37,6 +38,7 @@ class View:
     known: KnownWords
     forms: Ints
     endings: Ints
+    moved: Floats
 
     @property
     def unknown(self) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from .blocks import View, blocks_of
 from .log_linear import PairData, fit_pairs, without_source
 from .ridge import ROUNDING, fit_ridge
 from .surroundings import Surroundings
-from .tokens import CLIP, SpanContext, TokenContext, named_columns, span_columns
+from .tokens import CLIP, SpanContext, TagsOfSpans, TokenContext, named_columns, span_columns
 from .words import KnownWords, Words, no_words
 
 
@@ -73,7 +73,8 @@ class Comparison:
 class TokenContextFit:
     """What was learned of tokens.
 
-    context (TokenContext): Fitted; its `model_` is None where there is too little to learn from. view (View): Of data.
+    context (TokenContext): Fitted; its `model_` is None where there is too little to learn from. view (View): Of data,
+        with scores as `held_out` and `others`.
     held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
     others (Floats): Scores of entries without gold. why (str): Why there is no model. about (dict): What `info` shows.
     elsewhere (Floats | None): The score of each pair by a model that did not see its source of gold, or None.
@@ -150,6 +151,7 @@ def fit_token_context(
     moved = made.model_.predict(own[n:], of_others)
     made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
+    view = replace(view, moved=np.concatenate([held_out, moved])[order])
     return TokenContextFit(made, view, held_out, moved, "", told, elsewhere)
 
 
@@ -206,12 +208,19 @@ class SpanContextFit:
 
 
 def fit_span_context(
-    tokens: TokenContextFit, spans: Spans, scores: Floats, hits: NDArray[np.bool_], documents: Ints, groups: Groups
+    tokens: TokenContextFit,
+    tags: TagsOfSpans,
+    spans: Spans,
+    scores: Floats,
+    hits: NDArray[np.bool_],
+    documents: Ints,
+    groups: Groups,
 ) -> SpanContextFit:
     """Learn from n entities with gold.
 
-    tokens (TokenContextFit): Of the same Docs. spans (Spans): In their tokens. scores (Floats): By held-out maps.
-    hits: Whether each is right. documents (Ints): Of each, ascending. groups (Groups): Of the labels.
+    tokens (TokenContextFit): Of the same Docs. tags (TagsOfSpans): Of the labels. spans (Spans): In their tokens.
+    scores (Floats): By held-out maps. hits: Whether each is right. documents (Ints): Of each, ascending.
+    groups (Groups): Of the labels.
     """
     when = tokens.context.when
     told: dict[str, Any] = {
@@ -225,7 +234,7 @@ def fit_span_context(
     }
     if told["why"]:
         return SpanContextFit(None, scores, told)
-    columns = span_columns(tokens.view, spans, groups)
+    columns = span_columns(tokens.view, spans, groups, tags)
     names = named_columns([what for _, what in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
     compared = Comparison.of(scores, fit.held_out, hits, documents)
@@ -234,7 +243,7 @@ def fit_span_context(
     told |= {"kept": kept, "comparison": asdict(compared), "slope": fit.model.slope, "ridge": fit.ridge, "weights": weights}
     if not kept:
         return SpanContextFit(None, scores, told)
-    return SpanContextFit(SpanContext(groups, tuple(names), fit.model), fit.held_out, told)
+    return SpanContextFit(SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, told)
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:

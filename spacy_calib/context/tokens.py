@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -16,7 +16,7 @@ from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.spans import firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error
-from ..schema import Saved, floats, kept, lengths, listed, maybe, record, several, text, whole
+from ..schema import Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
 from ..types import Floats, Groups, Ints, Spans
 from .blocks import Looks, View, blocks_of
 from .log_linear import LogLinear
@@ -94,7 +94,7 @@ class TokenContext:
         forms = endings = np.full(len(around.first_tag), -1, dtype=np.intp)
         if around.words is not None:
             forms, endings = self.known_.places(around.words)
-        return View(around, standardized, self.known_, forms, endings)
+        return View(around, standardized, self.known_, forms, endings, around.scores)
 
     def looks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_]) -> Looks:
         """Pairs of the tokens of a view as the model sees them. rows, tags (Ints), own (Floats), leads: Of n pairs, see Looks."""
@@ -114,7 +114,8 @@ class TokenContext:
             own, leads = log_odds(given.scores), np.zeros(len(given.rows), dtype=bool)
             leads[kept] = view.around.leads
         looks = self.looks(view, given.rows, given.tags, own, leads)
-        return given.having(scores=self.model_.predict(looks.own, blocks_of(looks)), view=view)
+        scores = self.model_.predict(looks.own, blocks_of(looks))
+        return given.having(scores=scores, view=replace(view, moved=scores[kept]))
 
     # Saving
 
@@ -157,18 +158,67 @@ class TokenContext:
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
 CLIP = 1e-4
 # What is looked at besides the features of the tokens and the group of the label.
-_OF_SPANS = ("entropy of its tokens' scores", "forms that are not known", "its length")
+_OF_SPANS = (
+    "entropy of its tokens' scores",
+    "forms that are not known",
+    "its length",
+    "the least score of its tokens",
+    "the product of its tokens' scores",
+    "the mean score of its tokens",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TagsOfSpans(Saved):
+    """Which labels of tokens are those of a label of spans: they have the same number, and -1 stands for none.
+
+    tags, labels (Ints): The number of each label of tokens, and of each label of spans.
+    """
+
+    tags: Ints = kept(wholes(-1))
+    labels: Ints = kept(wholes(-1))
+
+    @classmethod
+    def of(cls, tags: Sequence[str], prefixed: bool, labels: Sequence[str]) -> TagsOfSpans:
+        """prefixed (bool): Whether labels of tokens begin with B-, I-, L- or U-. labels (Sequence[str]): Of spans, as
+        tokens have them; a single one without a name (of sentences) has all labels of tokens.
+        """
+        if tuple(labels) == ("",):
+            return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))
+        number = {label: place for place, label in enumerate(labels)}
+        of_tags = [number.get(tag[2:] if prefixed else tag, -1) for tag in tags]
+        return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
+
+    def scores(self, view: View, tokens: Ints, labels: Ints) -> Floats:
+        """What the context gives a label of spans at a token, the sum over its tags; 1 where nothing is known of it.
+
+        tokens, labels (Ints): Of n scores.
+        """
+        around, n_tokens = view.around, len(view.around.first_tag)
+        of_tags, of_labels = (np.append(held, -1) for held in (self.tags, self.labels))
+        wanted = of_labels[np.minimum(labels, len(self.labels))]
+        inside = np.zeros(n_tokens, dtype=np.intp)
+        inside[tokens] = 1
+        row, size = np.cumsum(inside) - 1, 1 + int(of_labels.max())
+        number = of_tags[np.minimum(around.tags, len(self.tags))]
+        own = np.flatnonzero((number >= 0) & (inside[around.rows] > 0))
+        table = np.bincount(row[around.rows[own]] * size + number[own], view.moved[own], size * int(inside.sum()))
+        unknown = (around.first_tag[tokens] < 0) | (wanted < 0)
+        return np.where(unknown, 1.0, np.minimum(table[row[tokens] * size + wanted], 1.0))
 
 
 @dataclass(frozen=True, eq=False)
 class SpanContext(Saved):
     """The step after the map of entities: logistic regression on the log-odds of the score and on what surrounds it.
 
-    That is the mean of the tokens' features, how many forms are not known, the length, and the group of the label.
-    groups (Groups): Of the labels. columns (tuple[str, ...]): What each feature says. model (RidgeModel): Fitted.
+    That is the mean of the tokens' features, how many forms are not known, the length, the group of the label, and what
+    the context makes of the label's scores at the tokens: the least, their product and their mean.
+    groups (Groups): Of the labels. tags (TagsOfSpans): Theirs. columns (tuple[str, ...]): What each feature says.
+    model (RidgeModel): Fitted.
     """
 
     groups: Groups = kept(Groups.read)
+    tags: TagsOfSpans = kept(TagsOfSpans.read)
     columns: tuple[str, ...] = kept(several(text))
     model: RidgeModel = kept(RidgeModel.read)
 
@@ -181,21 +231,28 @@ class SpanContext(Saved):
         kept = given.kept
         if given.spans is None or not len(kept):
             return given
-        columns = span_columns(given.view, given.spans.take(kept), self.groups)
+        columns = span_columns(given.view, given.spans.take(kept), self.groups, self.tags)
         scores = given.scores.copy()
         scores[kept] = self.model.predict(log_odds(scores[kept], CLIP), self.model.around(columns))
         return given.having(scores=scores)
 
 
-def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:
-    """The features of n spans. view (View): Of all tokens of their Docs."""
+def span_columns(view: View, spans: Spans, groups: Groups, tags: TagsOfSpans) -> list[Floats]:
+    """The features of n spans. view (View): Of all tokens of their Docs. tags (TagsOfSpans): Of the spans' labels."""
     lengths = spans.ends - spans.starts
     firsts = firsts_of(spans)
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
     of_tokens = [*view.columns, view.around.entropy, view.unknown.astype(np.float64)]
     means = [np.add.reduceat(column[tokens], firsts) / lengths for column in of_tokens]
+    scores = tags.scores(view, tokens, np.repeat(spans.labels, lengths))
+    of_scores = (
+        np.minimum.reduceat(scores, firsts),
+        np.multiply.reduceat(scores, firsts),
+        np.add.reduceat(scores, firsts) / lengths,
+    )
     own = groups.of(spans.labels)
-    return [*means, np.log(lengths), *((own == group).astype(np.float64) for group in range(len(groups)))]
+    members = ((own == group).astype(np.float64) for group in range(len(groups)))
+    return [*means, np.log(lengths), *(log_odds(column, CLIP) for column in of_scores), *members]
 
 
 def named_columns(of_tokens: Sequence[str], groups: Groups) -> list[str]:

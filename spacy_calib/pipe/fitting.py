@@ -21,6 +21,7 @@ from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import Chosen, TokenFit, fit_tokens
 from ..context.fit import TokenContextFit, fit_span_context, fit_token_context
+from ..context.tokens import TagsOfSpans
 from ..context.words import unusual_words
 from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
@@ -144,7 +145,9 @@ def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanF
     labels = settings.source.span_labels(gathered.component)
     counts = gathered.data.span_counts if given is None else given
     groups = group_beside(informed(settings.grouping, found.pairs, labels), labels, counts)
-    learn_context = partial(fit_span_context, around) if isinstance(around, TokenContextFit) else None
+    table = map_of(settings.source) or {}
+    tags = TagsOfSpans.of(gathered.labels, gathered.annotation.prefixed, [table.get(label, label) for label in labels])
+    learn_context = partial(fit_span_context, around, tags) if isinstance(around, TokenContextFit) else None
     fitted = fit_spans(found, groups, learn_context)
     if isinstance(around, TokenContextFit) and fitted.calibration.context is not None and tokens.calibration.context is None:
         tokens.calibration.context = around.left_out()

@@ -13,7 +13,7 @@ from spacy_calib.context.blocks import blocks_of
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.surroundings import NO_ENTRY, Document, Hints, Neighbours, Surroundings
-from spacy_calib.context.tokens import TokenContext
+from spacy_calib.context.tokens import TagsOfSpans, TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import leading
 from spacy_calib.schema import Misfit
@@ -216,3 +216,36 @@ def test_what_a_fit_says_does_not_depend_on_its_salt():
     assert len({context.known_.forms.tobytes() for context in found}) == 3
     first = moved(found[0], words, pairs)
     assert all(np.array_equal(moved(context, words, pairs), first) for context in found)
+
+
+def view_of(n_tokens, rows, tags, scores):
+    view = TokenContext([]).seen(Surroundings(*map(np.array, (rows, tags, scores)), n_tokens, None), [])
+    return replace(view, moved=np.array(scores) / 2)
+
+
+@pytest.mark.parametrize(
+    ("tags", "prefixed", "labels"),
+    [
+        (("O", "PER", "LOC"), False, ("GPE", "PER", "LOC")),
+        (("O", "B-PER", "L-PER", "U-LOC"), True, ("PER", "LOC")),
+        (("nsubj", "obj"), False, ("",)),
+    ],
+)
+def test_which_labels_of_tokens_are_those_of_spans(tags, prefixed, labels):
+    made = TagsOfSpans.of(tags, prefixed, labels)
+    for tag, number in zip(tags, made.tags.tolist(), strict=True):
+        own = [label for label, other in zip(labels, made.labels.tolist(), strict=True) if other == number]
+        assert own == [label for label in labels if label in ("", tag[2:] if prefixed else tag)]
+
+
+def test_labels_that_share_a_counterpart_share_its_scores():
+    made = TagsOfSpans.of(("O", "LOC", "PER"), False, ("LOC", "PER", "LOC"))
+    view = view_of(2, [0, 0, 1], [1, 2, 0], [0.6, 0.3, 0.9])
+    # halves of .6, .3 and .6; at the other token LOC has no score, of the label that came later nothing is known
+    assert made.scores(view, np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 3])).tolist() == [0.3, 0.15, 0.3, 0.0, 1.0]
+
+
+def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted():
+    made = TagsOfSpans.of(("O", "B-A", "I-A", "U-B"), True, ("A", "B"))
+    view = view_of(3, [0, 0, 0, 2], [0, 1, 2, 9], [0.2, 0.5, 0.3, 0.9])
+    assert made.scores(view, np.array([0, 1, 2]), np.array([0, 0, 1])).tolist() == [0.4, 1.0, 0.0]
