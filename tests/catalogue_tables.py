@@ -1,16 +1,29 @@
-"""catalogue's look-ups, answered from tables: imported by what runs the tests, and by the processes that it starts."""
+"""What is looked up at each load of a pipeline, answered from tables: imported by what runs the tests, and by the processes that it starts."""
 
 from __future__ import annotations
 
+import functools
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import catalogue
+import confection
+import spacy
 
 # catalogue goes through all installed entry points whenever a name is looked up: a table by group finds the same ones in a tenth of the time.
 _POINTS = catalogue.AVAILABLE_ENTRY_POINTS
+# Who looks for a component imports those of all packages, and these import transformers, for five seconds.
+_SLOW = ("presidio_analyzer", "spacy_curated_transformers", "spacy_huggingface_pipelines", "spacy_transformers")
+_SLOW_POINTS: dict[str, list[Any]] = {}
 if type(_POINTS) is not dict:  # as a process that a test starts has it from alone/sitecustomize.py
-    catalogue.AVAILABLE_ENTRY_POINTS = {group: list(_POINTS.select(group=group)) for group in _POINTS.groups}
+    catalogue.AVAILABLE_ENTRY_POINTS = {}
+    for _group in _POINTS.groups:
+        _quick: list[Any] = []
+        for _point in _POINTS.select(group=_group):
+            slow = _point.value.replace(":", ".").partition(".")[0] in _SLOW
+            (_SLOW_POINTS.setdefault(_group, []) if slow else _quick).append(_point)
+        catalogue.AVAILABLE_ENTRY_POINTS[_group] = _quick
 
 
 class _Counted(dict):
@@ -58,3 +71,34 @@ def _remembered(find: Callable[[catalogue.Registry], dict[str, Any]]) -> Callabl
 
 catalogue.REGISTRY = _Counted(catalogue.REGISTRY)
 catalogue.Registry.get_all = _remembered(catalogue.Registry.get_all)
+
+
+def find_transformers() -> None:
+    """From now on the components of transformers are found as well."""
+    for group, points in _SLOW_POINTS.items():
+        catalogue.AVAILABLE_ENTRY_POINTS[group] += points
+    _SLOW_POINTS.clear()
+    catalogue.REGISTRY.changes += 1
+    spacy.blank("xx")  # which imports them
+
+
+def _parsed_once(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which reads a text once: a pipeline's config is read three times at each load."""
+
+    @functools.lru_cache(200)
+    def packed(text: str, interpolate: bool) -> bytes:
+        return pickle.dumps(parse(text, interpolate=interpolate))
+
+    def parsed(text: str, *, interpolate: bool = True, overrides: dict[str, Any] | None = None) -> Any:
+        return (
+            parse(text, interpolate=interpolate, overrides=overrides) if overrides else pickle.loads(packed(text, interpolate))
+        )
+
+    return parsed
+
+
+if hasattr(confection, "_config"):  # and not an old one, which asks pydantic
+    confection._config.parse_config = _parsed_once(confection._config.parse_config)
+    # What a function takes is read from its signature, at each call.
+    Schema = confection._registry.Schema
+    Schema.from_function = functools.cache(Schema.from_function)

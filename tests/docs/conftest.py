@@ -13,6 +13,7 @@ from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
+from tests.catalogue_tables import find_transformers
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
 from tests.docs.pages import Run, blocks_of, goes_on_from
 from tests.tiny_transformers import save_token_model
@@ -97,8 +98,14 @@ def made_by(tmp_path_factory) -> Callable[[Path], tuple[Path, Run]]:
     return make
 
 
+@pytest.fixture(scope="session")
+def components() -> None:
+    """Of all packages, before `registered_here` forgets what a page registers."""
+    find_transformers()
+
+
 @pytest.fixture
-def reader(made_by, tmp_path, monkeypatch) -> Callable[[Path], Run]:
+def reader(made_by, components, tmp_path, monkeypatch) -> Callable[[Path], Run]:
     """A function that goes to a folder with what a page says it goes on from, else to an empty one, and begins a session there."""
 
     def begin(page: Path) -> Run:

@@ -17,6 +17,7 @@ from spacy_calib.doc.blocks import add_block, delete_blocks
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
+from tests.forked import alone
 
 TEXT = "the old dog saw a duck . light run red ."
 
@@ -576,6 +577,7 @@ def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
     texts = [doc.text for doc in entity_docs(6, 53)]
     expected = [span_values_of(doc) for doc in nlp.pipe(texts, batch_size=3)]
     monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context(method))
+    monkeypatch.setenv("PYTHONPATH", alone()["PYTHONPATH"])
     for one, other in zip(expected, nlp.pipe(texts, n_process=2, batch_size=3), strict=True):
         same_spans(one, span_values_of(other), exactly=False)
 

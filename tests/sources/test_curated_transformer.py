@@ -6,9 +6,8 @@ import pytest
 import spacy
 from spacy.util import fix_random_seed
 
+from tests.catalogue_tables import find_transformers
 from tests.conftest import WORDS, examples_for, made_up_sentences, run_upstream
-
-pytest.importorskip("spacy_curated_transformers", reason="the package spacy-curated-transformers is not installed")
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({word for words in WORDS.values() for word in words})]
 TRANSFORMER = {
@@ -36,6 +35,8 @@ def pieces_of(model, X=None, Y=None):
 
 @pytest.fixture(scope="module")
 def trf():
+    pytest.importorskip("spacy_curated_transformers", reason="the package spacy-curated-transformers is not installed")
+    find_transformers()
     fix_random_seed(0)
     nlp = spacy.blank("xx")
     nlp.add_pipe("curated_transformer", name="transformer", config=TRANSFORMER)

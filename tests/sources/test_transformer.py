@@ -8,11 +8,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from tests.catalogue_tables import find_transformers
 from tests.categories import category_docs
 from tests.conftest import examples_for, made_up_sentences, run_upstream
 from tests.tiny_transformers import save_text_model, save_token_model
-
-pytest.importorskip("spacy_transformers", reason="the extra `transformers` is not installed")
 
 TRANSFORMER = {
     "@architectures": "spacy-transformers.TransformerModel.v3",
@@ -29,6 +28,13 @@ LISTENER = {
     "upstream": "*",
 }
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn about each other
+
+
+@pytest.fixture(autouse=True, scope="module")
+def transformers():
+    """Here, and not at the top: it takes five seconds to import them, in each worker."""
+    pytest.importorskip("spacy_transformers", reason="the extra `transformers` is not installed")
+    find_transformers()
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +85,6 @@ def test_docs_without_transformer_output_give_none(trf):
 
 
 def test_categories_that_a_model_of_hugging_face_leaves(tmp_path, monkeypatch):
-    """Here, since it takes long to import transformers."""
     pytest.importorskip("spacy_huggingface_pipelines", reason="spacy-huggingface-pipelines is not installed")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     texts = category_docs(60, 1)

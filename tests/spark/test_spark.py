@@ -1,11 +1,8 @@
-"""On two workers of one core, in processes of their own. One file, so that one session serves all tests."""
+"""On two workers of one Java. One file, so that one session serves all tests; test_killed.py has executors in processes of their own."""
 
 from __future__ import annotations
 
 import shutil
-import signal
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,58 +11,15 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib import CalibError
-from spacy_calib.doc.reading import DOC_KEY, GoldReader
 from spacy_calib.doc.score_rows import score_rows
-from spacy_calib.pairs.keyed import Key
 from spacy_calib.pipe.loading import import_user_code
 from spacy_calib.statistics.collected import FitStatistics
 from tests.cli.conftest import calib, entity_docs, save_key, save_recognizer
-from tests.conftest import gold_doc, made_up_sentences, revive, run_upstream
-from tests.docs.pages import DOCS, ROOT, Run, blocks_of
-from tests.forked import alone
-
-KEY = Key(bytes(range(32)))  # that of save_key
+from tests.conftest import made_up_sentences, revive
+from tests.docs.pages import DOCS, Run, blocks_of
+from tests.spark.conftest import collect, without_shards
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
-
-
-# Jobs here are small and the processes short-lived: compilers and garbage collectors of the JVM cost more than they save, and waiting for the worker
-# that has a partition takes longer than reading it again.
-_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-QUICK = {
-    "spark_driver_extraJavaOptions": _JVM,
-    "spark_executor_extraJavaOptions": _JVM,
-    "spark_sql_shuffle_partitions": 2,
-    "spark_sql_adaptive_enabled": "false",
-    "spark_sql_codegen_wholeStage": "false",
-    "spark_locality_wait": 0,
-    "spark_shuffle_io_retryWait": "100ms",
-    "spark_log_level": "OFF",
-    "spark_ui_showConsoleProgress": "false",
-    "spark_python_daemon_module": "tests.spark.daemon",
-    "spark_executorEnv_PYTHONPATH": alone(ROOT)["PYTHONPATH"],
-}
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    """It ends with this file, and gives back Ctrl-C, which Spark takes for its own."""
-    pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-    from spacy_calib.spark import local_session
-    from spacy_calib.spark.session import check_java
-
-    try:
-        check_java()
-    except CalibError as error:
-        pytest.skip(str(error))
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    session = local_session("local-cluster[2,1,1024]", **QUICK)
-    signal.signal(signal.SIGINT, on_interrupt)
-    application = session.sparkContext.applicationId
-    yield session
-    session.stop()
-    # What the executors of a local cluster print lands beside Spark.
-    shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -173,85 +127,9 @@ def test_a_pipeline_that_was_written_anew_is_loaded_anew(calibrated, tmp_path):
 # Statistics
 
 
-@pytest.fixture(scope="session")
-def gold_path(tmp_path_factory) -> Path:
-    vocab = spacy.blank("xx").vocab
-    docs = [gold_doc(vocab, sentence) for sentence in made_up_sentences(120, seed=12)]
-    for number, doc in enumerate(docs):
-        doc.user_data[DOC_KEY] = f"text {number // 2}"
-    path = tmp_path_factory.mktemp("spark-gold") / "gold.spacy"
-    DocBin(docs=docs, store_user_data=True).to_disk(path)
-    return path
-
-
-@pytest.fixture
-def golden(session, gold_path) -> Any:
-    """Its documents in six partitions, some of which hold parts of one document."""
-    from spacy_calib.spark import gold_frame
-
-    return gold_frame(session, gold_path, docs=7).repartition(6)
-
-
-@pytest.fixture(scope="session")
-def in_one_pass(calibrated, gold_path) -> bytes:
-    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-    from spacy_calib.pipe.collecting import collect_statistics
-
-    nlp = spacy.load(calibrated)
-    examples = list(GoldReader().examples(nlp, gold_path))
-    with nlp.select_pipes(disable=["calib"]):
-        statistics = collect_statistics(nlp.get_pipe("calib"), run_upstream(nlp, examples), "all", key=KEY)
-    return without_shards(statistics)
-
-
-def without_shards(statistics) -> bytes:
-    return replace(statistics, shards=()).to_bytes()
-
-
-def collect(*args, **kwargs):
-    from spacy_calib.spark import collect
-
-    return collect(*args, **{"key": KEY, **kwargs})
-
-
 def test_statistics_are_those_of_one_pass_bit_for_bit(golden, calibrated, in_one_pass):
     found = collect(golden, calibrated, mergers=2)
     assert len(found.shards) == 6
-    assert without_shards(found) == in_one_pass
-
-
-def killing(marker: Path, executor: bool) -> type:
-    """A task of `collect`; the first one that reads partition 4 kills the Python process that it runs in, or the executor too."""
-    from spacy_calib.spark.collecting import _Collecting
-
-    class Killing(_Collecting):
-        def batches(self, batches):
-            yield from _Collecting.batches(self, map(self.passed, batches))
-
-        def passed(self, batch):
-            import os
-            import signal
-
-            from pyspark import TaskContext
-
-            if TaskContext.get().partitionId() == 4 and not marker.exists():
-                marker.touch()
-                daemon = os.getppid()
-                with open(f"/proc/{daemon}/stat") as stat:
-                    jvm = int(stat.read().rpartition(")")[2].split()[1])
-                os.kill(jvm if executor else os.getpid(), signal.SIGKILL)
-            return batch
-
-    return Killing
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find the executor by")
-@pytest.mark.parametrize("executor", [False, True], ids=["process", "executor"])
-def test_a_worker_that_is_killed_changes_nothing(golden, calibrated, in_one_pass, tmp_path, monkeypatch, executor):
-    marker = tmp_path / "killed"
-    monkeypatch.setattr("spacy_calib.spark.collecting._Collecting", killing(marker, executor))
-    found = collect(golden, calibrated, mergers=2, check=False)
-    assert marker.exists()
     assert without_shards(found) == in_one_pass
 
 

@@ -1,0 +1,46 @@
+"""A worker or its whole executor is killed, in processes of their own: a session for these tests alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.spark.conftest import collect, without_shards
+
+MASTER = "local-cluster[2,1,1024]"
+
+
+def killing(marker: Path, executor: bool) -> type:
+    """A task of `collect`; the first one that reads partition 4 kills the Python process that it runs in, or the executor too."""
+    from spacy_calib.spark.collecting import _Collecting
+
+    class Killing(_Collecting):
+        def batches(self, batches):
+            yield from _Collecting.batches(self, map(self.passed, batches))
+
+        def passed(self, batch):
+            import os
+            import signal
+
+            from pyspark import TaskContext
+
+            if TaskContext.get().partitionId() == 4 and not marker.exists():
+                marker.touch()
+                daemon = os.getppid()
+                with open(f"/proc/{daemon}/stat") as stat:
+                    jvm = int(stat.read().rpartition(")")[2].split()[1])
+                os.kill(jvm if executor else os.getpid(), signal.SIGKILL)
+            return batch
+
+    return Killing
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find the executor by")
+@pytest.mark.parametrize("executor", [False, True], ids=["process", "executor"])
+def test_a_worker_that_is_killed_changes_nothing(golden, calibrated, in_one_pass, tmp_path, monkeypatch, executor):
+    marker = tmp_path / "killed"
+    monkeypatch.setattr("spacy_calib.spark.collecting._Collecting", killing(marker, executor))
+    found = collect(golden, calibrated, mergers=2, check=False)
+    assert marker.exists()
+    assert without_shards(found) == in_one_pass
