@@ -81,10 +81,9 @@ def group(grouping):
 
 
 def test_each_kind_is_listed_by_its_short_names():
-    assert list(recalibrators()) == [
-        "identity", "temperature", "platt", "beta", "histogram", "scaling-binning", "isotonic", "venn-abers",
-    ]  # fmt: skip
-    assert list(scalings()) == ["temperature", "vector", "matrix"]
+    ours = ["identity", "temperature", "platt", "beta", "histogram", "scaling-binning", "isotonic", "venn-abers"]
+    assert [short for short in recalibrators() if short in ours] == ours
+    assert [short for short in scalings() if short in ("temperature", "vector", "matrix")] == ["temperature", "vector", "matrix"]
     assert metrics()
     assert all(callable(one) for one in metrics().values())
 
@@ -98,18 +97,20 @@ def test_the_name_on_the_class_is_the_one_it_is_registered_by(kind):
 
 def test_auto_tries_by_default_what_it_always_tried():
     selector = make_selector()
-    assert list(selector.methods) == ["temperature", "platt", "beta", "isotonic"]
-    assert [one.n_parameters for one in selector.methods.values()] == [1, 2, 3, 20]
-    assert list(selector.scalings) == ["matrix"]
+    numbers = {"temperature": 1, "platt": 2, "beta": 3, "isotonic": 20}
+    found = {short: one.n_parameters for short, one in selector.methods.items()}
+    assert numbers.items() <= found.items()
+    assert list(found.values()) == sorted(found.values())  # fewer numbers first: of two alike the simpler one is kept
+    assert "matrix" in selector.scalings
 
 
 def test_what_another_package_registers_is_tried_by_auto(register):
     register("calib_recalibrators", "elsewhere.Halved.v1", Halved)
     register("calib_scalings", "elsewhere.Mild.v1", Mild)
     selector = make_selector(n_folds=2, n_groups=[1], one_vs_rest=False)
-    assert list(selector.methods) == ["halved", "temperature", "platt", "beta", "isotonic"]
-    assert set(selector.scalings) == {"matrix", "mild"}
-    selector.scalings.pop("matrix")  # takes its time
+    assert next(iter(selector.methods)) == "halved"
+    assert {"matrix", "mild"} <= set(selector.scalings)
+    selector.scalings = {"mild": selector.scalings["mild"]}  # others take their time
     trials = selector(fit_data(draw_tokens(600, 1), lowest=1e-4), group).table["trials"]
     assert {"halved", "isotonic"} <= {trial["method"] for trial in trials}
     assert {trial["scaling"] for trial in trials} == {"", "mild"}
