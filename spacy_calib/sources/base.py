@@ -149,10 +149,7 @@ class Source(ABC):
         return ()
 
     def restore_labels(self, saved: Sequence[str]) -> bool:
-        """Take labels as they were saved, where the config holds them with other numbers of dollar signs.
-
-        RETURNS (bool): Whether they were other ones.
-        """
+        """Take saved labels, where the config has other numbers of dollar signs. RETURNS (bool): They were others."""
         return False
 
     def is_trained(self, pipe: Any) -> bool:
@@ -207,10 +204,7 @@ class Source(ABC):
         return product_of(spans)
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """Put calibrated scores beside those that the component keeps.
-
-        scores: (start, end, label) -> calibrated probability.
-        """
+        """Put calibrated scores beside those that its component keeps. scores: (start, end, label) -> probability."""
         raise NotImplementedError
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
