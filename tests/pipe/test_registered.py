@@ -83,7 +83,11 @@ def group(grouping):
 def test_each_kind_is_listed_by_its_short_names():
     ours = ["identity", "temperature", "platt", "beta", "histogram", "scaling-binning", "isotonic", "venn-abers"]
     assert [short for short in recalibrators() if short in ours] == ours
-    assert [short for short in scalings() if short in ("temperature", "vector", "matrix")] == ["temperature", "vector", "matrix"]
+    assert [short for short in scalings() if short in ("temperature", "vector", "matrix")] == [
+        "temperature",
+        "vector",
+        "matrix",
+    ]
     assert metrics()
     assert all(callable(one) for one in metrics().values())
 
