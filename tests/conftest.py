@@ -46,6 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 
+def pytest_collection_finish() -> None:
+    """What was imported is no garbage, and need not be looked through again."""
+    gc.freeze()
+
+
 class _FewRules(BaseDefaults):
     """Without the emoticons that the tokenizer of "xx" knows: each load of a pipeline reads them twenty times."""
 

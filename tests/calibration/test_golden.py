@@ -80,8 +80,7 @@ def test_scw_isotonic_on_ewt(nlp, ewt):
     scw = fit_on_dev(nlp, ewt, SCW)
     assert scw.tokens.maps.groups.sizes == [50]
     maps = scw.tokens.maps
-    fit_on_dev(nlp, ewt, TFG)
-    calib = nlp.get_pipe("calib")
+    calib = fit_on_dev(nlp, ewt, TFG)
     groups = calib.tokens.maps.groups
     calib.tokens.maps = maps
     evaluate(nlp, ewt["test"])
