@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from spacy_calib.sequence.confidence import gaps, k_best_shares
+from spacy_calib.sequence.confidence import draws_of_learner, gaps, k_best_shares
 from spacy_calib.sequence.crfsuite import read_weights, train_crfsuite
-from spacy_calib.sequence.draws import draws_of_learner
+from spacy_calib.sequence.inference.best import viterbi_one
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import sum_chains
-from spacy_calib.sequence.online.learner import OnlineLearner, learn, make_rule, viterbi_one
+from spacy_calib.sequence.online import OnlineLearner, make_rule
 from spacy_calib.types import Floats, Ints
 
 from .data import Sentences
@@ -45,7 +45,10 @@ class Tuning:
 def train(data: Sentences, sentences: Ints, rule: str, rounds: int, seed: int, settings: Mapping[str, float]) -> OnlineLearner:
     """sentences (Ints): To learn from."""
     made = OnlineLearner(data.n_features, len(data.labels), make_rule(rule, **settings))
-    learn(made, [(data.rows[i], data.gold[i]) for i in sentences.tolist()], rounds, seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        for i in sentences[rng.permutation(len(sentences))].tolist():
+            made.update(data.rows[i], data.gold[i])
     return made
 
 

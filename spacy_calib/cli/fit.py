@@ -14,7 +14,7 @@ from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..doc.unit_events import UNIT_EVENTS
 from ..pairs.keyed import Key
-from ..sequence.ways import WAYS
+from ..sequence.factory import WAYS
 from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
 from .fitting.fit_output import show_fit
 from .fitting.fit_pipe import check_held_out, count_tags, fit_on_statistics, fit_pipe, share_of_training

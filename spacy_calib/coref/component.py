@@ -13,10 +13,10 @@ from spacy.training import Example, validate_get_examples
 
 from ..errors import calib_error
 from ..pairs.build import check_threshold
-from ..pipe import saved
 from ..pipe.annotating import AnnotatingPipe
+from ..pipe.saved import load_part
 from ..schema import digests, floats, lengths, maybe, number, record
-from ..sequence.features.templates import FeatureIndex
+from ..sequence.features import FeatureIndex
 from ..types import Floats, Ints
 from .attribute import register_coref
 from .factory import CorefSettings
@@ -204,24 +204,21 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
 
     # Saving
 
-    def _dump(self) -> bytes:
+    def _state(self) -> dict[str, Any]:
         held = self._learned
         if held is None:
-            return saved.dump({})
+            return {}
         calibration = None if held.calibration is None else held.calibration.state()
-        return saved.dump(
-            {"hashes": held.index.hashes, "weights": held.weights, "penalty": held.penalty, "calibration": calibration}
-        )
+        return {"hashes": held.index.hashes, "weights": held.weights, "penalty": held.penalty, "calibration": calibration}
 
-    def _take(self, data: bytes, path: str) -> None:
-        load = partial(saved.load_part, name=self.name)
-        self._learned = saved.read(data, lambda state: _learned_from(state, load), name=self.name, path=path)
+    def _made(self, state: Any) -> _Learned | None:
+        """None if nothing was learned."""
+        if state == {}:
+            return None
+        held = _STATE(state, "state")
+        load = partial(load_part, name=self.name)
+        calibration = None if held["calibration"] is None else PairCalibration.from_state(held["calibration"], load)
+        return _Learned(FeatureIndex(held["hashes"]), held["weights"], held["penalty"], calibration)
 
-
-def _learned_from(state: Any, load: Callable[[dict[str, Any]], Any]) -> _Learned | None:
-    """What was saved, None if nothing was learned. RAISES Misfit: it is not of the form _STATE."""
-    if isinstance(state, dict) and not state:
-        return None
-    held = _STATE(state, "state")
-    calibration = None if held["calibration"] is None else PairCalibration.from_state(held["calibration"], load)
-    return _Learned(FeatureIndex(held["hashes"]), held["weights"], held["penalty"], calibration)
+    def _take(self, made: _Learned | None) -> None:
+        self._learned = made

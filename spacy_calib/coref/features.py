@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
-from ..sequence.features.templates import FeatureIndex
+from ..sequence.features import FeatureIndex
 from ..types import Ints
 from .inference.antecedents import Candidates
 from .inference.calibration import KINDS

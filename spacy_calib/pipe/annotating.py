@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from spacy import util
 from spacy.language import Language
@@ -15,15 +15,20 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import WARNINGS, calib_error
+from .saved import FITTED, Kept, dump, read
 
 _FILE = "calibration.msgpack"
 _Own = TypeVar("_Own", bound="AnnotatingPipe")
 
 
 class AnnotatingPipe(Pipe):
-    """A pipe whose `predict` looks at Docs and whose `set_annotations` writes on them; `_dump` and `_take` are its saved form."""
+    """A pipe whose `predict` looks at Docs and whose `set_annotations` writes on them.
+
+    What it learned is saved as one file. kept (Kept): What its saved state is known by.
+    """
 
     name: str
+    kept: ClassVar[Kept] = FITTED
 
     @abstractmethod
     def predict(self, docs: Sequence[Doc]) -> Any:
@@ -34,12 +39,19 @@ class AnnotatingPipe(Pipe):
         """Write on the Docs what `predict` found."""
 
     @abstractmethod
-    def _dump(self) -> bytes:
-        """What the pipe learned."""
+    def _state(self) -> dict[str, Any]:
+        """What the pipe learned, as plain data and arrays."""
 
     @abstractmethod
-    def _take(self, data: bytes, path: str) -> None:
-        """Take over what `_dump` gave, all of it or (where it is refused) nothing. path (str): Where it comes from, for the message."""
+    def _made(self, state: Any) -> Any:
+        """What is made of such a state, all of it checked, before anything is taken over. RAISES Misfit: it is none."""
+
+    @abstractmethod
+    def _take(self, made: Any) -> None:
+        """Take over what `_made` gave, all of it or (where it is refused) nothing."""
+
+    def _load(self, data: bytes, path: str) -> None:
+        self._take(read(data, self._made, name=self.name, path=path, kept=self.kept))
 
     def __call__(self, doc: Doc) -> Doc:
         error_handler = self.get_error_handler()
@@ -65,21 +77,21 @@ class AnnotatingPipe(Pipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The fitted state as bytes."""
-        return self._dump()
+        return dump(self._state(), self.kept)
 
     def from_bytes(self: _Own, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Own:
         """Take over the state that `to_bytes` gave.
 
         RAISES C010 to C012: the bytes. C020: the labels of the component are not those that the state was fitted on.
         """
-        self._take(bytes_data, "the bytes given")
+        self._load(bytes_data, "the bytes given")
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write the fitted state into a folder."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _FILE).write_bytes(self._dump())
+        (folder / _FILE).write_bytes(self.to_bytes())
 
     def from_disk(self: _Own, path: str | Path, *, exclude: Iterable[str] = ()) -> _Own:
         """Take over the state that `to_disk` wrote.
@@ -91,7 +103,7 @@ class AnnotatingPipe(Pipe):
             data = file.read_bytes()
         except OSError as error:
             raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
-        self._take(data, str(file))
+        self._load(data, str(file))
         return self
 
 

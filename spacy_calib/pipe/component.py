@@ -25,12 +25,12 @@ from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
 from ..statistics.collected import FitStatistics
 from ..types import ANYWHERE
-from . import saved
 from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
 from .fitting import fit_calibrator, fit_gathered
 from .gathering import FitArguments, gather_statistics
 from .reading import Reading, accepted_labels, calibrated_spans, flags_of, readable
+from .saved import load_part
 from .state import PipeState
 
 
@@ -164,23 +164,23 @@ class Calibrator(CalibratingPipe):
 
     # Saving
 
-    def _dump(self) -> bytes:
-        kept = with_map(self.source, None).kept_labels()
-        return saved.dump(replace(self.learned, kept_labels=kept).state())
+    def _state(self) -> dict[str, Any]:
+        return replace(self.learned, kept_labels=with_map(self.source, None).kept_labels()).state()
 
-    def _take(self, data: bytes, path: str) -> None:
-        load = partial(saved.load_part, name=self.name)
-        held = saved.read(data, lambda held: PipeState.read(held, self.normalize, load), name=self.name, path=path)
-        source = with_map(self.source, held.info.label_map)
+    def _made(self, state: Any) -> PipeState:
+        return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
+
+    def _take(self, made: PipeState) -> None:
+        source = with_map(self.source, made.info.label_map)
         inner = with_map(source, None)
         added = 0
         with labels_unless_it_fails(inner):
-            restored = inner.restore_labels(held.kept_labels or held.labels)
-            if held.tokens.maps is not None:
-                added = check_loaded(self.lookup.nlp, source, held.component, self.name)
+            restored = inner.restore_labels(made.kept_labels or made.labels)
+            if made.tokens.maps is not None:
+                added = check_loaded(self.lookup.nlp, source, made.component, self.name)
         if restored:
             self.lookup.restore_setting("source", "labels", list(inner.kept_labels()))
-        self.source, self.learned = source, held
+        self.source, self.learned = source, made
         if added:
             self.warn("CW03", n=added, component=source.component)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -23,10 +24,10 @@ from ..expect.forecasters.base import Forecaster
 from ..expect.forecasts import UNIT_FEATURES, Evidence, candidates
 from ..pairs.documents import DocumentNumbers
 from ..types import Floats, Ints, Spans
-from . import saved
 from .annotating import AnnotatingPipe, WarnOnce
 from .component import Calibrator
 from .event_state import EventInfo, EventState, GatheredUnits, learn
+from .saved import load_part
 
 # Blocks of an event pipe stand under the prefix of the calib pipe with this behind it.
 SUFFIX = "_right"
@@ -188,12 +189,14 @@ class EventPipe(AnnotatingPipe):
 
     # Saving
 
-    def _dump(self) -> bytes:
-        return saved.dump(self.learned.state())
+    def _state(self) -> dict[str, Any]:
+        return self.learned.state()
 
-    def _take(self, data: bytes, path: str) -> None:
-        load = partial(saved.load_part, name=self.name)
-        self.learned = saved.read(data, lambda held: EventState.read(held, load, self.width), name=self.name, path=path)
+    def _made(self, state: Any) -> EventState:
+        return EventState.read(state, partial(load_part, name=self.name), self.width)
+
+    def _take(self, made: EventState) -> None:
+        self.learned = made
 
 
 def of_words(doc: Doc, spans: Sequence[Span], layer: str, raw: Floats, calibrated: Floats) -> Asked:

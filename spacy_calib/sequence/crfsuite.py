@@ -14,8 +14,7 @@ from ..errors import calib_error
 from ..schema import floats
 from ..types import Floats, Ints
 from .factory import CrfsuiteSettings
-from .features.labeller import FeatureLabeller
-from .features.templates import Sparse
+from .features import FeatureLabeller, Sparse
 
 
 class CrfsuiteLabeller(FeatureLabeller):
@@ -53,11 +52,12 @@ class CrfsuiteLabeller(FeatureLabeller):
         found: Floats = self._weights.reshape(-1, len(self.labels))[rows]
         return found
 
-    def _state(self) -> dict[str, Any]:
-        return {"weights": self._weights}
+    def _learned(self) -> dict[str, Any]:
+        return {**super()._learned(), "weights": self._weights}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._weights = state["weights"]
+    def _restore(self, held: dict[str, Any]) -> None:
+        super()._restore(held)
+        self._weights = held["weights"]
 
 
 def _library() -> Any:

@@ -1,7 +1,7 @@
 """The factories of sequence models and their settings: light, since every `Language()` imports them."""
 
-# No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
-# and cannot resolve strings.
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,9 +68,21 @@ class CrfsuiteSettings(FeatureSettings):
 # Of the default settings; each component corrects them for its target (`ChainLabeller.name`).
 _META: dict[str, Any] = {"assigns": ["token.tag"], "default_score_weights": {"tag_acc": 1.0}}
 
-_CRFSUITE, _ONLINE = ".sequence.crfsuite:CrfsuiteLabeller", ".sequence.online.component:OnlineLabeller"
+_CRFSUITE, _ONLINE = ".sequence.crfsuite:CrfsuiteLabeller", ".sequence.online:OnlineLabeller"
 
 make_calib_crf = component_factory("calib_crf", ".sequence.crf:ConditionalRandomField", CrfSettings, **_META)
 make_calib_hmm = component_factory("calib_hmm", ".sequence.hmm:HiddenMarkovModel", HmmSettings, **_META)
 make_calib_online = component_factory("calib_online", _ONLINE, OnlineSettings, **_META)
 make_calib_crfsuite = component_factory("calib_crfsuite", _CRFSUITE, CrfsuiteSettings, **_META)
+
+
+# Way -> the components that it can read.
+WAYS = {
+    "kd_pc": "it reads calib_online, whose weights have variances",
+    "kd_fixed": "it reads calib_online and heads over token vectors (calib_crf, tagger, morphologizer, senter)",
+    "kbv": "it reads sequence models (calib_crf, calib_hmm, calib_online, calib_crfsuite)",
+    "wkbv": "it reads sequence models (calib_crf, calib_hmm, calib_online, calib_crfsuite)",
+    "delta": "it reads sequence models (calib_crf, calib_hmm, calib_online, calib_crfsuite)",
+}
+# The ways that draw weights, and so have a scale.
+DRAWN = ("kd_pc", "kd_fixed")

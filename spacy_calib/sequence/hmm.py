@@ -11,12 +11,10 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 
 from ..errors import calib_error
-from ..pipe.annotating import AnnotatingPipe
 from ..schema import above_zero, floats, lengths, listed, record, text, whole
-from . import saved
 from .factory import HmmSettings
 from .inference.chains import Potentials
-from .labeller import ChainLabeller
+from .labeller import SavedLabeller, chain_settings, check_settings
 
 _ARRAYS = ("of_word", "follow", "first", "last")
 
@@ -30,7 +28,7 @@ def _sizes(held: dict[str, Any]) -> str:
     return lengths({"of_word": (n, n_words + 1), "follow": (n, n), "first": n, "last": n}, held)
 
 
-_SETTINGS = saved.chain_settings({"pseudocount": above_zero, "rare": whole()})
+_SETTINGS = chain_settings({"pseudocount": above_zero, "rare": whole()})
 _COUNTS, _TABLE = floats(0.0), floats(0.0, ndim=2)
 _STATE = record(
     {
@@ -41,7 +39,7 @@ _STATE = record(
 )  # fmt: skip
 
 
-class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
+class HiddenMarkovModel(SavedLabeller):
     """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., from counts plus `pseudocount`.
 
     That is the posterior mean of Dirichlet MAP. `initialize` learns it at once; `update` has nothing to do.
@@ -52,13 +50,11 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
     RAISES C001: a setting out of range, no such target. C324: no such extension.
     """
 
-    def __init__(
-        self,
-        nlp: Language,
-        name: str = "calib_hmm",
-        **settings: Any,
-    ):
-        self.cfg = saved.check_settings(_SETTINGS, HmmSettings(**settings))
+    kind = "calib_hmm"
+    form = _STATE
+
+    def __init__(self, nlp: Language, name: str = "calib_hmm", **settings: Any):
+        self.cfg = check_settings(_SETTINGS, HmmSettings(**settings))
         self.take(nlp, name)
         self._follow = np.zeros((0, 0))
         self._first = self._last = np.zeros(0)
@@ -139,14 +135,10 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
         """What it counted, the smaller tables last."""
         return self._of_word, self._follow, self._first, self._last
 
-    def _dump(self) -> bytes:
-        arrays = dict(zip(_ARRAYS, self.learned_arrays(), strict=True))
-        return saved.dump("calib_hmm", {"cfg": self.cfg, "words": list(self._words), **arrays})
+    def _learned(self) -> dict[str, Any]:
+        return {"words": list(self._words), **dict(zip(_ARRAYS, self.learned_arrays(), strict=True))}
 
-    def _take(self, data: bytes, path: str) -> None:
-        """Take over saved bytes. RAISES C335, C336: they cannot be read."""
-        held = saved.read(data, _STATE, kind="calib_hmm", name=self.name, path=path)
-        self.cfg.update(held["cfg"])
+    def _restore(self, held: dict[str, Any]) -> None:
         self._words = {word: i for i, word in enumerate(held["words"])}
         self._of_word, self._follow, self._first, self._last = (held[name] for name in _ARRAYS)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -15,9 +15,14 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.util import get_array_module
 
-from ..errors import calib_error
+from ..calibration.saved import Unreadable
+from ..errors import brief, calib_error
+from ..pipe.annotating import AnnotatingPipe
+from ..pipe.saved import Kept
+from ..schema import Form, Misfit, Optional, flag, listed, maybe, record, text
 from ..sources.base import to_numpy
 from ..types import Ints
+from .factory import ChainSettings
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
 from .targets import ENTITIES, Target, biluo_transitions, get_target
@@ -216,3 +221,90 @@ def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[st
         follows, begins, closes = biluo_transitions(labels)
         transitions[~follows], starts[~begins], ends[~closes] = -np.inf, -np.inf, -np.inf
     return Potentials(transitions, starts, ends)
+
+
+LABELLER = Kept("spacy-calib-labeller", 1, "C335", "C336")
+
+
+def taken(by: Callable[[Any], object], form: Form = text) -> Form:
+    """A form of what a function takes without an error. by (Callable): RAISES CalibError: it takes it not."""
+
+    def checked(value: Any, where: str) -> Any:
+        held = form(value, where)
+        by(held)
+        return held
+
+    return checked
+
+
+# What every labeller keeps of its settings.
+_CHAIN: dict[str, Form | Optional] = {
+    "labels": listed(text),
+    "target": taken(get_target),
+    "by_sentence": flag,
+    "overwrite": flag,
+    "constraints": maybe(listed(listed(text, 2, 2))),
+}
+
+
+def _labels_agree(held: dict[str, Any]) -> str:
+    labels = held["labels"]
+    if len(set(labels)) < len(labels):
+        return "each label stands in 'labels' once"
+    if not all(map(get_target(held["target"]).is_label, labels)):
+        return f"'labels' are those of the target '{brief(held['target'])}'"
+    # Before it learned any, constraints may name labels to come.
+    unknown = labels and {one for pair in held["constraints"] or () for one in pair} - set(labels)
+    return "'constraints' name labels" if unknown else ""
+
+
+def chain_settings(more: Mapping[str, Form | Optional]) -> Form:
+    """The form of the settings of a labeller. more (Mapping): Those that only its kind has."""
+    return record({**_CHAIN, **more}, _labels_agree)
+
+
+def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
+    """What a labeller keeps of the settings that it is built with, of the form in which they are saved.
+
+    RAISES C001: one is not of its form. C324: see `get_target`.
+    """
+    given = {"labels": [], **vars(settings)}
+    try:
+        held: dict[str, Any] = form(given, "settings")
+    except Misfit as error:
+        name = error.where.partition(".")[2].partition("[")[0]
+        raise calib_error("C001", name=name, wanted=error.wanted, given=repr(given.get(name))) from None
+    return held
+
+
+class SavedLabeller(ChainLabeller, AnnotatingPipe):
+    """One without a model of thinc's. kind (str): Its factory. form (Form): Of its settings, "cfg", and `_learned()`."""
+
+    kept = LABELLER
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def form(self) -> Form: ...
+
+    @abstractmethod
+    def _learned(self) -> dict[str, Any]:
+        """What was learned, as plain data and arrays."""
+
+    @abstractmethod
+    def _restore(self, held: dict[str, Any]) -> None:
+        """Take over what `_learned` gave."""
+
+    def _state(self) -> dict[str, Any]:
+        return {"kind": self.kind, "state": {"cfg": self.cfg, **self._learned()}}
+
+    def _made(self, state: Any) -> dict[str, Any]:
+        given = state.get("kind") if isinstance(state, dict) else None
+        if given != self.kind:
+            raise Unreadable(f"it was written by a {brief(given)}, and this is a {self.kind}")
+        held: dict[str, Any] = self.form(state.get("state"), "state")
+        return held
+
+    def _take(self, made: dict[str, Any]) -> None:
+        self.cfg.update(made["cfg"])
+        self._restore(made)

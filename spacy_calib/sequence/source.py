@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 from spacy.language import Language
+from spacy.pipeline import EditTreeLemmatizer
 from spacy.tokens import Doc
+from spacy.training import Example
 
-from ..doc.annotations import Annotation, get_annotation
+from ..doc.annotations import Annotation, get_annotation, label_hashes
+from ..errors import calib_error
 from ..pairs.build import DenseScores, Scores, SparseScores, from_dense
 from ..sources.base import Source, all_finite, has_weights, missing_input, to_numpy
+from ..sources.softmax import SoftmaxSource
 from ..types import OUTSIDE, Floats, Ints, Spans
+from .confidence import Draws, Progress, draws_of_head, draws_of_learner, gaps, has_head, k_best_shares
+from .factory import DRAWN, WAYS
 from .inference.sums import sum_chains
 from .labeller import ChainLabeller
-from .online.component import OnlineLabeller
+from .online import OnlineLabeller
 from .targets import ENTITIES
 
 
@@ -144,3 +150,164 @@ def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:
     letters = "U" if length == 1 else "B" + "I" * (length - 2) + "L"
     names = [f"{letter}-{kind}" for letter in letters]
     return np.array([column[name] for name in names] if all(name in column for name in names) else [], dtype=np.intp)
+
+
+# The scales that `choose_scale` tries, and the one that counts where none was chosen.
+SCALES = tuple(np.geomspace(0.01, 1.0, 20).tolist())
+_UNCHOSEN = 0.1
+# Tokens that `choose_scale` looks at.
+_ENOUGH = 5_000
+
+
+class ConfidenceSource(Source):
+    """How much the answer of a labeller moves (Mejer & Crammer 2010, section 5).
+
+    component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
+    way (str): kd_pc: draws of the weights from N(mu, s Sigma), which an online learner of variances knows; kd_fixed:
+        from N(mu, s I); kbv, wkbv: the k best labellings, alike or by their scores; delta: the best one's lead.
+    k (int | None): Draws (50 in the paper) or labellings (30); None for these. seed (int): Of the draws.
+    scale (float | None): s; with None the fit chooses it (`choose_scale`).
+    RAISES C001: a setting out of range.
+    """
+
+    reads = ("calib_online",)
+
+    def __init__(
+        self,
+        component: str = "calib_online",
+        way: str = "kd_pc",
+        k: int | None = None,
+        scale: float | None = None,
+        seed: int = 0,
+    ):
+        if way not in WAYS:
+            raise calib_error("C001", name="way", wanted=f"one of {', '.join(WAYS)}", given=repr(way))
+        if k is not None and k < 1:
+            raise calib_error("C001", name="k", wanted="at least 1", given=k)
+        if scale is not None and not 0 < scale < np.inf:
+            raise calib_error("C001", name="scale", wanted="greater than 0", given=scale)
+        self.component, self.way, self.scale, self.seed = component, way, scale, seed
+        self.k = k or (30 if way in ("kbv", "wkbv") else 50)
+
+    def supports(self, pipe: Any) -> bool:
+        if self.way == "kd_pc":
+            return isinstance(pipe, OnlineLabeller)
+        if self.way == "kd_fixed":
+            return isinstance(pipe, OnlineLabeller) or (has_head(pipe) and _labels_tokens(pipe))
+        return isinstance(pipe, ChainLabeller)
+
+    def claims(self, pipe: Any) -> bool:
+        return isinstance(pipe, OnlineLabeller)
+
+    def kind(self, pipe: Any) -> str:
+        return type(pipe).__name__
+
+    @property
+    def says(self) -> str:  # type: ignore[override]
+        drawn = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in DRAWN else ""
+        return self.way + ("" if self.way == "delta" else f", k {self.k}") + drawn
+
+    def _inner(self, pipe: Any) -> Source:
+        return ChainSource(self.component) if isinstance(pipe, ChainLabeller) else SoftmaxSource(self.component)
+
+    def annotation(self, pipe: Any) -> Annotation:
+        return self._inner(pipe).annotation(pipe)
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return self._inner(pipe).labels(pipe)
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return self._inner(pipe).span_labels(pipe)
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return spans.own
+
+    def is_trained(self, pipe: Any) -> bool:
+        return self._inner(pipe).is_trained(pipe)
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        return self._inner(pipe).has_finite_weights(pipe)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return self._inner(pipe).missing(pipe, docs)
+
+    def reads_output(self, pipe: Any) -> bool:
+        return self._inner(pipe).reads_output(pipe)
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return self._inner(pipe).obstacle(nlp, name, pipe)
+
+    @property
+    def unsettled(self) -> bool:  # type: ignore[override]
+        return self.way in DRAWN and self.scale is None
+
+    def settle(self, pipe: Any, examples: Sequence[Example], progress: Progress = iter) -> dict[str, Any]:
+        self.scale = choose_scale(self, pipe, examples, progress=progress)
+        return {"scale": self.scale}
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
+        """Read confidences; it is as sure of an entity as of the least sure of its BILUO tags."""
+        given = np.concatenate([np.zeros((0, len(pipe.labels))), *self.confidences(pipe, docs)])
+        if not isinstance(pipe, ChainLabeller):
+            return DenseScores(np.clip(given, 0.0, 1.0))
+        return scores_of(
+            pipe, docs, given, lambda rows, own, n: np.minimum.reduceat(given[rows, own], np.cumsum([0, *n[:-1].tolist()]))
+        )
+
+    def confidences(self, pipe: Any, docs: Sequence[Doc]) -> list[Floats]:
+        """The number of each label at each token, chain after chain, shape (length, K)."""
+        if self.way in DRAWN:
+            return self.draws(pipe, docs).shares(self.k, self.scale or _UNCHOSEN)
+        chains, _ = pipe.chains(docs)
+        return gaps(chains) if self.way == "delta" else k_best_shares(chains, self.k, weighted=self.way == "wkbv")
+
+    def draws(self, pipe: Any, docs: Sequence[Doc]) -> Draws:
+        """Draws of the weights, for the sequences of some Docs."""
+        if isinstance(pipe, OnlineLabeller):
+            sequences = [one for doc in docs for one in pipe.features_of(doc, unseen=True)]
+            return draws_of_learner(pipe.learner, sequences, self.way == "kd_pc", self.seed, pipe.allowed())
+        if isinstance(pipe, ChainLabeller):
+            return draws_of_head(pipe, docs, [pipe.bounds(doc) for doc in docs], self.seed, pipe.potentials())
+        return draws_of_head(pipe, docs, [[(0, len(doc))] if len(doc) else [] for doc in docs], self.seed)
+
+
+def _labels_tokens(pipe: Any) -> bool:
+    """Whether the columns of its head are the labels of tokens: edit trees are not."""
+    return isinstance(pipe, ChainLabeller) or (SoftmaxSource().supports(pipe) and not isinstance(pipe, EditTreeLemmatizer))
+
+
+def choose_scale(
+    source: ConfidenceSource,
+    pipe: Any,
+    examples: Sequence[Example],
+    scales: Sequence[float] = SCALES,
+    progress: Progress = iter,
+) -> float:
+    """The scale whose confidences find wrong labels best, by average precision, as the paper chooses it.
+
+    examples (Sequence[Example]): Their predicted Docs hold what the component reads. Of many, some spread over all are
+        looked at. progress (Progress): Wraps the numbers of the draws. RETURNS (float): A middle one where
+        all labels are right, or all are wrong.
+    """
+    from sklearn.metrics import average_precision_score
+
+    examples = [eg for eg in examples if len(eg.predicted)]
+    examples = examples[:: 1 + sum(len(eg.predicted) for eg in examples) // _ENOUGH]
+    if not examples:
+        return _UNCHOSEN
+    docs = [eg.predicted for eg in examples]
+    own = np.concatenate(pipe.predict(docs))
+    gold = np.concatenate([source.annotation(pipe).aligned_gold(eg) for eg in examples])
+    names = [label.partition("-")[2] or OUTSIDE for label in pipe.labels] if _of_entities(pipe) else pipe.labels
+    judged = np.flatnonzero(gold)
+    wrong = label_hashes(names)[own[judged]] != gold[judged]
+    if not wrong.any() or wrong.all():
+        return _UNCHOSEN
+    agree = np.zeros((len(scales), len(own)))
+    for labels in source.draws(pipe, docs).labels(source.k, scales, progress):
+        agree += labels == own
+    return scales[int(np.argmax([average_precision_score(wrong, -one[judged]) for one in agree]))]
+
+
+def _of_entities(pipe: Any) -> bool:
+    return isinstance(pipe, ChainLabeller) and pipe.cfg["target"] == ENTITIES

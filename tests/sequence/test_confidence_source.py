@@ -11,12 +11,11 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sequence.confidence import gaps, k_best_shares, normals, shares_of
-from spacy_calib.sequence.confidence_source import SCALES, ConfidenceSource, choose_scale
-from spacy_calib.sequence.draws import Draws, draws_of_learner
-from spacy_calib.sequence.features.templates import Sparse
+from spacy_calib.sequence.confidence import Draws, draws_of_learner, gaps, k_best_shares, normals, shares_of
+from spacy_calib.sequence.features import Sparse
 from spacy_calib.sequence.inference.best import viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
+from spacy_calib.sequence.source import SCALES, ConfidenceSource, choose_scale
 from tests.conftest import examples_for, train_pipeline
 from tests.sequence.inference.chains import enumerate_labellings, small_chains
 from tests.sequence.trained import TAGS, WORDS, tagged, trained_labeller, with_entities

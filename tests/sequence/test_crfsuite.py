@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.sequence.crfsuite import crfsuite_items, read_weights, train_crfsuite
-from spacy_calib.sequence.features.templates import Sparse
+from spacy_calib.sequence.features import Sparse
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import sum_chains
 from tests.sequence.trained import TAGS, WORDS

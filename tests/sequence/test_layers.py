@@ -7,7 +7,7 @@ import pytest
 import spacy
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sequence.layers import add_gradient, make_chain_model, potentials_of
+from spacy_calib.sequence.crf import add_gradient, make_chain_model, potentials_of
 from tests.sequence.trained import SMALL, tagged
 
 

@@ -291,8 +291,8 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
 
 def _take_way(settings: dict[str, Any], way: str, pipe: Any) -> None:
     """Let the source be that of confidences. RAISES C340: this way cannot read the component."""
-    from ...sequence.confidence_source import ConfidenceSource
-    from ...sequence.ways import WAYS
+    from ...sequence.factory import WAYS
+    from ...sequence.source import ConfidenceSource
 
     held, component = settings["source"], settings["source"]["component"]
     if not ConfidenceSource(component, way).supports(pipe):

@@ -11,6 +11,7 @@ import numpy as np
 from thinc.util import get_array_module
 
 from ...errors import calib_error
+from ...types import Floats, Ints
 from .chains import Chains, Packing
 
 # Of more labels than these the likely ones are tried first.
@@ -246,3 +247,41 @@ def _trace(final: Any, kept: list[Any], rank: int, columns: Any, k: int, xp: Any
             slots = kept[time - 2].shape[2] if time > 1 else 1
             label, slot = place // slots, place % slots
     return Best(labels, flat[best])
+
+
+def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
+    """The best labelling of one sequence: as `viterbi`, without the packing of many."""
+    back = np.empty(scores.shape, dtype=np.intp)
+    reached, columns = scores[0], np.arange(scores.shape[1])
+    for i in range(1, len(scores)):
+        sums = reached[:, None] + transitions
+        back[i] = sums.argmax(axis=0)
+        reached = sums[back[i], columns] + scores[i]
+    labels = np.empty(len(scores), dtype=np.intp)
+    labels[-1] = reached.argmax()
+    for i in range(len(scores) - 1, 0, -1):
+        labels[i - 1] = back[i, labels[i]]
+    return labels
+
+
+def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
+    """The k best labellings of one sequence, best first, shape (at most k, n): as `k_best`, without packing."""
+    n, width = scores.shape
+    rows = np.arange(width)[:, None]
+    held = scores[0][:, None]  # of the paths into each label, best first, shape (K, slots)
+    places = []
+    for i in range(1, n):
+        sums = (held[None] + transitions.T[:, :, None]).reshape(width, -1)
+        order = np.argsort(-sums, axis=1, kind="stable")[:, :k]
+        places.append((order, held.shape[1]))
+        held = sums[rows, order] + scores[i][:, None]
+    best = np.argsort(-held.reshape(-1), kind="stable")[:k]
+    label, slot = best // held.shape[1], best % held.shape[1]
+    labels = np.empty((len(best), n), dtype=np.intp)
+    for i in range(n - 1, 0, -1):
+        labels[:, i] = label
+        order, slots = places[i - 1]
+        place = order[label, slot]
+        label, slot = place // slots, place % slots
+    labels[:, 0] = label
+    return labels

@@ -1,22 +1,26 @@
-"""A first-order labeller over sparse features that is learned online, and its update rules. Knows arrays only.
+"""The component `calib_online`: a labeller that learns online from sparse features (Mejer & Crammer 2010).
 
 The rules: averaged perceptron, passive-aggressive, confidence-weighted, AROW. A model has a mean weight mu and a
-variance sigma of each parameter (Mejer & Crammer 2010, section 2). A rule sees the difference Delta between the
-features of the right labelling and of a rival, as the parameters where it is not zero.
+variance sigma of each parameter (section 2). A rule sees the difference Delta between the features of the right
+labelling and of a rival, as the parameters where it is not zero.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from spacy.language import Language
+from spacy.training import Example, validate_examples, validate_get_examples
 
-from ...errors import calib_error
-from ...types import Floats, Ints
-from ..features.templates import Sparse
+from ..errors import calib_error
+from ..schema import floats, whole
+from ..types import Floats, Ints
+from .factory import OnlineSettings
+from .features import FeatureLabeller, Sparse
+from .inference.best import k_best_one, viterbi_one
 
 
 class Difference(NamedTuple):
@@ -258,45 +262,50 @@ def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
     return bool((viterbi_one(raised, transitions) == gold).all())
 
 
-def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
-    """The best labelling of one sequence: as `best.viterbi`, without the packing of many."""
-    back = np.empty(scores.shape, dtype=np.intp)
-    reached, columns = scores[0], np.arange(scores.shape[1])
-    for i in range(1, len(scores)):
-        sums = reached[:, None] + transitions
-        back[i] = sums.argmax(axis=0)
-        reached = sums[back[i], columns] + scores[i]
-    labels = np.empty(len(scores), dtype=np.intp)
-    labels[-1] = reached.argmax()
-    for i in range(len(scores) - 1, 0, -1):
-        labels[i - 1] = back[i, labels[i]]
-    return labels
+class OnlineLabeller(FeatureLabeller):
+    """Predicts with the average of its weights over all updates.
 
+    rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `rules`; {"phi": 1.0} for
+        cw.
+    Others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    """
 
-def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
-    """The k best labellings of one sequence, best first, shape (at most k, n): as `best.k_best`, without packing."""
-    n, width = scores.shape
-    rows = np.arange(width)[:, None]
-    held = scores[0][:, None]  # of the paths into each label, best first, shape (K, slots)
-    places = []
-    for i in range(1, n):
-        sums = (held[None] + transitions.T[:, :, None]).reshape(width, -1)
-        order = np.argsort(-sums, axis=1, kind="stable")[:, :k]
-        places.append((order, held.shape[1]))
-        held = sums[rows, order] + scores[i][:, None]
-    best = np.argsort(-held.reshape(-1), kind="stable")[:k]
-    label, slot = best // held.shape[1], best % held.shape[1]
-    labels = np.empty((len(best), n), dtype=np.intp)
-    for i in range(n - 1, 0, -1):
-        labels[:, i] = label
-        order, slots = places[i - 1]
-        place = order[label, slot]
-        label, slot = place // slots, place % slots
-    labels[:, 0] = label
-    return labels
+    kind = "calib_online"
+    learned: ClassVar = {"mu": floats(), "late": floats(), "sigma": floats(0.0), "n_seen": whole()}
 
+    def __init__(self, nlp: Language, name: str = "calib_online", **settings: Any):
+        given = OnlineSettings(**settings)
+        self.rule = make_rule(given.rule, **(given.settings or {}))
+        self.learner = OnlineLearner(0, 0, self.rule)
+        super().__init__(nlp, name, given)
 
-def learn(learner: OnlineLearner, data: Sequence[tuple[Sparse, Ints]], rounds: int, seed: int = 0) -> list[int]:
-    """Pass over the data in several random orders. RETURNS: How many sequences each round labelled wrongly."""
-    rng = np.random.default_rng(seed)
-    return [sum(learner.update(*data[i]) for i in rng.permutation(len(data)).tolist()) for _ in range(rounds)]
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
+    ) -> None:
+        """labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        validate_get_examples(get_examples, "OnlineLabeller.initialize")
+        self.learn_features(get_examples, labels)
+        self.learner = OnlineLearner(len(self.index), len(self.labels), self.rule)
+
+    def update(
+        self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: dict[str, float] | None = None
+    ) -> dict[str, float]:
+        """Learn from one sequence with whole gold after the other; the loss is how many were labelled wrongly."""
+        losses = {} if losses is None else losses
+        examples = list(examples)
+        validate_examples(examples, "OnlineLabeller.update")
+        wrong = sum(self.learner.update(*sequence) for eg in examples for sequence in self.sequences(eg))
+        losses[self.name] = losses.get(self.name, 0.0) + wrong
+        return losses
+
+    def weight_rows(self, rows: Ints) -> Floats:
+        return self.learner.mean_rows(rows)
+
+    def _learned(self) -> dict[str, Any]:
+        return {**super()._learned(), **{name: getattr(self.learner, name) for name in self.learned}}
+
+    def _restore(self, held: dict[str, Any]) -> None:
+        super()._restore(held)
+        self.learner = OnlineLearner(len(self.index) if self.labels else 0, len(self.labels), self.rule)
+        for name in self.learned:
+            setattr(self.learner, name, held[name])

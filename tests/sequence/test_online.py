@@ -9,10 +9,10 @@ from scipy.stats import norm
 from spacy.tokens import Doc
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sequence.features.templates import FeatureIndex, Sparse, Template, cut, feature_hashes, read_templates
-from spacy_calib.sequence.inference.best import k_best, viterbi
+from spacy_calib.sequence.features import FeatureIndex, Sparse, Template, cut, feature_hashes, read_templates
+from spacy_calib.sequence.inference.best import k_best, k_best_one, viterbi, viterbi_one
 from spacy_calib.sequence.inference.chains import Chains, Potentials
-from spacy_calib.sequence.online.learner import (
+from spacy_calib.sequence.online import (
     RULES,
     Arow,
     ConfidenceWeighted,
@@ -20,11 +20,14 @@ from spacy_calib.sequence.online.learner import (
     OnlineLearner,
     PassiveAggressive,
     Perceptron,
-    k_best_one,
-    learn,
     make_rule,
-    viterbi_one,
 )
+
+
+def learn(learner, data, rounds):
+    """Pass over the data in several random orders; how many sequences each round labelled wrongly."""
+    rng = np.random.default_rng(0)
+    return [sum(learner.update(*data[i]) for i in rng.permutation(len(data)).tolist()) for _ in range(rounds)]
 
 
 def dense(learner, tokens, labels):

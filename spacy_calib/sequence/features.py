@@ -1,22 +1,30 @@
-"""Templates -> the features of tokens, and which of them a model knows (in the manner of Sha & Pereira 2003).
+"""Templates -> sparse features of tokens (Sha & Pereira 2003), and what labellers over them share.
 
-A feature is a hash of what stands around a token; those known are the rows of a table of weights.
+A feature is a hash of what stands around a token; those that a model knows are the rows of its table of weights.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import IDS
+from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 
-from ...errors import calib_error
-from ...types import Floats, Ints
+from ..errors import calib_error
+from ..schema import Form, digests, lengths, listed, record, text, whole
+from ..types import Floats, Ints
+from .factory import FeatureSettings
+from .inference.chains import Potentials
+from .labeller import SavedLabeller, chain_settings, check_settings, taken
 
 Hashes = NDArray[np.uint64]
 
@@ -164,3 +172,108 @@ def row_sums(table: Floats, tokens: Sparse) -> Floats:
     ones = np.ones(len(tokens.rows))
     found: Floats = csr_matrix((ones, tokens.rows, tokens.starts), shape=(len(tokens), len(table))) @ table
     return found
+
+
+# What must have run before, if a template asks for it.
+_READ = {
+    "TAG": "token.tag", "POS": "token.pos", "LEMMA": "token.lemma", "MORPH": "token.morph", "DEP": "token.dep",
+    "ENT_TYPE": "token.ent_type", "ENT_IOB": "token.ent_iob",
+}  # fmt: skip
+
+
+class FeatureLabeller(SavedLabeller):
+    """A weight for each (feature, label) and each (label, label before), in the order of `OnlineLearner`.
+
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
+    features (str | list[str]): "chunking" (words and tags), "spelling" (words and what they look like), or templates.
+    least (int): Features that are rarer in the examples of `initialize` are left out.
+    RAISES C001: no such target. C324: no such extension. C328: no such template.
+    """
+
+    def __init__(self, nlp: Language, name: str, given: FeatureSettings):
+        self.cfg = check_settings(_CFG, given)
+        self.templates = read_templates(given.features)
+        self.requires = tuple(dict.fromkeys(_READ[name] for name in attributes_of(self.templates) if name in _READ))
+        self.take(nlp, name)
+        self.index = FeatureIndex(np.zeros(0, dtype=np.uint64))
+
+    @abstractmethod
+    def weight_rows(self, rows: Ints) -> Floats:
+        """The weights of some features, shape (n, K); rows from len(index) on are those of labels before."""
+
+    learned: ClassVar[dict[str, Form]]  # the forms of its own part of `_learned`, with a weight for every parameter
+
+    # Learning
+
+    def learn_features(self, get_examples: Callable[[], Iterable[Example]], labels: Sequence[str] | None) -> None:
+        """The labels and features of examples. RAISES C326: fewer than two labels."""
+        self.learn_labels(get_examples(), labels)
+        found = [self._hashes(eg.predicted, self.gold_bounds(eg)) for eg in get_examples()]
+        self.index = FeatureIndex.of(found, self.cfg["least"])
+
+    def sequences(self, example: Example) -> list[tuple[Sparse, Ints]]:
+        """(features, gold columns) of each chain whose gold is whole."""
+        bounds = self.gold_bounds(example)
+        gold = self.gold_columns(example, bounds)
+        rows = self.index.rows(self._hashes(example.predicted, bounds))
+        return [(cut(rows, start, end), gold[start:end]) for start, end in bounds if (gold[start:end] >= 0).all()]
+
+    def _hashes(self, doc: Doc, bounds: Sequence[tuple[int, int]]) -> Any:
+        return feature_hashes(doc, bounds, self.templates)
+
+    # Prediction
+
+    def features_of(self, doc: Doc, unseen: bool = False) -> list[Sparse]:
+        """The known features of each chain of a Doc. unseen (bool): Unknown ones, too (`FeatureIndex.rows`)."""
+        bounds = self.bounds(doc)
+        rows = self.index.rows(self._hashes(doc, bounds), unseen)
+        return [cut(rows, start, end) for start, end in bounds]
+
+    def weights(self) -> Potentials:
+        """The transitions. RAISES C327: it is not initialized."""
+        self._check_learned()
+        n = len(self.labels)
+        return Potentials(self.weight_rows(len(self.index) + np.arange(n)), np.zeros(n), np.zeros(n))
+
+    def label_scores(self, docs: Sequence[Doc]) -> list[Any]:
+        """RAISES C327: it is not initialized."""
+        self._check_learned()
+        tokens = self.index.rows(batch_hashes(docs, [self.bounds(doc) for doc in docs], self.templates))
+        used, place = np.unique(tokens.rows, return_inverse=True)
+        scores = row_sums(self.weight_rows(used), Sparse(place.reshape(-1), tokens.starts))
+        return np.split(scores, np.cumsum([len(doc) for doc in docs])[:-1])
+
+    def _check_learned(self) -> None:
+        if not self.labels:
+            raise calib_error("C327", name=self.name)
+
+    # Saving
+
+    def learned_arrays(self) -> list[Any]:
+        """The features that it knows and what was learned of them; last what any further learning changes."""
+        held = [np.atleast_1d(value) for value in self._learned().values()]
+        return [*held, held[1][len(self.index) * len(self.labels) :]]
+
+    @property
+    def form(self) -> Form:
+        return record({"cfg": _CFG, "hashes": digests, **self.learned}, _sizes)
+
+    def _learned(self) -> dict[str, Any]:
+        return {"hashes": self.index.hashes}
+
+    def _restore(self, held: dict[str, Any]) -> None:
+        self.templates, self.index = read_templates(self.cfg["features"]), FeatureIndex(held["hashes"])
+
+
+def _features(value: Any, where: str) -> Any:
+    return value if isinstance(value, str) else listed(text)(value, where)
+
+
+def _sizes(held: dict[str, Any]) -> str:
+    """Check that there is a weight for each feature and label, and for each two labels."""
+    n = len(held["cfg"]["labels"])
+    size = (len(held["hashes"]) + 1 + n) * n
+    return lengths({name: size for name, value in held.items() if name not in ("cfg", "hashes") and np.ndim(value)}, held)
+
+
+_CFG = chain_settings({"least": whole(), "features": taken(read_templates, _features)})

@@ -1,1 +1,0 @@
-"""Sequence labellers that learn online from sparse features (Mejer & Crammer 2010)."""
