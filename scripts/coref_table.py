@@ -31,7 +31,6 @@ from spacy_calib.coref.inference.calibration import PairCalibration
 from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares
 from spacy_calib.coref.inference.pairs import pair_chances
 from spacy_calib.coref.mentions import clusters_in
-from spacy_calib.coref.scoring import clusters_of_several, found_clusters
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
 from spacy_calib.pairs.documents import contiguous_folds
 from spacy_calib.types import Floats, Ints

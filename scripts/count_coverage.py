@@ -39,7 +39,7 @@ from spacy.training import Example
 from spacy_calib import fit
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
-from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.doc.queries.patterns import make_query
 from spacy_calib.doc.reading import document_of
 from spacy_calib.expect.counting import Estimate, Units, corrected, estimate
 from spacy_calib.expect.drift import LIKE

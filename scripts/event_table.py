@@ -24,8 +24,7 @@ from spacy.training import Corpus, Example
 from tqdm import tqdm
 
 import spacy_calib
-from spacy_calib.doc.attributes import span_raw, span_score
-from spacy_calib.doc.unit_events import UNKNOWN
+from spacy_calib.doc.events import UNKNOWN
 from spacy_calib.expect.forecasts import split_loss
 from spacy_calib.metrics import resample_mean, squared_losses
 from spacy_calib.pipe.event import EventPipe, HeldOutScores
@@ -62,8 +61,9 @@ def own_scores(pipe: EventPipe, examples: Iterable[Example]) -> dict[str, Any]:
         answers = pipe.event.judge(example, asked.spans, right).tolist() if asked.spans else []
         for span, answer in zip(asked.spans, answers, strict=True):
             if answer != UNKNOWN:
-                raw.append(span_raw(span, pipe.attr))
-                calibrated.append(span_score(span, pipe.attr))
+                values = span_values(span, pipe.attr)
+                raw.append(values and values.raw)
+                calibrated.append(values and values.calibrated)
     known = bool(raw) and None not in raw and None not in calibrated
     return {"own score, raw": np.array(raw), "own score, calibrated": np.array(calibrated)} if known else {}
 

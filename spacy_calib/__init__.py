@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import registry as _registry  # noqa: F401  (creates the registries)
 from .about import __version__
-from .doc.attributes import DocCalib, register
+from .doc.attributes import register
+from .doc.view import DocCalib
 from .errors import CalibError
 
 if TYPE_CHECKING:

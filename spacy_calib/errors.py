@@ -229,7 +229,7 @@ _MESSAGES = {
     "C372": "Features must be finite numbers in an array of shape (rows, features), but {given} was given.",
     "C373": "Cannot fit a {what} on no rows; give it data with gold.",
     "C374": "This {what} learned from {wanted} features, but {given} were given; give the same ones.",
-    "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.unit_events.Event, or an OwnEvent.",
+    "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.events.Event, or an OwnEvent.",
     "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
     "C383": "The event {event} is about the labels of tokens, but '{component}' gives {what}; leave it out.",
     "C384": "The event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Span
 
 from .doc.attributes import DEFAULT_ATTR
-from .doc.doubtful import doubtful_key
+from .doc.write import doubtful_key
 from .errors import calib_error
 from .pipe.component import Calibrator
 

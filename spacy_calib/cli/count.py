@@ -87,7 +87,7 @@ class CountOptions(Run):
 
     def check_options(self) -> None:
         """RAISES C056: options out of range, or that say nothing beside each other. C392: a query cannot be read."""
-        from ..doc.queries.reading import split_query
+        from ..doc.queries.patterns import split_query
 
         check_confidence(self.confidence)
         check_option("--query", bool(self.query), "given once at least", "none")
@@ -186,7 +186,7 @@ def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]
 
     RAISES C027, C068: there is no such pipe. C021, C069: see `check_readable`. C392 to C395, C398: see `make_query`.
     """
-    from ..doc.queries.reading import make_query, split_query
+    from ..doc.queries.patterns import make_query, split_query
     from ..pipe.counting import asked_of
     from ..pipe.fitted import pipes_named
     from ..pipe.loading import check_readable

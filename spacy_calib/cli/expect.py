@@ -119,7 +119,7 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     """
     nlp, pipe = run.open()
     from ..doc.annotations import get_annotation
-    from ..doc.texts import Noted
+    from ..doc.reading import Noted
     from ..expect.few_labels import Beside, Read, with_gold
     from ..expect.summary import Summed, checked_documents, corrected, true_values, without_trust
 
@@ -179,7 +179,7 @@ def labelled_documents(
 
     RAISES C030: they have no labels of the component. C075, C151: no token got a score, or the component knows none of the labels.
     """
-    from ..doc.texts import Noted
+    from ..doc.reading import Noted
     from ..expect.few_labels import Read
 
     noted, watch = Noted(annotation), watch_for(pipe)

@@ -11,8 +11,7 @@ import typer
 
 from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
-from ..doc.events import EVENTS
-from ..doc.unit_events import UNIT_EVENTS
+from ..doc.events import EVENTS, UNIT_EVENTS
 from ..pairs.keyed import Key
 from ..sequence.factory import WAYS
 from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
@@ -185,7 +184,7 @@ class FitOptions(Options):
 
     def examples(self, nlp: Language) -> list[Example]:
         """Of DATA, and of the named sources, whose predicted Docs say which they are of."""
-        from ..doc.gold_source import named_examples
+        from ..doc.gold import named_examples
 
         paths = sources_of(self.gold, self.data)
         if not paths:

@@ -227,7 +227,7 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
     RETURNS (dict | None): How much of them the fit has seen, see `seen_by`. RAISES C075: no token got a score. C242: a text has no date.
     """
     from ..doc.collect import ORIGIN
-    from ..doc.texts import TextWatch
+    from ..doc.reading import TextWatch
     from .shared.examples import read_through
     from .shared.gold import FirstDoc, check_whole_documents
     from .shared.scoring import pipes_to_run

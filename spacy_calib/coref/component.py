@@ -12,22 +12,66 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 
 from ..errors import calib_error
+from ..metrics.calibration_error import calibration_error
 from ..pairs.build import check_threshold
 from ..pipe.annotating import AnnotatingPipe
 from ..pipe.saved import load_part
 from ..schema import digests, floats, lengths, maybe, number, record
 from ..sequence.features import FeatureIndex
 from ..types import Floats, Ints
-from .attribute import register_coref
-from .factory import CorefSettings
+from .factory import CorefSettings, register_coref
 from .features import MentionWords, candidates_of, option_rows
 from .inference.antecedents import Antecedents, Candidates, first_mentions
 from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
+from .inference.figures import FIGURES, NOTHING, Cluster
 from .inference.learning import PENALTIES, Choices, learn, right_options
 from .inference.pairs import nearest_sample, pair_chances
 from .mentions import Mentions, aligned_gold, clusters_in, gold_speakers, mentions_of, speakers_of, write_clusters
-from .scoring import score_coref
-from .view import Resolved, clusters_of, coref_view, write_resolved
+from .view import DocCoref, Resolved, clusters_of, coref_view, write_resolved
+
+GoldMentions = dict[tuple[int, int], int]
+
+
+def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMentions]) -> dict[str, float | None]:
+    """F of MUC, B3, CEAF-e and LEA over clusters of two or more mentions (right where their tokens are), and SMCE of
+    the pairs that reach the threshold, raw and calibrated.
+
+    gold_of (Callable): Gold mentions in tokens of the predicted Doc -> clusters. RETURNS (dict): All None without gold.
+    """
+    totals = dict.fromkeys(FIGURES, NOTHING)
+    raw, calibrated, hits = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    for example in examples:
+        view, gold = coref_view(example.predicted), gold_of(example)
+        if view is None or not gold:
+            continue
+        wanted = clusters_of_several(gold)
+        for name, figure in FIGURES.items():
+            totals[name] += figure(found_clusters(view), wanted)
+        clusters = clusters_in(view.found, gold)
+        raw.append(view.pairs.chances)
+        calibrated.append(view.pairs.chances if view.calibrated is None else view.calibrated)
+        hits.append(clusters[view.pairs.later] == clusters[view.pairs.earlier])
+    scored: dict[str, float | None] = {
+        f"coref_{name}": shares.f if shares.recall[1] else None for name, shares in totals.items()
+    }
+    for name, scores in (("coref_smce", calibrated), ("coref_smce_raw", raw)):
+        whole = np.concatenate(scores)
+        scored[name] = calibration_error(whole, np.concatenate(hits)) if len(whole) else None
+    return scored
+
+
+def clusters_of_several(gold: GoldMentions) -> list[Cluster]:
+    """The gold clusters of two or more mentions, a mention being (first token, the one after the last)."""
+    held: dict[int, set[tuple[int, int]]] = {}
+    for bounds, cluster in gold.items():
+        held.setdefault(cluster, set()).add(bounds)
+    return [frozenset(one) for one in held.values() if len(one) > 1]
+
+
+def found_clusters(view: DocCoref) -> list[Cluster]:
+    """The clusters on a Doc in the form of `clusters_of_several`."""
+    return [frozenset((span.start, span.end) for span in cluster) for cluster in view.clusters]
+
 
 # The nearest of so many drawn clusterings is taken; their seed.
 _SAMPLES, _SEED = 100, 0

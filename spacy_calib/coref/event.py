@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..calibration.spans import logit
-from ..doc.unit_events import NO, UNKNOWN, YES, Event
+from ..doc.events import NO, UNKNOWN, YES, Event
 from ..expect.forecasts import Evidence
 from ..types import Floats, Ints
 from .inference.antecedents import NEW

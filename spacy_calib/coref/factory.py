@@ -1,11 +1,30 @@
-"""The factory of `calib_coref` and its settings: light, since every `Language()` imports it."""
+"""The factory of `calib_coref`, its settings and its attribute: light, since every `Language()` imports them."""
 
 # No `from __future__ import annotations` here: confection of spaCy before 3.8.12 cannot resolve annotations as strings.
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
+from spacy.tokens import Doc
+
+from ..errors import CalibError, calib_error
 from ..pipe.settings import block_or_none, component_factory
-from .attribute import register_quietly
+from . import ATTRIBUTE
+
+
+def coref_of(doc: Doc) -> Any:
+    """Doc._.coref, see `view.coref_view`."""
+    from .view import coref_view
+
+    return coref_view(doc)
+
+
+def register_coref(name: str) -> None:
+    """Make Doc._.coref known. name (str): The component's, for the message. RAISES C358: another package owns it."""
+    if not Doc.has_extension(ATTRIBUTE):
+        Doc.set_extension(ATTRIBUTE, getter=coref_of)
+    elif Doc.get_extension(ATTRIBUTE)[2] is not coref_of:
+        raise calib_error("C358", name=name)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -47,7 +66,8 @@ class CorefSettings:
 _OTHERS = ("coref_muc", "coref_b3", "coref_ceaf", "coref_smce", "coref_smce_raw")
 SCORE_WEIGHTS = {"coref_lea": 1.0, **dict.fromkeys(_OTHERS)}
 
-register_quietly()
+with contextlib.suppress(CalibError):  # somebody else may own the name, and importing this package must not break spaCy
+    register_coref("calib_coref")
 
 make_calib_coref = component_factory(
     "calib_coref",

@@ -5,22 +5,22 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
 from ..doc.blocks import BLOCK_VERSION, add_block, delete_blocks, held_blocks, print_of
+from ..doc.sampling import Draws
 from ..errors import calib_error
+from ..expect.draws import generator
 from ..types import Floats, Ints
-from .attribute import ATTRIBUTE
-from .inference.antecedents import Antecedents, Candidates
-from .inference.pairs import MentionPairs
-from .mentions import Mentions, digest
-
-if TYPE_CHECKING:
-    from .draws import ClusterDraws
+from . import ATTRIBUTE
+from .inference.antecedents import Antecedents, Candidates, refit
+from .inference.pairs import DENSE, MentionPairs, pair_chances
+from .mentions import Mentions, digest, write_clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class DocCoref:
         calibrated (bool): False draws from the model as it is, as without calibration. RAISES C001: n or seed is
         negative. C415: too many mentions for calibrated draws.
         """
-        from .draws import draw_clusters
+        from .view import draw_clusters
 
         return draw_clusters(self, n, seed, calibrated)
 
@@ -185,3 +185,45 @@ def _view_of(doc: Doc, block: dict[str, Any]) -> DocCoref:
     pairs = MentionPairs(numbers("later"), numbers("earlier"), block["raw"], len(found))
     spans = tuple(doc[a:b] for a, b in zip(found.starts.tolist(), found.ends.tolist(), strict=True))
     return DocCoref(spans, pairs, block.get("calibrated"), antecedents, numbers("first"), found, doc, block["rest"])
+
+
+_PREFIX = "coref_clusters"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterDraws(Draws):
+    """Clusterings. view (DocCoref): Of its mentions. first (Ints): First mention of each one's cluster, (n,
+    n_mentions).
+
+    off (float): Root mean square difference of the draws' and the calibrated probabilities, over `view.pairs`.
+    """
+
+    view: DocCoref
+    first: Ints
+    off: float
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def write(self, doc: Doc, number: int) -> None:
+        """Put clusters of two or more into doc.spans["coref_clusters_1"] and so on, in place of those there."""
+        clusters = self.view.clustered(self.first[number])
+        write_clusters(doc, _PREFIX, [[doc[span.start : span.end] for span in cluster] for cluster in clusters])
+
+
+def draw_clusters(view: DocCoref, n: int, seed: int, calibrated: bool) -> ClusterDraws:
+    """n clusterings. seed (int): Decides the draws, with the text. calibrated (bool): By the calibrated pairs.
+
+    RAISES C001: n or seed is negative. C415: more than 1,000 mentions with calibrated pairs.
+    """
+    rng = generator(n, seed, get_string_id(view.doc.text))
+    antecedents = view.antecedents
+    wanted = view.pairs.chances
+    if calibrated and view.calibrated is not None:
+        if len(view) > DENSE:
+            raise calib_error("C415", wanted=DENSE, given=len(view))
+        antecedents, wanted = refit(antecedents, view.matrix()), view.calibrated
+    reached = pair_chances(antecedents).matrix()[view.pairs.later, view.pairs.earlier] if len(view) <= DENSE else wanted
+    off = float(np.sqrt(np.mean((reached - wanted) ** 2))) if len(wanted) else 0.0
+    drawn = antecedents.drawn(rng.random((n, len(view))))
+    return ClusterDraws(view.doc, np.ones(len(view)), view, drawn, off)

@@ -8,30 +8,63 @@ only Doc._.calib_source, see `gold`.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from keyword import iskeyword
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
+from spacy.tokens.underscore import Underscore
 
-from ..errors import calib_error
-from ..pairs.documents import TOKEN, counted
-from ..types import Floats, Ints
-from .annotations import get_annotation, plain_name
+from ..errors import CalibError, calib_error
+from ..pairs.documents import TOKEN
 from .blocks import sound_blocks
-from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
-from .gold_source import register_source
-from .names import check_attr
-from .parsed import SpanValues, TokenValues
-from .rows import claimed_rows, document_block, find_row, find_span, held_spans
-
-if TYPE_CHECKING:
-    from .sampling import Draws
+from .gold import register_source
+from .parsed import ParsedBlock, SpanValues, TokenValues
+from .rows import document_block, find_row, find_span
+from .view import doc_view
 
 DEFAULT_ATTR = "calib"
+
+# What `Language.to_disk` and `to_bytes` write beside the pipes, under these names.
+_BESIDE_PIPES = ("config.cfg", "meta.json", "tokenizer", "vocab")
+_OF_UNDERSCORE = frozenset(dir(Underscore))
+_OF_LANGUAGE = frozenset(dir(Language)) | set(_BESIDE_PIPES)
+
+
+def check_attr(attr: str) -> str:
+    """The prefix, as it is. RAISES C001: no Python identifier. C112: not readable as `Doc._.<attr>`, or spaCy's own."""
+    if not isinstance(attr, str) or not attr.isidentifier():
+        raise calib_error("C001", name="attr", wanted="a Python identifier", given=repr(attr))
+    why = ""
+    if iskeyword(attr):
+        why = "it is a keyword of Python"
+    elif attr.startswith("_"):
+        why = "names that begin with '_' are for spaCy itself"
+    elif attr in _OF_UNDERSCORE:
+        why = f"spaCy has Doc._.{attr} already"
+    elif attr in _OF_LANGUAGE:
+        why = f"spaCy has nlp.{attr} already"
+    if why:
+        raise calib_error("C112", attr=attr, why=why)
+    return attr
+
+
+def check_pipe_name(name: str) -> str:
+    """The name, as it is. RAISES C113: a pipeline with such a pipe cannot be saved, or not loaded again."""
+    why = ""
+    if name.lower() in _BESIDE_PIPES:
+        why = "a saved pipeline has something else of this name"
+    elif not name.strip(".") or set(name) & set("/\\\0"):
+        why = "it is no name for a folder"
+    if why:
+        raise calib_error("C113", name=name, why=why)
+    return name
+
+
+# Tokens
 
 
 def token_values(token: Token, attr: str) -> TokenValues | None:
@@ -56,21 +89,6 @@ def token_score(token: Token, attr: str) -> float | None:
     block, row = found
     entry = block.entry_of(row, block.annotation.label(token))
     return None if entry is None else block.calibrated[entry]
-
-
-def token_raw(token: Token, attr: str) -> float | None:
-    """Token._.<attr>_raw: the probability before calibration, in [0, 1]."""
-    values = token_values(token, attr)
-    return None if values is None else values.raw
-
-
-def token_interval(token: Token, attr: str) -> tuple[float, float] | None:
-    """Token._.<attr>_interval: (low, high) probability that the token's current label is right, by the Venn-Abers
-    predictor of its group, before normalization. For texts like those of the fit, one of the two is calibrated; the
-    score comes from another map and may lie outside. None where the pipe keeps no intervals (setting `intervals`).
-    """
-    values = token_values(token, attr)
-    return None if values is None else values.interval
 
 
 def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
@@ -99,9 +117,7 @@ def token_scores(token: Token, attr: str) -> dict[str, float] | None:
     return None if found is None else found[0].scores_of(found[1])
 
 
-def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
-    """The values of the label that a unit of a Doc now carries. unit (str): "token" or "document"."""
-    return token_values(doc[row], attr) if unit == TOKEN else doc_values(doc, attr)
+# Spans and documents
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
@@ -111,172 +127,56 @@ def span_values(span: Span, attr: str) -> SpanValues | None:
     return found if found is not None and found.chosen else None
 
 
-def span_score(span: Span, attr: str) -> float | None:
-    """Span._.<attr>_score: calibrated probability that the span is right, by the event of the fit, in [0, 1]."""
-    values = span_values(span, attr)
-    return None if values is None else values.calibrated
-
-
-def span_raw(span: Span, attr: str) -> float | None:
-    """Span._.<attr>_raw: the probability before calibration, in [0, 1]."""
-    values = span_values(span, attr)
-    return None if values is None else values.raw
-
-
 def span_accept(span: Span, attr: str) -> bool | None:
     """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None without cut-offs."""
     values = span_values(span, attr)
     return None if values is None or values.accept < 0 else bool(values.accept)
 
 
-def span_right(span: Span, attr: str) -> float | None:
-    """Span._.<attr>_right: probability that the event pipe's event holds for the span (all labels right), in [0, 1].
+def block_of_document(doc: Doc, attr: str) -> ParsedBlock | None:
+    """What a pipe wrote of a Doc as a whole, in row 0; None without values."""
+    block = document_block(doc, attr)
+    return None if block is None else ParsedBlock(0, block)
 
-    RETURNS: None for a span that the pipe was not asked about, and where its text or a label of its tokens has changed.
+
+def doc_values(doc: Doc, attr: str) -> TokenValues | None:
+    """The values of the likeliest category that `doc.cats` now has; None where it has none (see `token_values`)."""
+    parsed = block_of_document(doc, attr)
+    label = "" if parsed is None else parsed.annotation.label_at(doc, 0)
+    return parsed.values_of(0, label) if parsed is not None and label else None
+
+
+def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
+    """The values of the label that a unit of a Doc now carries. unit (str): "token" or "document"."""
+    return token_values(doc[row], attr) if unit == TOKEN else doc_values(doc, attr)
+
+
+def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
+    """Doc._.<attr>_cats: category -> calibrated probability above the threshold, highest first; None without values."""
+    parsed = block_of_document(doc, attr)
+    return None if parsed is None else parsed.scores_of(0)
+
+
+def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
+    """Doc._.<attr>_cats_raw: category -> probability before calibration, in the order of Doc._.<attr>_cats."""
+    parsed = block_of_document(doc, attr)
+    return None if parsed is None else parsed.raw_of(0)
+
+
+def doc_accept(doc: Doc, attr: str) -> bool | None:
+    """Doc._.<attr>_accept: whether the document's category reaches its cut-off (`spacy calib threshold`); None without
+    cut-offs, and where the category has changed since the pipe ran.
     """
-    values = span_values(span, f"{attr}_right")
-    return None if values is None else values.calibrated
-
-
-class ScoredSpan(NamedTuple):
-    """A span with its probability.
-
-    start, end (int): First token, and the one after the last. label (str): Its label. raw, score (float): Its
-        probability before and after calibration. accept (bool | None): Whether it reaches its cut-off; None without
-        cut-offs, and for candidates. event (str): What has to hold for it to be right.
-    """
-
-    start: int
-    end: int
-    label: str
-    raw: float
-    score: float
-    accept: bool | None
-    event: str
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DocCalib(dict):
-    """Read-only view of a Doc's scores, one entry per token and tag above the threshold. As a dict it holds the same as
-    plain data for `Doc.to_json(underscore=["calib"])`: layer, rows, tags, raw, calibrated, ents and candidates.
-
-    rows (Ints): Token index of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
-    raw, calibrated (Floats): Its probability before and after calibration.
-    columns (Ints): The tag's column in the source's labels, -1 where the block does not keep it.
-    layer (str): Name of the tags' annotation. On Docs joined from Docs with scores of several annotations, the one of
-        most tokens; the others have no values here.
-    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): Whose scores.
-    ents (tuple[ScoredSpan, ...]): The Doc's entities (or categorized spans) with a score, in the order of the text.
-    candidates (tuple[ScoredSpan, ...]): Spans that the beam held but did not choose, likeliest first.
-    """
-
-    rows: Ints
-    tags: NDArray[np.object_]
-    raw: Floats
-    calibrated: Floats
-    columns: Ints
-    layer: str
-    scored: NDArray[np.bool_]
-    doc: Doc
-    ents: tuple[ScoredSpan, ...] = ()
-    candidates: tuple[ScoredSpan, ...] = ()
-
-    def __post_init__(self) -> None:
-        entries = {name: getattr(self, name).tolist() for name in ("rows", "tags", "raw", "calibrated")}
-        spans = {name: [span._asdict() for span in getattr(self, name)] for name in ("ents", "candidates")}
-        self.update(layer=self.layer, **entries, **spans)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        """Short: what is scored, not the scores."""
-        spans = f", {len(self.ents)} entities" if self.ents else ""
-        units = counted(self.unit, len(self.scored))
-        return f"<DocCalib: {int(self.scored.sum())} of {units} scored ({plain_name(self.layer)}), {len(self)} entries{spans}>"
-
-    @property
-    def unit(self) -> str:
-        """What a row is of, "token" or "document"."""
-        return get_annotation(self.layer).unit
-
-    def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
-        """An array of shape (n_tokens, len(labels)), (1, len(labels)) for a document: 0 below the threshold, NaN in the
-        rows of units without values. labels (list[str]): The columns wanted; other tags are dropped.
-        """
-        dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
-        column = {label: i for i, label in enumerate(labels)}
-        wanted = np.array([column.get(tag, -1) for tag in self.tags], dtype=np.intp)
-        keep = wanted >= 0
-        dense[self.rows[keep], wanted[keep]] = (self.calibrated if calibrated else self.raw)[keep]
-        return dense
-
-    def sample(self, n: int = 100, seed: int = 0) -> Draws:
-        """n whole annotations, drawn by the calibrated probabilities. RAISES C001: n or seed. C410: scores of arcs."""
-        from .sampling import sample_view
-
-        return sample_view(self, n, seed)
-
-
-def doc_view(doc: Doc, attr: str) -> DocCalib | None:
-    """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None where the Doc has no block."""
-    document = document_block(doc, attr)
-    if document is not None:
-        n_units, row = 1, np.zeros(1, dtype=np.intp)
-        matches = [(document, row, row)]
-    else:
-        n_units, matches = len(doc), claimed_rows(doc, attr)
-    if not matches:
+    parsed = block_of_document(doc, attr)
+    if parsed is None or parsed.accept is None or parsed.accept[0] < 0:
         return None
-    # A Doc joined from Docs of two pipelines may hold tags and entity types: show those of most tokens.
-    held = Counter[str]()
-    for block, tokens, _ in matches:
-        held[block["layer"]] += len(tokens)
-    layer = max(held, key=held.__getitem__)
-    matches = [match for match in matches if match[0]["layer"] == layer]
-    scored = np.zeros(n_units, dtype=bool)
-    parts: list[tuple[Any, ...]] = []
-    for block, tokens, rows in matches:
-        lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
-        scored[tokens[lengths > 0]] = True
-        first = np.cumsum(lengths) - lengths
-        entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
-        names = np.array([*block["tags"], None], dtype=object)[:-1]
-        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
-        parts.append((np.repeat(tokens, lengths), names[block["tag"][entries]], block["raw"][entries],
-                      block["calibrated"][entries], columns))  # fmt: skip
-    columns_of_parts: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = np.argsort(columns_of_parts[0], kind="stable")
-    rows, tags, raw, calibrated, columns = (array[order] for array in columns_of_parts)
-    for array in (rows, tags, raw, calibrated, columns, scored):
-        array.flags.writeable = False
-    ents, candidates = _scored_spans(doc, attr, layer)
-    return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, doc, ents, candidates)
+    return bool(parsed.accept[0]) if parsed.carries(0, parsed.annotation.label_at(doc, 0)) else None
 
 
-def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
-    """(spans on the Doc, candidates) of its blocks, as far as text and labels are still those that were scored."""
-    held = held_spans(doc.user_data, attr, layer)
-    if not held:
-        return (), ()
-    on_doc = {(span.start, span.end, span.label_) for span in get_annotation(layer).spans_on(doc)}
-    first = {token.idx: token.i for token in doc}
-    after = {token.idx + len(token): token.i + 1 for token in doc}
-    ents, candidates = [], []
-    for (start_char, end_char, label), values, event in held:
-        start, end = first.get(start_char), after.get(end_char)
-        if start is None or end is None or not values.agrees(doc[start:end]):
-            continue
-        accept = None if values.accept < 0 or not values.chosen else bool(values.accept)
-        scored = ScoredSpan(start, end, label, values.raw, values.calibrated, accept, event)
-        if not values.chosen:
-            candidates.append(scored)
-        elif (start, end, label) in on_doc:
-            ents.append(scored)
-    return tuple(ents), tuple(sorted(candidates, key=lambda one: -one.score))
+def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
+    """Doc._.<attr>_set: categories that hold the right one as often as the pipe's `sets` promise; see `token_set`."""
+    parsed = block_of_document(doc, attr)
+    return None if parsed is None else parsed.set_of(0)
 
 
 def doc_map(doc: Doc, attr: str) -> str | None:
@@ -287,22 +187,45 @@ def doc_map(doc: Doc, attr: str) -> str | None:
     return held.pop() if len(held) == 1 else None
 
 
+def _value_of(find: Callable[[Any, str], Any], name: str) -> Callable[[Any, str], Any]:
+    """A getter of one of the values that `find` gives for a token, a span or a Doc; None where it gives none."""
+
+    def getter(owner: Any, attr: str) -> Any:
+        values = find(owner, attr)
+        return None if values is None else getattr(values, name)
+
+    return getter
+
+
+def _right_values(span: Span, attr: str) -> SpanValues | None:
+    """What an event pipe wrote of a span; None where it was not asked, or where text or a token's label has changed."""
+    return span_values(span, f"{attr}_right")
+
+
+# Kind of owner -> end of the attribute's name -> its getter.
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
-        "score": token_score,
-        "raw": token_raw,
+        "score": token_score,  # calibrated probability that the label is right that stands there now
+        "raw": _value_of(token_values, "raw"),  # the probability before calibration
         "scores": token_scores,
-        "interval": token_interval,
+        # (low, high) probability by the Venn-Abers predictor of the label's group, before normalization: for texts like
+        # those of the fit, one of the two is calibrated; the score comes from another map and may lie outside.
+        "interval": _value_of(token_values, "interval"),
         "set": token_set,
         "flag": token_flag,
     },
-    Span: {"score": span_score, "raw": span_raw, "accept": span_accept, "right": span_right},
+    Span: {
+        "score": _value_of(span_values, "calibrated"),  # probability that the span is right, by the event of the fit
+        "raw": _value_of(span_values, "raw"),
+        "accept": span_accept,
+        "right": _value_of(_right_values, "calibrated"),  # probability that an event pipe's event holds for the span
+    },
     Doc: {
-        "score": doc_score,
-        "raw": doc_raw,
+        "score": _value_of(doc_values, "calibrated"),  # of the likeliest category in `doc.cats`
+        "raw": _value_of(doc_values, "raw"),
         "cats": doc_cats,
         "cats_raw": doc_cats_raw,
-        "interval": doc_interval,
+        "interval": _value_of(doc_values, "interval"),
         "set": doc_set,
         "accept": doc_accept,
         "map": doc_map,
@@ -334,10 +257,6 @@ def _is_ours(getter: Any, wanted: Any, attr: str) -> bool:
 
 def register_default() -> None:
     """Register the default attributes unless a name is taken: importing this package must not break spaCy."""
-    import contextlib
-
-    from ..errors import CalibError
-
     register_source()
     with contextlib.suppress(CalibError):
         register()

@@ -15,9 +15,9 @@ from spacy.tokens import Doc
 from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
 from .annotations import get_annotation, is_blank, label_hashes
-from .attributes import doc_view, unit_values
-from .blocks import Block, held_blocks, with_digests
-from .digests import unit_digests
+from .attributes import unit_values
+from .blocks import Block, held_blocks, unit_digests, with_digests
+from .view import doc_view
 
 # What is read of a block: no column by which a word could be recognised.
 _COLUMNS = ("tags", "tag", "indptr", "carried", "raw", "calibrated", "column", "extra")

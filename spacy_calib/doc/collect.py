@@ -19,9 +19,10 @@ from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..types import Floats, Ints
 from .annotations import Annotation, Hashes, label_hashes
-from .attributes import DocCalib, doc_view, unit_values
+from .attributes import unit_values
 from .events import span_hits
 from .reading import document_of
+from .view import DocCalib, doc_view
 
 
 class _Names:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import calib_error
-from .annotations import Annotation
+from ..expect.forecasts import Evidence
+from ..types import Ints
+from .annotations import ARC_EVENTS, Annotation, get_annotation, is_space
 
 _Key = tuple[int, int, int]
 
@@ -90,3 +95,167 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
                 right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
             hits.append(int(right))
     return np.array(hits, dtype=np.intp)
+
+
+YES, NO, UNKNOWN = 1, 0, -1
+# Short names of events in `calib fit` -> registered names.
+UNIT_EVENTS = {"sentence": "spacy-calib.Sentence.v1"}
+
+
+class Event(ABC):
+    """A question about some spans of a Doc.
+
+    registered (str): Name in the registry `calib_events`. called (tuple[str, str]): What a unit is called, and several.
+    what (str): When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` gives; None: scores
+        of the units' tokens. rivals (tuple[str, str]): What a forecaster is compared with, raw and calibrated.
+    """
+
+    registered: ClassVar[str] = ""
+    called: tuple[str, str] = ("span", "spans")
+    features: ClassVar[tuple[str, ...] | None] = None
+    rivals: ClassVar[tuple[str, str]] = ("product of raw scores", "product of calibrated scores")
+
+    @property
+    @abstractmethod
+    def what(self) -> str: ...
+
+    @abstractmethod
+    def units(self, doc: Doc) -> Sequence[Span]:
+        """The spans of a predicted Doc that the question is asked about."""
+
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
+        """What the event itself knows of its units, if it has `features`."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        """The answer for each unit: 1, 0, or -1 where the gold does not say.
+
+        right (Ints): Whether the label of each token of the predicted Doc is right, 1, 0 or -1; -1 for white space too.
+        """
+
+
+class LabelsRight(Event):
+    """Whether a unit has at most so many wrong labels. max_errors (int): RAISES C001: not a whole number from 0 up."""
+
+    def __init__(self, max_errors: int = 0):
+        if isinstance(max_errors, bool) or not isinstance(max_errors, int) or max_errors < 0:
+            raise calib_error("C001", name="max_errors", wanted="a whole number of at least 0", given=repr(max_errors))
+        self.max_errors = max_errors
+
+    @property
+    def what(self) -> str:
+        if not self.max_errors:
+            return "all labels right"
+        return f"at most {self.max_errors} label{'s' if self.max_errors > 1 else ''} wrong"
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        words = ~is_space(example.predicted)
+        found = []
+        for unit in units:
+            own = right[unit.start : unit.end][words[unit.start : unit.end]]
+            known = len(own) > 0 and (own != UNKNOWN).all()
+            found.append(int((own == NO).sum() <= self.max_errors) if known else UNKNOWN)
+        return np.array(found, dtype=np.intp)
+
+
+class SentenceEvent(LabelsRight):
+    """Whether a sentence (`doc.sents`) has at most so many wrong labels."""
+
+    registered = "spacy-calib.Sentence.v1"
+    called = ("sentence", "sentences")
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return list(doc.sents) if doc.has_annotation("SENT_START") else ()
+
+
+class SpansEvent(LabelsRight):
+    """Whether a span of a group in `doc.spans` has at most so many wrong labels. key (str): The group's."""
+
+    registered = "spacy-calib.Spans.v1"
+
+    def __init__(self, key: str, max_errors: int = 0):
+        super().__init__(max_errors)
+        self.key = key
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return list(doc.spans[self.key]) if self.key in doc.spans else ()
+
+
+class EntityEvent(Event):
+    """Whether an entity of `doc.ents` is right. event (str): exact, type or overlap; RAISES C001: another."""
+
+    registered = "spacy-calib.Entity.v1"
+    called = ("entity", "entities")
+
+    def __init__(self, event: str = "exact"):
+        self.event = check_event(event)
+
+    @property
+    def what(self) -> str:
+        return self.event
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return doc.ents
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        keys = [(unit.start, unit.end, get_string_id(unit.label_)) for unit in units]
+        return span_hits(example, get_annotation("ner"), keys, self.event)
+
+
+class ArcEvent(Event):
+    """Whether the arc to a token is right. event (str): "head", or "arc" for head and label. RAISES C001: another."""
+
+    registered = "spacy-calib.Arc.v1"
+    called = ("arc", "arcs")
+
+    def __init__(self, event: str = "head"):
+        if event not in ARC_EVENTS:
+            raise calib_error("C001", name="event", wanted=f"one of {', '.join(ARC_EVENTS)}", given=repr(event))
+        self.event = event
+
+    @property
+    def what(self) -> str:
+        return f"{'head' if self.event == 'head' else 'head and label'} right"
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return [doc[i : i + 1] for i in range(len(doc))] if doc.has_annotation("DEP") else ()
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        annotation = get_annotation(self.event)
+        rows = np.array([unit.start for unit in units], dtype=np.intp)
+        hashes = annotation.hashes(example.predicted)[rows]
+        known = annotation.is_known(example, rows, hashes)
+        return np.where(known, annotation.is_gold(example, rows, hashes), UNKNOWN).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class OwnEvent(Event):
+    """A question of one's own, to return from a function registered in `calib_events`.
+
+    of (Callable): Doc -> spans. ask (Callable): (Example, span of its predicted Doc) -> True, False, or None where the
+        gold does not say. said (str): When the answer is yes. called (tuple[str, str]): A unit's name, and for several.
+    """
+
+    of: Callable[[Doc], Sequence[Span]]
+    ask: Callable[[Example, Span], bool | None]
+    said: str = "yes"
+    called: tuple[str, str] = ("span", "spans")
+
+    @property
+    def what(self) -> str:
+        return self.said
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return list(self.of(doc))
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        answers = [self.ask(example, unit) for unit in units]
+        return np.array([UNKNOWN if answer is None else int(answer) for answer in answers], dtype=np.intp)
+
+
+def check_is_event(made: Any) -> Event:
+    """The event, as it is. RAISES C380: it is no event."""
+    if not isinstance(made, Event):
+        raise calib_error("C380", given=type(made).__name__)
+    return made

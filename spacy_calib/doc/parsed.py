@@ -10,8 +10,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
 from .annotations import get_annotation, head_places
-from .blocks import Block
-from .digests import said_by, said_digest, word_digest, word_digests
+from .blocks import Block, said_by, said_digest, word_digest, word_digests
 
 # The part of a label's hash that a block keeps.
 _LOW_HALF = (1 << 32) - 1

@@ -12,9 +12,9 @@ from ..errors import calib_error
 from ..types import OUTSIDE
 from .annotations import SPANS_PREFIX, get_annotation, plain_name
 from .annotations.base import TOKEN
-from .attributes import DEFAULT_ATTR, DocCalib, ScoredSpan, doc_view, token_scores, token_values
-from .document_scores import doc_cats, doc_values
+from .attributes import DEFAULT_ATTR, doc_cats, doc_values, token_scores, token_values
 from .marked_text import Look, Mark, Passage, Word, to_html
+from .view import DocCalib, ScoredSpan, doc_view
 
 STYLES = ("tokens", "ents")
 _NO_ENTITY = "no entity"

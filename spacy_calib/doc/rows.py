@@ -22,8 +22,7 @@ from spacy.tokens import Doc, Span, Token
 from ..pairs.documents import TOKEN
 from ..types import Ints
 from .annotations import Annotation, Hashes, get_annotation, head_places
-from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests
-from .digests import word_digests
+from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests, word_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
 
 # How many Docs are remembered: those that were read last.

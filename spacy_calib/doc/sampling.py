@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,10 @@ from .annotations import (
     get_annotation,
     plain_name,
 )
-from .attributes import DocCalib, ScoredSpan
 from .likeliest import erase_label, write_labels
+
+if TYPE_CHECKING:
+    from .view import DocCalib, ScoredSpan
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,9 +15,8 @@ from spacy.tokens import Doc, Span
 from ..errors import calib_error
 from ..pairs.documents import TOKEN
 from .annotations import Annotation
-from .attributes import span_values
+from .attributes import block_of_document, doc_accept, span_values
 from .collect import ORIGIN
-from .document_scores import block_of_document, doc_accept
 from .parsed import ParsedBlock
 from .rows import annotations_of, rows_of_tokens
 

@@ -8,8 +8,7 @@ from spacy.language import Language
 
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
-from ..doc.attributes import register
-from ..doc.names import check_pipe_name
+from ..doc.attributes import check_pipe_name, register
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs
 from ..types import Groups

@@ -17,7 +17,7 @@ from ..calibration.tokens import lowest_score
 from ..context.surroundings import FromDocs
 from ..context.tokens import TokenContext
 from ..doc.annotations import Annotation
-from ..doc.texts import TextWatch
+from ..doc.reading import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.seen import SeenTexts

@@ -12,13 +12,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..doc.annotations import columns_of
-from ..doc.attributes import doc_view
 from ..doc.blocks import add_block, delete_blocks
-from ..doc.doubtful import delete_doubtful, write_doubtful
-from ..doc.gold_source import GoldSources, named_examples
+from ..doc.gold import GoldSources, named_examples
 from ..doc.likeliest import Likeliest
+from ..doc.view import doc_view
 from ..doc.words import words_of
-from ..doc.write import CalibratedBatch, build_blocks
+from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..pairs.build import hints_of
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded

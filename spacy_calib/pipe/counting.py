@@ -16,12 +16,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..doc.annotations import get_annotation, plain_name
-from ..doc.attributes import doc_view
 from ..doc.carried import CarriedReader
 from ..doc.collect import ORIGIN
 from ..doc.queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
-from ..doc.queries.reading import Asked
+from ..doc.queries.patterns import Asked
 from ..doc.reading import document_of
+from ..doc.view import doc_view
 from ..errors import brief, calib_error
 from ..expect.counting import Answered, Gathered, Units
 from ..expect.distribution import Counted, drawn

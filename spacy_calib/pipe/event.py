@@ -13,11 +13,11 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..doc.annotations import columns_of, get_annotation, is_space
-from ..doc.attributes import doc_view, register, token_values
+from ..doc.attributes import check_pipe_name, register, token_values
 from ..doc.blocks import add_block, delete_blocks
-from ..doc.names import check_pipe_name
+from ..doc.events import UNKNOWN, Event, check_is_event
 from ..doc.reading import document_of
-from ..doc.unit_events import UNKNOWN, Event, check_is_event
+from ..doc.view import doc_view
 from ..doc.write import CalibratedSpans, span_block
 from ..errors import calib_error
 from ..expect.forecasters.base import Forecaster

@@ -21,10 +21,8 @@ from ..context.fit import FitWords
 from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.events import span_hits
-from ..doc.gold import gold_columns
-from ..doc.gold_source import GoldSources
-from ..doc.reading import document_of
-from ..doc.texts import document_digest
+from ..doc.gold import GoldSources, gold_columns
+from ..doc.reading import document_digest, document_of
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
 from ..pairs.documents import TOKEN, DocumentNumbers, SourceDocument, joint_unit

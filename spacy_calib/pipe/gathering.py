@@ -15,8 +15,8 @@ from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
 from ..context.fit import FitWords
 from ..doc.annotations import Annotation
-from ..doc.gold_source import GoldSources
-from ..doc.texts import TextWatch
+from ..doc.gold import GoldSources
+from ..doc.reading import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.seen import SeenTexts, TextUnits

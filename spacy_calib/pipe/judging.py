@@ -14,8 +14,7 @@ from ..calibration.cutoffs import RecallCutoffs
 from ..calibration.grouping.named import group_beside, informed
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation, plain_name
-from ..doc.reading import document_of
-from ..doc.texts import TextWatch, document_digest
+from ..doc.reading import TextWatch, document_digest, document_of
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..pairs.keyed import Key, hasher, keyed

@@ -17,10 +17,9 @@ from ..calibration.tokens import Calibrated, silent_tokens
 from ..corpus.missed import EntityTokens
 from ..corpus.scored import ScoredCorpus
 from ..doc.annotations import Annotation, Hashes, get_annotation, label_hashes
-from ..doc.doubtful import Flags
 from ..doc.gold import gold_entities
 from ..doc.likeliest import Likeliest
-from ..doc.write import CalibratedBatch, CalibratedSpans
+from ..doc.write import CalibratedBatch, CalibratedSpans, Flags
 from ..errors import calib_error
 from ..pairs.build import Scores
 from ..sources.base import Source

@@ -15,8 +15,8 @@ from spacy.training import Example
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..corpus.scored import ScoredCorpus
 from ..doc.annotations import get_annotation
-from ..doc.attributes import doc_view
 from ..doc.collect import scored_corpus
+from ..doc.view import doc_view
 from ..metrics.calibration_error import ece, gmce, mean_of, smce
 from ..metrics.metric import figure_of, listed
 from ..pairs.bins import check_count

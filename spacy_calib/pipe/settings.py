@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 
-from ..doc.attributes import DEFAULT_ATTR
-from ..doc.names import check_attr
+from ..doc.attributes import DEFAULT_ATTR, check_attr
 from ..errors import calib_error
 from ..types import ANYWHERE, HOME
 

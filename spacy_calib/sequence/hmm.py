@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 
 from ..errors import calib_error
-from ..schema import above_zero, floats, lengths, listed, record, text, whole
+from ..schema import Form, above_zero, floats, lengths, listed, record, text, whole
 from .factory import HmmSettings
 from .inference.chains import Potentials
 from .labeller import SavedLabeller, chain_settings, check_settings
@@ -51,7 +51,6 @@ class HiddenMarkovModel(SavedLabeller):
     """
 
     kind = "calib_hmm"
-    form = _STATE
 
     def __init__(self, nlp: Language, name: str = "calib_hmm", **settings: Any):
         self.cfg = check_settings(_SETTINGS, HmmSettings(**settings))
@@ -134,6 +133,10 @@ class HiddenMarkovModel(SavedLabeller):
     def learned_arrays(self) -> tuple[Any, ...]:
         """What it counted, the smaller tables last."""
         return self._of_word, self._follow, self._first, self._last
+
+    @property
+    def form(self) -> Form:
+        return _STATE
 
     def _learned(self) -> dict[str, Any]:
         return {"words": list(self._words), **dict(zip(_ARRAYS, self.learned_arrays(), strict=True))}

@@ -14,8 +14,9 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc.attributes import DEFAULT_ATTR, DocCalib, doc_view
+from ..doc.attributes import DEFAULT_ATTR
 from ..doc.sampling import LabelDraws
+from ..doc.view import DocCalib, doc_view
 from ..errors import calib_error
 from ..expect.draws import generator, within_one
 from ..pairs.build import check_threshold

@@ -19,7 +19,7 @@ from spacy_calib.cli.count import count
 from spacy_calib.cli.expect import expect
 from spacy_calib.doc.queries.base import Answer
 from spacy_calib.doc.queries.entity_events import EventQuery
-from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.doc.queries.patterns import make_query
 from spacy_calib.pipe.counting import answered, asked_of, pipes_for
 from spacy_calib.pipe.fitted import pipes_named
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs

@@ -18,8 +18,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.corpus.distinct import digest
-from spacy_calib.doc.reading import GoldReader, document_of
-from spacy_calib.doc.texts import document_digest
+from spacy_calib.doc.reading import GoldReader, document_digest, document_of
 from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 

@@ -16,8 +16,8 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+from spacy_calib.doc.blocks import word_digests
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.digests import word_digests
 from tests.cli.conftest import calib, entity_docs, files_of, ok, save_docs
 from tests.conftest import examples_for, run_upstream
 

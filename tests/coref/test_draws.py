@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc
 
-from spacy_calib.coref import draws as module
+from spacy_calib.coref import view as module
 from spacy_calib.errors import CalibError
 from tests.expect.test_draws import agree
 

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from spacy_calib.calibration.spans import logit
 from spacy_calib.coref.event import PAIR_FEATURES, PairEvent
-from spacy_calib.doc.unit_events import UNKNOWN
+from spacy_calib.doc.events import UNKNOWN
 from tests.conftest import judge_event
 
 from .made import example, trained

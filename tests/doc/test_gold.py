@@ -10,8 +10,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.doc.annotations import get_annotation, label_hashes
-from spacy_calib.doc.gold import gold_columns
-from spacy_calib.doc.gold_source import GoldSources, named_examples
+from spacy_calib.doc.gold import GoldSources, gold_columns, named_examples
 from spacy_calib.errors import CalibError
 from spacy_calib.types import Marginals
 

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_calib.doc.unit_events import (
+from spacy_calib.doc.events import (
     ArcEvent,
     EntityEvent,
     OwnEvent,

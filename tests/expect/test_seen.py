@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from spacy_calib.corpus.distinct import digest
 from spacy_calib.doc.annotations import get_annotation
-from spacy_calib.doc.texts import TextWatch
+from spacy_calib.doc.reading import TextWatch
 from spacy_calib.expect import seen
 from spacy_calib.expect.seen import SeenShare, SeenTexts, TextUnits, warning_of
 

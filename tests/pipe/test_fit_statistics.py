@@ -11,8 +11,7 @@ import pytest
 from spacy_calib.calibration.registered import recalibrators, scalings
 from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.doc.reading import document_of
-from spacy_calib.doc.texts import document_digest
+from spacy_calib.doc.reading import document_digest, document_of
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.keyed import Key, keyed
 from spacy_calib.pipe.collecting import collect_statistics

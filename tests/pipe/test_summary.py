@@ -8,7 +8,7 @@ import pytest
 import spacy
 import srsly
 
-from spacy_calib.doc.attributes import DocCalib
+from spacy_calib.doc.view import DocCalib
 
 TEXT = "the old dog saw a duck ."
 

@@ -66,7 +66,7 @@ def share_of_training(
 
 def units_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
     """The texts of some examples."""
-    from ...doc.texts import TextWatch
+    from ...doc.reading import TextWatch
 
     watch = TextWatch(annotation)
     for _ in watch.over(examples):

@@ -120,7 +120,7 @@ def _left_scores(
 
 def check_settings(options: dict[str, Any]) -> None:
     """RAISES C056: an option of the pipe out of range by itself. C001, C112: no prefix. C185: two registered things have one short name."""
-    from ...doc.names import check_attr
+    from ...doc.attributes import check_attr
 
     def check(option: str, ok: Callable[[Any], bool], wanted: str) -> None:
         given = options.get(option)

@@ -71,7 +71,7 @@ class FirstDoc:
 
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
     """RAISES C075: the pipe has written nothing on any of the predicted Docs."""
-    from ...doc.attributes import doc_view
+    from ...doc.view import doc_view
 
     docs = [example.predicted for example in done]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):

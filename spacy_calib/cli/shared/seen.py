@@ -11,7 +11,7 @@ from .screen import msg, warn
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ...doc.texts import TextWatch
+    from ...doc.reading import TextWatch
     from ...expect.seen import SeenShare
     from ...pipe.component import Calibrator
 
@@ -25,7 +25,7 @@ TOO_FEW_TO_TELL = (
 def watch_for(pipe: Calibrator) -> TextWatch:
     """A watch that notes the texts of the examples on which a pipe is judged."""
     from ...doc.annotations import get_annotation
-    from ...doc.texts import TextWatch
+    from ...doc.reading import TextWatch
 
     return TextWatch(get_annotation(pipe.fit_info.layer))
 

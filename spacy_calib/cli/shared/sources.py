@@ -69,7 +69,7 @@ def go_by(pipes: Sequence[Calibrator], name: str | None, map_for: str | None) ->
 
     RAISES C548: no pipe knows the source. C560: none has two maps. C056: there are no pipes.
     """
-    from ...doc.gold_source import GoldSources
+    from ...doc.gold import GoldSources
 
     for option, given in (("--gold-source", name), ("--map-for", map_for)):
         check_option(option, given is None or bool(pipes), "left out for a pipeline that is not calibrated", given)

@@ -9,7 +9,6 @@ from functools import cache
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
-from .arcs import ARC_EVENTS, ArcAnnotation, head_places
 from .base import (
     EXTENSION_PREFIX,
     Annotation,
@@ -25,9 +24,17 @@ from .base import (
     is_space,
     label_hashes,
 )
-from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
-from .mapped import MAPPED, MappedAnnotation, named_map
-from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
+from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, named_cats, named_map
+from .spans import (
+    ARC_EVENTS,
+    SPANS_PREFIX,
+    ArcAnnotation,
+    BiluoAnnotation,
+    EntityAnnotation,
+    SpanAnnotation,
+    head_places,
+    span_scores,
+)
 
 ANNOTATIONS: dict[str, Annotation] = {
     annotation.name: annotation

@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from ...pairs.documents import DOCUMENT, TOKEN
 from ...types import Floats, Ints
 from ..annotations import SPANS_PREFIX, Annotation, get_annotation, plain_name
-from ..attributes import DocCalib, doc_view
+from ..view import DocCalib, doc_view
 
 # What may be counted besides tokens and documents.
 ENTITY = "entity"

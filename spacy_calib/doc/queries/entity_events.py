@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
 from ...types import Ints
-from ..attributes import doc_view
+from ..view import doc_view
 from .base import DOCUMENT, ENTITY, Answer, Query, ViewOf
 
 # Dependencies of an agent: spaCy's for English, and those of Universal Dependencies.

@@ -16,7 +16,7 @@ from spacy_calib.coref.inference.pairs import pair_chances
 from spacy_calib.coref.mentions import Mentions
 from spacy_calib.coref.view import Resolved, write_resolved
 from spacy_calib.doc.queries.base import Scored
-from spacy_calib.doc.queries.reading import Asked, make_query, split_query
+from spacy_calib.doc.queries.patterns import Asked, make_query, split_query
 
 VOCAB = spacy.blank("en").vocab
 

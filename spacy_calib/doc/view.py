@@ -1,0 +1,160 @@
+"""What is on a Doc as arrays: Doc._.<attr>."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..pairs.documents import counted
+from ..types import Floats, Ints
+from .annotations import get_annotation, plain_name
+from .rows import claimed_rows, document_block, held_spans
+
+if TYPE_CHECKING:
+    from .sampling import Draws
+
+
+class ScoredSpan(NamedTuple):
+    """A span with its probability.
+
+    start, end (int): First token, and the one after the last. label (str): Its label. raw, score (float): Its
+        probability before and after calibration. accept (bool | None): Whether it reaches its cut-off; None without
+        cut-offs, and for candidates. event (str): What has to hold for it to be right.
+    """
+
+    start: int
+    end: int
+    label: str
+    raw: float
+    score: float
+    accept: bool | None
+    event: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DocCalib(dict):
+    """Read-only view of a Doc's scores, one entry per token and tag above the threshold. As a dict it holds the same as
+    plain data for `Doc.to_json(underscore=["calib"])`: layer, rows, tags, raw, calibrated, ents and candidates.
+
+    rows (Ints): Token index of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
+    raw, calibrated (Floats): Its probability before and after calibration.
+    columns (Ints): The tag's column in the source's labels, -1 where the block does not keep it.
+    layer (str): Name of the tags' annotation. On Docs joined from Docs with scores of several annotations, the one of
+        most tokens; the others have no values here.
+    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): Whose scores.
+    ents (tuple[ScoredSpan, ...]): The Doc's entities (or categorized spans) with a score, in the order of the text.
+    candidates (tuple[ScoredSpan, ...]): Spans that the beam held but did not choose, likeliest first.
+    """
+
+    rows: Ints
+    tags: NDArray[np.object_]
+    raw: Floats
+    calibrated: Floats
+    columns: Ints
+    layer: str
+    scored: NDArray[np.bool_]
+    doc: Doc
+    ents: tuple[ScoredSpan, ...] = ()
+    candidates: tuple[ScoredSpan, ...] = ()
+
+    def __post_init__(self) -> None:
+        entries = {name: getattr(self, name).tolist() for name in ("rows", "tags", "raw", "calibrated")}
+        spans = {name: [span._asdict() for span in getattr(self, name)] for name in ("ents", "candidates")}
+        self.update(layer=self.layer, **entries, **spans)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        """Short: what is scored, not the scores."""
+        spans = f", {len(self.ents)} entities" if self.ents else ""
+        units = counted(self.unit, len(self.scored))
+        return f"<DocCalib: {int(self.scored.sum())} of {units} scored ({plain_name(self.layer)}), {len(self)} entries{spans}>"
+
+    @property
+    def unit(self) -> str:
+        """What a row is of, "token" or "document"."""
+        return get_annotation(self.layer).unit
+
+    def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
+        """An array of shape (n_tokens, len(labels)), (1, len(labels)) for a document: 0 below the threshold, NaN in the
+        rows of units without values. labels (list[str]): The columns wanted; other tags are dropped.
+        """
+        dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
+        column = {label: i for i, label in enumerate(labels)}
+        wanted = np.array([column.get(tag, -1) for tag in self.tags], dtype=np.intp)
+        keep = wanted >= 0
+        dense[self.rows[keep], wanted[keep]] = (self.calibrated if calibrated else self.raw)[keep]
+        return dense
+
+    def sample(self, n: int = 100, seed: int = 0) -> Draws:
+        """n whole annotations, drawn by the calibrated probabilities. RAISES C001: n or seed. C410: scores of arcs."""
+        from .sampling import sample_view
+
+        return sample_view(self, n, seed)
+
+
+def doc_view(doc: Doc, attr: str) -> DocCalib | None:
+    """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None where the Doc has no block."""
+    document = document_block(doc, attr)
+    if document is not None:
+        n_units, row = 1, np.zeros(1, dtype=np.intp)
+        matches = [(document, row, row)]
+    else:
+        n_units, matches = len(doc), claimed_rows(doc, attr)
+    if not matches:
+        return None
+    # A Doc joined from Docs of two pipelines may hold tags and entity types: show those of most tokens.
+    held = Counter[str]()
+    for block, tokens, _ in matches:
+        held[block["layer"]] += len(tokens)
+    layer = max(held, key=held.__getitem__)
+    matches = [match for match in matches if match[0]["layer"] == layer]
+    scored = np.zeros(n_units, dtype=bool)
+    parts: list[tuple[Any, ...]] = []
+    for block, tokens, rows in matches:
+        lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
+        scored[tokens[lengths > 0]] = True
+        first = np.cumsum(lengths) - lengths
+        entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
+        names = np.array([*block["tags"], None], dtype=object)[:-1]
+        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
+        parts.append((np.repeat(tokens, lengths), names[block["tag"][entries]], block["raw"][entries],
+                      block["calibrated"][entries], columns))  # fmt: skip
+    columns_of_parts: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns_of_parts[0], kind="stable")
+    rows, tags, raw, calibrated, columns = (array[order] for array in columns_of_parts)
+    for array in (rows, tags, raw, calibrated, columns, scored):
+        array.flags.writeable = False
+    ents, candidates = _scored_spans(doc, attr, layer)
+    return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, doc, ents, candidates)
+
+
+def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
+    """(spans on the Doc, candidates) of its blocks, as far as text and labels are still those that were scored."""
+    held = held_spans(doc.user_data, attr, layer)
+    if not held:
+        return (), ()
+    on_doc = {(span.start, span.end, span.label_) for span in get_annotation(layer).spans_on(doc)}
+    first = {token.idx: token.i for token in doc}
+    after = {token.idx + len(token): token.i + 1 for token in doc}
+    ents, candidates = [], []
+    for (start_char, end_char, label), values, event in held:
+        start, end = first.get(start_char), after.get(end_char)
+        if start is None or end is None or not values.agrees(doc[start:end]):
+            continue
+        accept = None if values.accept < 0 or not values.chosen else bool(values.accept)
+        scored = ScoredSpan(start, end, label, values.raw, values.calibrated, accept, event)
+        if not values.chosen:
+            candidates.append(scored)
+        elif (start, end, label) in on_doc:
+            ents.append(scored)
+    return tuple(ents), tuple(sorted(candidates, key=lambda one: -one.score))
