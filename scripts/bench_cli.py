@@ -22,7 +22,7 @@ from frame import head, make_parser, row
 
 from spacy_calib.arrays.files import SUFFIXES
 from spacy_calib.arrays.files.columns import Chunk
-from spacy_calib.arrays.files.formats import format_of
+from spacy_calib.arrays.files.units import format_of
 
 MOST_GIB = 2.0
 TAGS, UNITS, LEAST = 20, 500, 0.001

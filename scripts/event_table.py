@@ -24,6 +24,7 @@ from spacy.training import Corpus, Example
 from tqdm import tqdm
 
 import spacy_calib
+from spacy_calib.doc.attributes import span_values
 from spacy_calib.doc.events import UNKNOWN
 from spacy_calib.expect.forecasts import split_loss
 from spacy_calib.metrics import resample_mean, squared_losses

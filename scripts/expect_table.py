@@ -34,8 +34,7 @@ from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.expect.drift import Labelled
-from spacy_calib.expect.few_labels import known_of
-from spacy_calib.expect.prediction_powered import Known, Survey, accuracy, entities
+from spacy_calib.expect.few_labels import Known, Survey, accuracy, entities, known_of
 from spacy_calib.expect.record import FitRecord
 from spacy_calib.expect.summary import expectations, spans_of, tokens_of
 from spacy_calib.types import Ints

@@ -146,7 +146,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     """
     if is_calibrator(options.model):
         return apply_scores(options)
-    from ..pipe.fitted import pipes_named
+    from ..pipe.component import pipes_named
     from ..pipe.loading import check_readable
     from .applying.inputs import choose_unit, look_at, pipes_needed
     from .shared.loading import open_model

@@ -187,8 +187,8 @@ def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]
     RAISES C027, C068: there is no such pipe. C021, C069: see `check_readable`. C392 to C395, C398: see `make_query`.
     """
     from ..doc.queries.patterns import make_query, split_query
+    from ..pipe.component import pipes_named
     from ..pipe.counting import asked_of
-    from ..pipe.fitted import pipes_named
     from ..pipe.loading import check_readable
 
     events = all(split_query(text)[0] == "event" for text in run.query)

@@ -70,8 +70,8 @@ def info(options: InfoOptions) -> dict[str, Any]:
         event pipes read its scores: what each learned.
     RAISES CalibError: every fault of the input.
     """
+    from ..pipe.component import fitted_pipes
     from ..pipe.event import event_pipes
-    from ..pipe.fitted import fitted_pipes
 
     check_files(wanted_output(options.output), options.force, inputs=[options.code], model=options.model)
     if holds_statistics(options.model):

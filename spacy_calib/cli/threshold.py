@@ -99,7 +99,7 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     """
     import numpy as np
 
-    from ..pipe.reading import entity_tokens
+    from ..pipe.lookup import entity_tokens
     from ..pipe.scorer import corpus_of
     from .shared.loading import write_pipeline
 
@@ -145,7 +145,7 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     """
     from ..doc.annotations import unit_of
     from ..pairs.documents import DOCUMENT
-    from ..pipe.fitted import pipes_named
+    from ..pipe.component import pipes_named
 
     pipes = pipes_named(nlp, attr)
     found = [pipe for pipe in pipes if pipe.spans.groups is not None]

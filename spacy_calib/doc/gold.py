@@ -10,10 +10,9 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..corpus.missed import GoldEntities
 from ..errors import calib_error
 from ..types import Ints, Marginals
-from .annotations import Annotation, Hashes, columns_of, label_hashes
+from .annotations import Hashes, columns_of, label_hashes
 
 
 @dataclass(frozen=True)
@@ -39,23 +38,6 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> G
         own = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]
         columns[marginals.rows[own]] = marginals.tags[own]
     return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))
-
-
-def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """The gold entities (or spans) of all examples, by tokens of the predicted Docs, numbered on from Doc to Doc; those
-    without a token there are left out.
-    """
-    starts, ends, labels, first = [], [], [], 0
-    for example in examples:
-        alignment = example.alignment.y2x
-        for span in annotation.gold.spans_on(example.reference):
-            tokens = alignment[span.start : span.end]
-            if len(tokens):
-                starts.append(first + int(tokens.min()))
-                ends.append(first + int(tokens.max()) + 1)
-                labels.append(span.label_)
-        first += len(example.predicted)
-    return GoldEntities(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp), labels)
 
 
 # The attribute of a Doc; one for all pipes, since it is the text that has a source.

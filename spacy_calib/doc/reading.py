@@ -24,7 +24,7 @@ from spacy.vocab import Vocab
 from ..corpus.distinct import digest
 from ..corpus.visible import shown_path
 from ..errors import calib_error
-from ..expect.seen import TextUnits
+from ..expect.record import TextUnits
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..types import Ints
 from .annotations import Annotation

@@ -109,7 +109,7 @@ def columns_of_unit(unit: str) -> dict[str, tuple[str, str]]:
 
 def score_schema(unit: str) -> Any:
     """The Arrow schema of the rows. RAISES C001: there is no such unit. C304: pyarrow is not installed."""
-    from ..arrays.files.parquet import load_pyarrow
+    from ..arrays.files.npz import load_pyarrow
 
     columns = columns_of_unit(unit)
     pa = load_pyarrow()

@@ -1,4 +1,11 @@
-"""Scored corpora of many texts, and one of a few labelled ones -> `summary.expectations`, corrected by the labels."""
+"""Shares of right labels and entities from the scores of many texts and the gold of a few, which correct them.
+
+Prediction-powered inference (Angelopoulos et al. 2023) for a finite number of texts: scores say what to expect,
+labelled documents by how much that is off. Scores may be anything; labelled documents must be picked at random from
+such texts. A document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++,
+Angelopoulos, Duchi and Zrnic 2023): with few documents a tuned interval is at most a hundredth narrower where it holds,
+and holds less often.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +22,164 @@ from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from ..errors import calib_error
 from ..types import Adds, Floats, Ints
 from .drift import Labelled
-from .estimates import EntityModel, Estimate, sum_by, token_sums
-from .prediction_powered import Known, Survey, accuracy, entities
+from .estimates import EntityModel, Estimate, interval, sum_by, token_sums
 from .record import entity_sums
 from .summary import spans_of, tokens_of
+
+
+class Known(NamedTuple):
+    """n labelled documents and k kinds of events.
+
+    observed (Floats): Events of each document, shape (n, k). expected (Floats): By the scores, (n, k). independent
+    (Floats): Variance of events independent given the scores, (n, k). units (Floats): What each kind is counted in
+    (tokens, entities found), (n, k); for the last kind tokens, or the only unit.
+    """
+
+    observed: Floats
+    expected: Floats
+    independent: Floats
+    units: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Texts, and the labelled documents that stand for them.
+
+    known (Known): All labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the
+    texts, which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k).
+    squares (float | None): Sum over texts of the last kind's squared units; None takes it from `units`.
+    """
+
+    known: Known
+    inside: Floats
+    inside_units: Floats
+    expected: Floats
+    units: Floats
+    squares: float | None = None
+
+    def total_units(self) -> Floats:
+        """Units in all texts, shape (k,)."""
+        return np.asarray(self.inside_units + self.units.sum(axis=0))
+
+    def correction(self) -> Floats:
+        """By how many events per unit the labelled documents exceed the expectation, shape (k,)."""
+        known = self.known
+        return _ratio((known.observed - known.expected).sum(axis=0), known.units.sum(axis=0))
+
+    def totals(self) -> Floats:
+        """Estimated events in all texts, shape (k,)."""
+        return np.asarray(self.inside + self.expected.sum(axis=0) + self.correction() * self.units.sum(axis=0))
+
+    def reach(self) -> Floats:
+        """Units without gold for each labelled one, shape (k,)."""
+        return _ratio(self.units.sum(axis=0), self.known.units.sum(axis=0))
+
+    def variance(self, weights: Floats) -> float:
+        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
+        known, scaled = self.known, weights * self.reach()
+        residual = known.observed - known.expected - self.correction() * known.units
+        total = known.units.sum(axis=0)
+        each = (residual / np.sqrt(_spare(known.units, total))) @ scaled
+        events = known.observed.sum(axis=0)
+        least = known.independent.sum(axis=0)
+        least = np.where((events == 0) | (events == total), np.maximum(least, _by_chance(events, total)), least)
+        return max(float(each @ each), float(np.square(scaled) @ least)) * (1 + self.own_share())
+
+    def own_share(self) -> float:
+        """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
+        mine, theirs = self.units[:, -1], self.known.units[:, -1]
+        if not mine.any():
+            return 0.0
+        squares = np.square(mine).sum() if self.squares is None else self.squares
+        return float(squares / np.square(theirs).sum() / self.reach()[-1] ** 2)
+
+    def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
+        """The estimate of a share of two totals. value (float): The share. RAISES C001: confidence out of range.
+
+        weights (Floats): Of an error in each total, times the denominator (Taylor; Särndal et al. 1992, section 5.5).
+        """
+        docs = min(_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
+        return _interval(value, self.variance(weights) / denominator**2, docs, confidence)
+
+    def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
+        """The share in the labelled documents, as an estimate for all texts. RAISES C001: confidence out of range.
+
+        part, whole (Floats): Of each labelled document, shape (n,).
+        """
+        total = float(whole.sum())
+        value = float(part.sum()) / total
+        each = (part - value * whole) / np.sqrt(_spare(whole, total))
+        spread = max(float(each @ each), float(_by_chance(part.sum(), total))) / total**2
+        unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
+        return _interval(value, spread * unknown**2 * (1 + self.own_share()), _effective(whole), confidence)
+
+
+def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
+    """For tokens, k = 1: (prediction-powered, from labelled documents alone). RAISES C001: confidence out of range."""
+    units, known = float(survey.total_units()[0]), survey.known
+    powered = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
+    return powered, survey.classical(known.observed[:, 0], known.units[:, 0], confidence)
+
+
+def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
+    """For right entities, per entity found, and missed ones, per token: k = 2. RAISES C001: confidence out of range.
+
+    RETURNS: (right, gold, {"precision", "recall", "f": as from `accuracy`}) for all texts; a share is left out where
+    the labelled documents have nothing that it is a share of.
+    """
+    known = survey.known
+    (right_of, missed_of), found_of = known.observed.T, known.units[:, 0]
+    found = float(survey.total_units()[0])
+    totals = survey.totals()
+    right = float(np.clip(totals[0], 0.0, found))
+    gold = right + max(0.0, float(totals[1]))
+    if not found_of.any():
+        return right, gold, {}
+    # Each share: both totals; factor of right ones in the first; whether gold ones (so both errors) are in the second.
+    shares = {
+        "precision": (right, found, 1.0, 0.0, right_of, found_of),
+        "recall": (right, gold, 1.0, 1.0, right_of, right_of + missed_of),
+        "f": (2 * right, found + gold, 2.0, 1.0, 2 * right_of, found_of + right_of + missed_of),
+    }
+    made = {}
+    for name, (part, whole, gain, of_gold, known_part, known_whole) in shares.items():
+        if whole > 0 and known_whole.any():
+            value = part / whole
+            powered = survey.share(value, np.array([gain, 0.0]) - of_gold * value, whole, confidence)
+            made[name] = (powered, survey.classical(known_part, known_whole, confidence))
+    return right, gold, made
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """part / whole; 0 where whole is 0."""
+    return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
+
+
+def _spare(units: Floats, total: Floats | float) -> Floats:
+    """1 less a document's part in the ratio, by which residuals are too small (HC2, MacKinnon and White 1985)."""
+    return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
+
+
+def _by_chance(events: Floats, total: Floats | float) -> Floats:
+    """The variance of this number of independent events, one more of either kind counted: no error in the labelled
+    documents does not show that there are none.
+    """
+    share = (events + 1) / (total + 2)
+    return np.asarray(total * share * (1 - share))
+
+
+def _effective(units: Floats) -> float:
+    """How many documents of one length say as much as these (Kish 1965)."""
+    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1.0))
+
+
+def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
+    """`estimates.interval`, by a distribution whose mean is at least one standard deviation away from 0 and 1."""
+    edge = min(0.5, float(np.sqrt(variance)))
+    found = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
+    mean = min(max(value, 0.0), 1.0)
+    return Estimate(mean, min(found.low, mean), max(found.high, mean))
+
 
 Chosen = NDArray[np.bool_]
 

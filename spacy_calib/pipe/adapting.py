@@ -20,8 +20,7 @@ from ..calibration.steps import Predictions, walk
 from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
-from ..expect.record import record_fit
-from ..expect.seen import SeenTexts
+from ..expect.record import SeenTexts, record_fit
 from ..pairs.build import JudgedPairs, interleave
 from ..types import Floats, Groups, Ints, Pairs
 from .calibrating import CalibratingPipe

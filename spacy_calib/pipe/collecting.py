@@ -20,7 +20,7 @@ from ..doc.annotations import Annotation
 from ..doc.reading import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
-from ..expect.seen import SeenTexts
+from ..expect.record import SeenTexts
 from ..pairs.documents import TOKEN
 from ..pairs.keyed import Key, hasher
 from ..sources.base import labels_of_the_moment

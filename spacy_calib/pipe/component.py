@@ -8,17 +8,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc.annotations import columns_of
+from ..doc.annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.gold import GoldSources, named_examples
 from ..doc.likeliest import Likeliest
 from ..doc.view import doc_view
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
+from ..errors import calib_error
 from ..pairs.build import hints_of
+from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
@@ -28,7 +31,7 @@ from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
 from .fitting import fit_calibrator, fit_gathered
 from .gathering import FitArguments, gather_statistics
-from .reading import Reading, accepted_labels, calibrated_spans, flags_of, readable
+from .lookup import Reading, accepted_labels, calibrated_spans, flags_of, readable
 from .saved import load_part
 from .state import PipeState
 
@@ -193,3 +196,50 @@ def _write_span_scores(pipe: Calibrator, doc: Doc) -> None:
 
 
 __all__ = ["Calibrator"]
+
+
+def fitted_pipes(nlp: Language) -> list[Calibrator]:
+    """RAISES C027: there is none."""
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    if not pipes:
+        raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
+    return pipes
+
+
+def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
+    """The fitted pipes with this prefix; all of them where none is named.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix.
+    """
+    fitted = fitted_pipes(nlp)
+    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
+    if not pipes:
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
+    return pipes
+
+
+def units_of(pipe: Calibrator) -> tuple[str, ...]:
+    """What there are rows of for a calib pipe; the first is the one that is meant where nothing is said."""
+    annotation = get_annotation(pipe.fit_info.layer)
+    if annotation.unit == DOCUMENT:
+        return ("document",)
+    of_tokens = ("token", "sentence", "document")
+    finds_entities = bool(pipe.lookup.span_labels()) and annotation.span_words[0] != "sentence"
+    return ("entity", *of_tokens) if finds_entities else of_tokens
+
+
+def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
+    """RAISES C446: none of the pipes scores such units. C447: sentences are asked for, and nothing finds them."""
+    known = [units_of(pipe) for pipe in pipes]
+    has_sentences = bool(sentence_finders(nlp))
+    if not any(unit in units for units in known):
+        wanted = list(dict.fromkeys(one for units in known for one in units if one != "sentence" or has_sentences))
+        said = [f"{several(units[0])} ({pipe.attr})" for pipe, units in zip(pipes, known, strict=True)]
+        raise calib_error("C446", unit=unit, known=", ".join(said), wanted=" or ".join(wanted))
+    if unit == "sentence" and not has_sentences:
+        raise calib_error("C447")
+
+
+def sentence_finders(nlp: Language) -> list[str]:
+    """The pipes that find sentences."""
+    return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]

@@ -19,7 +19,7 @@ from ..doc.gold import GoldSources
 from ..doc.reading import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
-from ..expect.seen import SeenTexts, TextUnits
+from ..expect.record import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
 from ..pairs.keyed import Key, draw_salt
 from ..statistics.collected import FitStatistics

@@ -25,7 +25,7 @@ from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
 from ..types import Groups
 from .collecting import identity_of
 from .event import EventPipe
-from .reading import entity_tokens
+from .lookup import entity_tokens
 from .scorer import corpus_of, scorer_like
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
 
     RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069: see `check_readable`.
     """
-    from .fitted import pipes_named
+    from .component import pipes_named
 
     pipe = pipes_named(nlp, attr)[0]
     check_readable(nlp, pipe)

@@ -32,8 +32,7 @@ from ..expect.windows import (
     words_of,
 )
 from ..schema import Misfit
-from .component import Calibrator
-from .fitted import pipes_named
+from .component import Calibrator, pipes_named
 
 # Docs that are counted in one go.
 _BUFFER = 128

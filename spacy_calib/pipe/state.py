@@ -9,8 +9,7 @@ from typing import Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import SpanContext
-from ..expect.record import FitRecord
-from ..expect.seen import SeenTexts
+from ..expect.record import FitRecord, SeenTexts
 from ..schema import listed, maybe, optional, record, text
 from ..sources.find import Fitted
 from ..types import Groups

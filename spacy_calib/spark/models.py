@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from spacy.language import Language
 
-from ..pipe.component import Calibrator
-from ..pipe.fitted import pipes_named
+from ..pipe.component import Calibrator, pipes_named
 from ..pipe.loading import INLINE_FACTORIES, check_readable, import_user_code, load_pipeline, load_with_factories
 from ..pipe.upstream import map_labels
 from ..sources.find import no_component, source_for

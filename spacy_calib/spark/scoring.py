@@ -18,7 +18,7 @@ from spacy.language import Language
 from ..doc.score_rows import score_rows, score_schema
 from ..doc.zones import pipe_in_zones
 from ..errors import calib_error
-from ..pipe.fitted import check_unit
+from ..pipe.component import check_unit
 from .models import Model
 from .session import ask_a_worker, check_columns, check_type
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..expect.seen import MOST as MOST_TEXTS
+from ..expect.record import MOST as MOST_TEXTS
 from ..pairs.keyed import Key
 from ..schema import Misfit, choice, digests, listed, record, whole
 from .blocks import count_distinct, lowest

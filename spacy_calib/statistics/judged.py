@@ -14,7 +14,7 @@ from ..calibration.cutoffs import RecallCutoffs
 from ..calibration.grouped import Countable
 from ..calibration.grouping.named import group_beside
 from ..calibration.grouping.tag_frequency import tag_frequency_groups
-from ..expect.seen import SeenSums
+from ..expect.record import SeenSums
 from ..metrics.calibration_error import gmce, mean_of, smce
 from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import PROPER, brier, log_loss

@@ -21,7 +21,7 @@ from spacy_calib.cli.shared.records import FIELDS
 from spacy_calib.doc.collect import ORIGIN
 from spacy_calib.doc.reading import DOC_KEY
 from spacy_calib.doc.score_rows import COLUMNS, score_rows
-from spacy_calib.pipe.fitted import sentence_finders
+from spacy_calib.pipe.component import sentence_finders
 from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses
 from tests.cli.shared.test_records import write_parquet
 from tests.conftest import made_up_sentences

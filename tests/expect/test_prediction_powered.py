@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.expect.estimates import Estimate
-from spacy_calib.expect.few_labels import Beside
-from spacy_calib.expect.prediction_powered import Known, Survey, accuracy, entities
+from spacy_calib.expect.few_labels import Beside, Known, Survey, accuracy, entities
 
 
 def column(*values):

@@ -12,7 +12,7 @@ from spacy_calib.corpus.distinct import digest
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.reading import TextWatch
 from spacy_calib.expect import seen
-from spacy_calib.expect.seen import SeenShare, SeenTexts, TextUnits, warning_of
+from spacy_calib.expect.record import SeenShare, SeenTexts, TextUnits, warning_of
 
 SENTENCES = [[f"w{i}", "is", "not", "the", f"v{i}", "."] for i in range(20)]
 

@@ -11,7 +11,7 @@ import pytest
 
 from spacy_calib.corpus.missed import ByDocument, Caught, Finds
 from spacy_calib.errors import CalibError
-from spacy_calib.expect.seen import SeenSums
+from spacy_calib.expect.record import SeenSums
 from spacy_calib.metrics.calibration_error import gmce, mean_of, smce
 from spacy_calib.metrics.noise_floor import noise_floor
 from spacy_calib.metrics.proper import PROPER, brier, log_loss

@@ -73,7 +73,7 @@ class RowWriter:
 
 
 def _parquet(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
-    from ...arrays.files.parquet import bytes_of_tables, load_pyarrow
+    from ...arrays.files.npz import bytes_of_tables, load_pyarrow
     from ...doc.score_rows import score_schema
 
     pa, schema = load_pyarrow(), score_schema(writer.unit)
@@ -123,7 +123,7 @@ def _joined_docs(files: Sequence[Path]) -> bytes:
 
 
 def _joined_tables(files: Sequence[Path]) -> Iterator[bytes]:
-    from ...arrays.files.parquet import bytes_of_tables, load_pyarrow
+    from ...arrays.files.npz import bytes_of_tables, load_pyarrow
 
     parquet = load_pyarrow().parquet
 
@@ -141,6 +141,6 @@ def _joined_tables(files: Sequence[Path]) -> Iterator[bytes]:
 def check_format(form: str) -> None:
     """RAISES C304: what writes it is not installed."""
     if form == "parquet":
-        from ...arrays.files.parquet import load_pyarrow
+        from ...arrays.files.npz import load_pyarrow
 
         load_pyarrow()

@@ -157,7 +157,7 @@ def choose_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str | None) ->
 
     RAISES C446, C447: see `check_unit`.
     """
-    from ...pipe.fitted import check_unit, units_of
+    from ...pipe.component import check_unit, units_of
 
     if unit is None:
         known = [units_of(pipe) for pipe in pipes]
@@ -169,8 +169,8 @@ def choose_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str | None) ->
 
 def pipes_needed(nlp: Language, pipes: Sequence[Calibrator], unit: str, whole: bool) -> list[str]:
     """The names of the pipes that have to run: up to the last that writes what a row holds. whole (bool): Docs are kept, so that all of them run."""
+    from ...pipe.component import sentence_finders
     from ...pipe.event import EventPipe
-    from ...pipe.fitted import sentence_finders
 
     order = nlp.pipe_names
     if whole:

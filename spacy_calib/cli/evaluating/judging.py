@@ -106,8 +106,7 @@ def _pipes_of(run: EvaluateOptions, nlp: Language, shown: bool) -> list[Calibrat
 
     RAISES C027, C068: there is none with the prefix asked for, or none to show.
     """
-    from ...pipe.component import Calibrator
-    from ...pipe.fitted import fitted_pipes, pipes_named
+    from ...pipe.component import Calibrator, fitted_pipes, pipes_named
 
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     reading = [pipe for pipe in fitted if run.component in (None, pipe.source.component)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...calibration.sufficiency import HeldOut
     from ...doc.annotations import Annotation
-    from ...expect.seen import SeenShare, TextUnits
+    from ...expect.record import SeenShare, TextUnits
     from ...pairs.keyed import Key
     from ...pipe.component import Calibrator
     from ...statistics.collected import FitStatistics
@@ -55,7 +55,7 @@ def share_of_training(
 
     read (Iterable[Example] | FitStatistics): What it is fitted on. key (Key | None): Of statistics.
     """
-    from ...expect.seen import SeenTexts
+    from ...expect.record import SeenTexts
     from ...statistics.collected import FitStatistics
 
     if not isinstance(read, FitStatistics):

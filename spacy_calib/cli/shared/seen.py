@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...doc.reading import TextWatch
-    from ...expect.seen import SeenShare
+    from ...expect.record import SeenShare
     from ...pipe.component import Calibrator
 
 
@@ -62,7 +62,7 @@ class SeenSoFar:
     """How much of the texts that pass the fit of a pipe has seen; keeps the sums only. units (TextWatch): Looks at them, and is asked from time to time."""
 
     def __init__(self, pipe: Calibrator, units: TextWatch):
-        from ...expect.seen import SeenSums
+        from ...expect.record import SeenSums
 
         self._texts, self._units, self._sums = pipe.learned.seen, units, SeenSums()
 
@@ -88,7 +88,7 @@ def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | N
 
 def show_seen(seen: dict[str, Any] | None) -> None:
     """Warn that the data is, in part, that of the fit."""
-    from ...expect.seen import warning_of
+    from ...expect.record import warning_of
 
     warning = warning_of(seen)
     if warning:

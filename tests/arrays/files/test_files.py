@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.arrays import TagCalibrator
 from spacy_calib.arrays.files import SUFFIXES, columns, is_score_file, npz, read_units, with_calibrated
-from spacy_calib.arrays.files.formats import chunks_of, format_of
+from spacy_calib.arrays.files.units import chunks_of, format_of
 from spacy_calib.errors import CalibError
 from tests.scores import LABELS, rows_of, write_csv
 from tests.strategies import score
