@@ -1,4 +1,4 @@
-"""When a predicted span counts as right: the *events* that the score of an entity is the probability of."""
+"""Events: when a predicted span counts as right, and yes-or-no questions about units (spans) of a Doc (Kuleshov and Liang 2015)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Gold files -> Examples as `spacy evaluate` reads them, each with the source document that it belongs to.
 
-spaCy's own reader forgets documents: with gold preprocessing, sentences lose the user data of their Doc.
+spaCy's own reader forgets documents: with gold preprocessing, sentences lose the user data of their Doc. Of what goes by, digests of
+documents and sentences can be noted.
 """
 
 from __future__ import annotations

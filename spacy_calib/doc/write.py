@@ -1,4 +1,4 @@
-"""Calibrated marginals of a batch of Docs -> one block per Doc."""
+"""Calibrated marginals of a batch of Docs -> one block per Doc, and `doc.spans["<attr>_doubtful"]`: stretches of flagged tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The marginals of sequence models as a source: of their labels, and of whole entities."""
+"""The sources of sequence models: marginals of labels and of whole entities, and confidences that are no probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tokens carry of the spans of their Doc: its entities, and groups of spans that may overlap."""
+"""What tokens carry of the spans of their Doc (its entities, span groups), and of its dependency tree: heads and arcs."""
 
 from __future__ import annotations
 

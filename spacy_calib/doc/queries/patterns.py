@@ -1,4 +1,4 @@
-"""How often consecutive tokens are of given kinds: patterns as for spaCy's Matcher, of labels that are uncertain."""
+"""Patterns as for spaCy's Matcher, of labels that are uncertain; and the text of any query -> the query."""
 
 from __future__ import annotations
 

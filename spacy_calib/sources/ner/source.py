@@ -1,4 +1,4 @@
-"""Entity recognizers: what `calib_ner` kept while it decoded, or a second pass over the model of spaCy's own `ner`."""
+"""The recognizers `calib_ner` and `calib_beam_ner`, spaCy's own that keep the probabilities of what they decide, and their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dependency parsers: what `calib_parser` kept while it decoded, or a second pass over the model of spaCy's own `parser`."""
+"""The parser `calib_parser`, spaCy's own that keeps the probabilities of its arcs, and the source of all parsers."""
 
 from __future__ import annotations
 
