@@ -26,7 +26,7 @@ from spacy.tokens import Span
 from spacy.training import Example
 from tqdm import tqdm
 
-from spacy_calib.coref.component import CoreferenceResolver
+from spacy_calib.coref.component import CoreferenceResolver, clusters_of_several, found_clusters
 from spacy_calib.coref.inference.calibration import PairCalibration
 from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares
 from spacy_calib.coref.inference.pairs import pair_chances

@@ -43,7 +43,7 @@ from spacy_calib.cli.shared.loading import load_pipeline
 from spacy_calib.cli.threshold import span_pipe
 from spacy_calib.corpus.missed import EntityTokens
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.pipe.reading import entity_tokens
+from spacy_calib.pipe.lookup import entity_tokens
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Ints
 
