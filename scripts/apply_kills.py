@@ -1,6 +1,6 @@
 """Does `calib apply` lose or repeat a row where it is killed with -9 at any moment, and run again?
 
-    python scripts/apply_kills.py MODEL TEXTS --kills 50 [--shard-size 50] [--format jsonl|parquet|csv] [--n-process 2] [--seed 0]
+    python scripts/apply_kills.py MODEL TEXTS --kills 50 [--n-process 2] [--seed 0]
 
 One run is left alone: its shards are the truth, and its duration T says when the others are killed: each at a moment drawn evenly from 0 to T, loading
 included, together with its workers. The same command is given again until the folder is finished; then a new folder is begun, until there
@@ -11,8 +11,6 @@ shards have to be those of the undisturbed run, each once. Exit code 1 where any
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import os
 import random
 import signal
@@ -21,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,8 +38,7 @@ class Seen:
 def start(arguments: argparse.Namespace, folder: Path) -> subprocess.Popen[bytes]:
     """The command in a process group of its own."""
     command = [sys.executable, "-m", "spacy", "calib", "apply", arguments.model, arguments.texts, str(folder), "--silent"]
-    for name in ("shard-size", "format", "n-process"):
-        command += [f"--{name}", str(getattr(arguments, name.replace("-", "_")))]
+    command += ["--shard-size", "50", "--format", "jsonl", "--n-process", str(arguments.n_process)]
     return subprocess.Popen(command, start_new_session=True)
 
 
@@ -50,18 +46,9 @@ def shards_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("part-*")) if folder.is_dir() else []
 
 
-def rows_of(file: Path) -> Iterator[str]:
-    """Each row of a shard as text."""
-    if file.suffix == ".parquet":
-        import pyarrow.parquet
-
-        for row in pyarrow.parquet.read_table(file).to_pylist():
-            yield json.dumps(row, ensure_ascii=False)
-    elif file.suffix == ".csv":
-        with file.open(newline="", encoding="utf8") as lines:
-            yield from (json.dumps(row, ensure_ascii=False) for row in list(csv.reader(lines))[1:])
-    else:
-        yield from file.read_text(encoding="utf8").splitlines()
+def rows_in(folder: Path) -> Counter[str]:
+    """How often each row is there."""
+    return Counter(row for file in shards_in(folder) for row in file.read_text(encoding="utf8").splitlines())
 
 
 def look_at(folder: Path, truth: dict[str, bytes], seen: Seen) -> None:
@@ -103,8 +90,6 @@ def main() -> int:
     parser.add_argument("model")
     parser.add_argument("texts")
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--shard-size", type=int, default=50)
-    parser.add_argument("--format", choices=("jsonl", "parquet", "csv"), default="jsonl")
     parser.add_argument("--n-process", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -116,11 +101,11 @@ def main() -> int:
             return 1
         longest = time.perf_counter() - began
         truth = {file.name: file.read_bytes() for file in shards_in(whole)}
-        wanted = Counter(row for file in shards_in(whole) for row in rows_of(file))
+        wanted = rows_in(whole)
         while seen.kills < arguments.kills and not seen.faults:
             folder = Path(place) / str(seen.folders)
             one_folder(arguments, folder, truth, longest, seen, rng)
-            found = Counter(row for file in shards_in(folder) for row in rows_of(file))
+            found = rows_in(folder)
             lost, more = (wanted - found).total(), (found - wanted).total()
             seen.faults += [f"{lost:,} rows are lost, {more:,} are more than there should be"] * bool(lost or more)
             left = [file.name for file in folder.iterdir() if file.name.endswith(".partial") or file.name == "_lock"]

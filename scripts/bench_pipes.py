@@ -107,6 +107,7 @@ def main() -> int:
     quartile_head()
     quartiles(f"stock: {name} / rest", before)
     quartiles(f"calibrated: ({ours} + calib) / rest", inline)
+    quartiles(f"{ours} + calib / stock {name}, each over its own rest", inline / before)
     quartiles(f"calib / {ours}", ratio(runs["inline"], ("calib",), (name,)))
     reached = quartiles("the pipeline, calibrated / stock", (1 + inline) / (1 + before), kind.target)
     quartiles("the same by wall time, run after run", walls(runs, "inline", "stock"))

@@ -10,6 +10,8 @@ a cache outside the repository and used again; the package's own methods are run
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shlex
 import sys
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import ROOT, make_parser, say
+from frame import ROOT, head, make_parser, row, say
 from quality.data import DATA_SETS, DataSet, load, prepare
 from quality.judge import COVERAGE, LOSSES, MARGIN, against, figures, floors, never_worse
 from quality.ours import AUTO, PAPER, Outcome, Task, methods, promises, write_pairs
@@ -119,106 +121,105 @@ def acceptance(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def line(*cells: object) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
-
-
-def head(*names: str) -> list[str]:
-    return [line(*names), line("---", *["---:"] * (len(names) - 1))]
-
-
 def said(held: bool) -> str:
     return "yes" if held else "**no**"
 
 
 def markdown(result: dict[str, Any]) -> str:
+    """The page: what `head` and `row` print."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        show(result)
+    return printed.getvalue()
+
+
+def show(result: dict[str, Any]) -> None:
     rows, total = result["sets"], result["acceptance"]
-    text = [
-        "# Quality benchmark", "",
-        f"Made by `{result['command']}`; do not edit. Lower is better everywhere.", "",
-        f"`auto` is that of version {version('spacy-calib')}.", "",
-        "## Is auto ever worse, and is it better?", "",
-        f"Never worse: by document bootstrap, all of Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of (auto - fixed method) stay "
-        f"under {100 * MARGIN:g} % of the raw loss, over all fixed methods of ours and all peers. Held on "
-        f"{total['never_worse']['log_loss']} of {total['sets']} sets for log loss, {total['never_worse']['brier']} for Brier.", "",
-    ]  # fmt: skip
+    print(f"""# Quality benchmark
+
+Made by `{result["command"]}`; do not edit. Lower is better everywhere.
+
+`auto` is that of version {version("spacy-calib")}.
+
+## Is auto ever worse, and is it better?
+
+Never worse: by document bootstrap, all of Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of (auto - fixed method) stay \
+under {100 * MARGIN:g} % of the raw loss, over all fixed methods of ours and all peers. Held on \
+{total["never_worse"]["log_loss"]} of {total["sets"]} sets for log loss, {total["never_worse"]["brier"]} for Brier.
+""")
     for loss, name in (("log_loss", "Log loss"), ("brier", "Brier")):
-        text += head(
-            *f"{name}, raw, TFG-5 isotonic, auto, best fixed, of, auto - best, hardest rival, bound, margin, held".split(", ")
+        head(
+            f"| {name} | raw | TFG-5 isotonic | auto | best fixed | of | auto - best | hardest rival | bound | margin | held |"
         )
-        for row in rows:
-            never = row["never_worse"][loss]
-            best = row["ours"][AUTO][loss] - never["best_difference"]
-            text.append(line(
-                row["name"], f"{row['ours']['raw'][loss]:.4f}", f"{row['ours']['TFG-5 isotonic'][loss]:.4f}", f"{row['ours'][AUTO][loss]:.4f}",
-                f"{best:.4f}", never["best"], f"{never['best_difference']:+.4f}", never["rival"],
-                "-" if never["upper"] is None else f"{never['upper']:+.4f}", f"{never['margin']:.4f}", said(never["held"]),
-            ))  # fmt: skip
-        text.append("")
-    text += [
-        f"Better than TFG-5 with each of the paper's three methods (paired {100 * COVERAGE:g} % intervals below 0): "
-        f"{total['better_than_paper']['log_loss']} of {total['sets']} sets for log loss, {total['better_than_paper']['brier']} for Brier.", "",
-        *head("auto - TFG-5 ...", *(f"{method}, {loss.replace('_', ' ')}" for loss in LOSSES for method in PAPER)),
-    ]  # fmt: skip
-    for row in rows:
-        cells = [row["against_paper"][loss][f"TFG-5 {method}"] for loss in LOSSES for method in PAPER]
-        text.append(
-            line(row["name"], *(f"{cell['estimate']:+.4f} ({cell['low']:+.4f} to {cell['high']:+.4f})" for cell in cells))
-        )
-    text += [
-        "",
-        "Calibration error of auto against the least of the paper's six (TFG-5 and SCW), with the floor's 95 % quantile as the margin:",
-        "",
-    ]
-    text += head("set", "SMCE auto", "paper's best", "floor", "held", "mean GMCE auto", "paper's best", "floor", "held")
-    for row in rows:
-        cells = []
-        for key in ("smce", "mean_gmce"):
-            one = row["calibration"][key]
-            cells += [f"{one['auto']:.4f}", f"{one['best_of_paper']:.4f}", f"{one['floor95']:.4f}", said(one["held"])]
-        text.append(line(row["name"], *cells))
-    text += [
-        "",
-        "Sets of tags (`--sets`) of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size; share of tokens without a promise (their `calib_set` is None, here their entries up to the cut count):",
-        "",
-    ]
-    kinds = [(one["coverage"], one["alpha"]) for one in rows[0]["promises"]]
-    text += head("set", *(f"{coverage}, {100 * (1 - alpha):g} %" for coverage, alpha in kinds))
-    for row in rows:
-        cells = [
-            f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f}); {one['size']:.2f}; {100 * one['out_of_reach']:.0f} %"
-            for one in row["promises"]
-        ]
-        text.append(line(row["name"] + (" (shift)" if row["shift"] else ""), *cells))
-    text.append("")
-    for row in rows:
-        text += of_set(row)
-    return "\n".join(text) + "\n"
+        for one in rows:
+            show_never(one, loss)
+        print()
+    print(f"""Better than TFG-5 with each of the paper's three methods (paired {100 * COVERAGE:g} % intervals below 0): \
+{total["better_than_paper"]["log_loss"]} of {total["sets"]} sets for log loss, {total["better_than_paper"]["brier"]} for Brier.
+""")
+    head(f"| auto - TFG-5 ... | {' | '.join(f'{way}, {loss.replace(chr(95), chr(32))}' for loss in LOSSES for way in PAPER)} |")
+    for one in rows:
+        found = [one["against_paper"][loss][f"TFG-5 {way}"] for loss in LOSSES for way in PAPER]
+        row(one["name"], *(f"{at['estimate']:+.4f} ({at['low']:+.4f} to {at['high']:+.4f})" for at in found))
+    print("""
+Calibration error of auto against the least of the paper's six (TFG-5 and SCW), with the floor's 95 % quantile as the margin:
+""")
+    head("| set | SMCE auto | paper's best | floor | held | mean GMCE auto | paper's best | floor | held |")
+    for one in rows:
+        errors = [one["calibration"][key] for key in ("smce", "mean_gmce")]
+        keys = ("auto", "best_of_paper", "floor95")
+        row(one["name"], *(cell for at in errors for cell in (*(f"{at[key]:.4f}" for key in keys), said(at["held"]))))
+    print("""
+Sets of tags (`--sets`) of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size; \
+share of tokens without a promise (their `calib_set` is None, here their entries up to the cut count):
+""")
+    kinds = (f"{one['coverage']}, {100 * (1 - one['alpha']):g} %" for one in rows[0]["promises"])
+    head(f"| set | {' | '.join(kinds)} |")
+    for one in rows:
+        row(one["name"] + (" (shift)" if one["shift"] else ""), *map(promised, one["promises"]))
+    for one in rows:
+        show_set(one)
 
 
-def of_set(row: dict[str, Any]) -> list[str]:
+def show_never(one: dict[str, Any], loss: str) -> None:
+    """A row of whether auto is worse."""
+    never, ours = one["never_worse"][loss], one["ours"]
+    losses = [ours[way][loss] for way in ("raw", "TFG-5 isotonic", AUTO)]
+    upper = "-" if never["upper"] is None else f"{never['upper']:+.4f}"
+    best = f"{losses[-1] - never['best_difference']:.4f}", never["best"], f"{never['best_difference']:+.4f}"
+    rest = never["rival"], upper, f"{never['margin']:.4f}", said(never["held"])
+    row(one["name"], *(f"{at:.4f}" for at in losses), *best, *rest)
+
+
+def promised(one: dict[str, Any]) -> str:
+    held = f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
+    return f"{held}; {one['size']:.2f}; {100 * one['out_of_reach']:.0f} %"
+
+
+def show_set(one: dict[str, Any]) -> None:
     """Every method on a data set."""
-    fit, test = row["fit"], row["test"]
-    text = [
-        f"## {row['name']}", "",
-        f"{row['about']}. {row['labels']} labels, accuracy {row['accuracy']:.4f}; fit: {fit['tokens']:,} tokens, {fit['pairs']:,} pairs, "
-        f"{fit['documents']:,} documents; test: {test['tokens']:,} tokens, {test['pairs']:,} pairs, {test['documents']:,} documents."
-        + (" The test data is of another kind than the fit data." if row["shift"] else ""), "",
-        f"auto chose {row['ours'][AUTO]['chosen']}.", "",
-        *head("method", "log loss", "Brier", "SMCE", "mean GMCE", "seconds"),
-    ]  # fmt: skip
-    shown = [(name, one) for name, one in row["ours"].items()]
-    shown += [
-        (f"{one['peer']} {one['version']} {one['method']}, {one['how']}", one) for one in row["peers"] if not one["failure"]
-    ]
-    for name, one in shown:
-        cells = (f"{one[key]:.4f}" for key in ("log_loss", "brier", "smce", "mean_gmce"))
-        text.append(line(f"**{name}**" if name == AUTO else name, *cells, f"{one['seconds']:.1f}"))
-    failures = [one for one in row["peers"] if one["failure"]]
-    if failures:
-        text += ["", "Failed:", ""]
-        text += [f"- {one['peer']} {one['method']}, {one['how']}: {one['failure']}" for one in failures]
-    return [*text, ""]
+    parts = (f"{name}: {at['tokens']:,} tokens, {at['pairs']:,} pairs, {at['documents']:,} documents" for name, at in (
+        ("fit", one["fit"]), ("test", one["test"])
+    ))  # fmt: skip
+    shift = " The test data is of another kind than the fit data." if one["shift"] else ""
+    print(f"""
+## {one["name"]}
+
+{one["about"]}. {one["labels"]} labels, accuracy {one["accuracy"]:.4f}; {"; ".join(parts)}.{shift}
+
+auto chose {one["ours"][AUTO]["chosen"]}.
+""")
+    head("| method | log loss | Brier | SMCE | mean GMCE | seconds |")
+    peers = {f"{of['peer']} {of['version']} {of['method']}, {of['how']}": of for of in one["peers"] if not of["failure"]}
+    for name, found in {**one["ours"], **peers}.items():
+        cells = (f"{found[key]:.4f}" for key in ("log_loss", "brier", "smce", "mean_gmce"))
+        row(f"**{name}**" if name == AUTO else name, *cells, f"{found['seconds']:.1f}")
+    failures = [of for of in one["peers"] if of["failure"]]
+    print(
+        *["\nFailed:\n"] * bool(failures),
+        *(f"- {of['peer']} {of['method']}, {of['how']}: {of['failure']}" for of in failures),
+        sep="\n",
+    )
 
 
 def main() -> int:
@@ -250,10 +251,10 @@ def main() -> int:
 def json_lines(result: dict[str, Any]) -> str:
     """A line for the command and what it found, one for each set, one for each method of ours and each run of a peer on it."""
     lines: list[dict[str, Any]] = [{key: value for key, value in result.items() if key != "sets"}]
-    for row in result["sets"]:
-        lines.append({"set": row["name"], **{key: value for key, value in row.items() if key not in ("name", "ours", "peers")}})
-        lines += [{"set": row["name"], "ours": name, **found} for name, found in row["ours"].items()]
-        lines += [{"set": row["name"], **found} for found in row["peers"]]
+    for one in result["sets"]:
+        lines.append({"set": one["name"], **{key: value for key, value in one.items() if key not in ("name", "ours", "peers")}})
+        lines += [{"set": one["name"], "ours": name, **found} for name, found in one["ours"].items()]
+        lines += [{"set": one["name"], **found} for found in one["peers"]]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 

@@ -36,12 +36,11 @@ class Run(NamedTuple):
 SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
 RUNS = {
     "bench_cli.py": Run("--rows 3000 --formats csv --method platt", "| .csv |"),
-    "bench_overhead.py": Run("--runs 1", "| tok2vec+tagger |"),
+    "bench_overhead.py": Run("--runs 1 --watch", "| sentence |"),
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
-    "bench_statistics.py": Run("--pairs 20000 --kinds moved", "shards in random trees: all equal"),
+    "bench_statistics.py": Run("--pairs 20000 --kinds moved", "Targets"),
     "long_runs.py": Run("--documents 300", "| rank |"),
     "bench_spark.py": Run("{calibrated} {ewt_test} --documents 60 --rounds 1", "one worker"),
-    "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
     "sequence_confidence.py": Run(
         "run --corpora np --most 60 --rounds 1 --run 2 --samples 20 --folder {output} --pictures {output}/png", "| CW | KD-PC |"
@@ -62,7 +61,6 @@ RUNS = {
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
     "watch_table.py": Run("ewt --windows 8 --streams 1 --draws 1", "| EWT test, sentences | ARK tweets | 100 % |"),
-    "bench_watch.py": Run("--runs 1", "| sentence |"),
     "cutoff_study.py": Run(
         "recall --model {calibrated_ner} --test {ner_test} --wanted 0.5 --repeats 3", "| predicted only: recall |"
     ),
@@ -71,7 +69,7 @@ RUNS = {
     "study_auto_small.py": Run("--made-up --draws 2 --sizes 200 600", "| 600 |"),
     "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| made up | 1 | 5 | 2 |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
-    "study_select_adapt.py": Run("{calibrated} {ewt_test} --documents 5 --draws 2", "| 5 | spread over doubt |"),
+    "study_select_adapt.py": Run("{calibrated} {ewt_test} --documents 5 --draws 2", "| 5 | spread over doubt, no short ones |"),
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),
     "house.py": Run("", "arrows between rooms"),
     "docs_commands.py": Run("--output {output}.md", ""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -138,13 +137,3 @@ def clocked(function: Callable[[], object]) -> float:
     begin = time.perf_counter()
     function()
     return time.perf_counter() - begin
-
-
-def median_seconds(function: Callable[[], object], runs: int, clock: Callable[[], float] = time.perf_counter) -> float:
-    """After a first run, which warms up."""
-    took = []
-    for _ in range(runs + 1):
-        begin = clock()
-        function()
-        took.append(clock() - begin)
-    return statistics.median(took[1:])

@@ -7,7 +7,7 @@
 
 FIT, TEST and those of --sources are .spacy files, or names of data sets that scripts/quality/readers.py reads (ewt-dev, ewt-test, gum, ptb).
 
-A cell is a label in a part whose gold has it --least times. Of each cell: the gold count, what the model found, and the number to be expected with
+A cell is a label in a part whose gold has it five times. Of each cell: the gold count, what the model found, and the number to be expected with
 its 95 % interval, by raw scores of independent units, by calibrated ones, and by calibrated ones with the effects of documents that the fit
 learned. With --sources also as `calib count` does where texts may be of another source: it takes what was found for the expected number where all parts
 together differ from the fit data (the drift check), with the variance that FIT and these sources tell; the sources take no part in the fit of the maps,
@@ -51,6 +51,8 @@ from spacy_calib.pipe.counting import Compared, answered, asked_of
 from spacy_calib.types import Floats
 
 DRAWS = 2000
+# Gold count of a cell.
+LEAST = 5
 FOUND = "counting what was found"
 BY_EVIDENCE = "as calib count tells it"
 
@@ -99,7 +101,7 @@ def parts_of(arguments: argparse.Namespace, folder: Path) -> Iterator[Part]:
     """The parts, each with a pipeline that saw none of it."""
     data = [file_of(path, folder) for path in arguments.data]
     others = [file_of(path, folder) for path in arguments.sources]
-    options = {"component": arguments.component, "method": arguments.method, "label_map": arguments.map}
+    options = {"component": arguments.component, "label_map": arguments.map}
     given = {name: value for name, value in options.items() if value is not None}
     if len(data) == 1 and data[0].is_dir():
         for file in sorted((data[0] / "genre").glob("*.spacy"))[: arguments.most]:
@@ -131,7 +133,7 @@ def read_docs(file: Path) -> list[Doc]:
     return docs_in(file, spacy.blank("xx").vocab)
 
 
-def tallies_of(parts: Sequence[Part], unit: str | None) -> Iterator[Tally]:
+def tallies_of(parts: Sequence[Part]) -> Iterator[Tally]:
     """Of all parts, whose pipelines are judged by all that they count. Other sources stand for those of the fit."""
     for pipeline in dict.fromkeys(part.pipeline for part in parts):
         own = [part for part in parts if part.pipeline == pipeline]
@@ -146,10 +148,10 @@ def tallies_of(parts: Sequence[Part], unit: str | None) -> Iterator[Tally]:
             compared.add(documents)
             verdict, effects = compared.drift(0).get("verdict", LIKE), record.effects
         if own[0].sources and verdict != LIKE:  # the maps are of one source, which texts like it are of
-            held = [list(tallies_of_part(nlp, Part("", pipeline, docs), unit, {}, LIKE)) for docs in own[0].sources]
+            held = [list(tallies_of_part(nlp, Part("", pipeline, docs), {}, LIKE)) for docs in own[0].sources]
             effects = with_widths(effects, *sums_of(held))
         for part in own:
-            yield from tallies_of_part(nlp, part, unit, effects, verdict)
+            yield from tallies_of_part(nlp, part, effects, verdict)
 
 
 def sums_of(sources: Sequence[Sequence[Tally]]) -> tuple[SourceSums, list[str]]:
@@ -164,7 +166,7 @@ def sums_of(sources: Sequence[Sequence[Tally]]) -> tuple[SourceSums, list[str]]:
     return SourceSums(*table), names
 
 
-def tallies_of_part(nlp: Language, part: Part, unit: str | None, effects: dict[str, Effects], verdict: str) -> Iterator[Tally]:
+def tallies_of_part(nlp: Language, part: Part, effects: dict[str, Effects], verdict: str) -> Iterator[Tally]:
     """One for each label that the pipeline knows."""
     pipes = pipes_named(nlp, None)
     pipe = pipes[0]
@@ -178,7 +180,7 @@ def tallies_of_part(nlp: Language, part: Part, unit: str | None, effects: dict[s
     if not any(one.key == "ENT_TYPE" for one in asked.scored):  # of hundreds of morphological labels a text has a few
         labels = {label for label in labels if get_string_id(label) in in_gold}
     for label in sorted(labels - {"O", ""}):
-        query = make_query(f"label={label}", asked, unit)
+        query = make_query(f"label={label}", asked, None)
         answers = [(number, query.answer(example.predicted, view_of)) for number, example in enumerate(done)]
         gold = np.array([float(query.true(example.reference)) for example in done])
         yield Tally(part.name, label, answered(query, answers, sizes).units, gold, sizes, effects.get(label), verdict)
@@ -269,26 +271,22 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("data", nargs="+", help="a folder with genre/ and without/, or fit file and test file, or a test file")
     parser.add_argument("--component")
-    parser.add_argument("--method", help="of the fit; else what the command takes")
     parser.add_argument("--map", help="as of calib fit")
-    parser.add_argument("--unit", choices=("token", "entity", "document"), help="else that of the label")
     parser.add_argument("--sources", nargs="*", default=[], help="gold of others, which tells how far counts are off there")
     parser.add_argument("--named", action="store_true", help="the fit has these sources too, by name")
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--most", type=int, help="parts at most")
-    parser.add_argument("--least", type=int, default=5, help="gold count of a cell")
     labelled = "so many documents of the part are labelled, where it has twice as many"
     parser.add_argument("--gold", type=int, nargs="*", default=[], help=labelled)
     parser.add_argument("--draws", type=int, default=20, help="of these documents")
-    parser.add_argument("--name", default="")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        tallies = list(tallies_of(list(parts_of(arguments, Path(folder))), arguments.unit))
-    cells = [cell_of(one, arguments.gold, arguments.draws) for one in tallies if one.gold.sum() >= arguments.least]
+        tallies = list(tallies_of(list(parts_of(arguments, Path(folder)))))
+    cells = [cell_of(one, arguments.gold, arguments.draws) for one in tallies if one.gold.sum() >= LEAST]
     if not cells:
         raise SystemExit("no label has gold enough in any part")
     rows = summary(cells)
-    show(arguments.name or Path(arguments.data[-1]).stem, rows, sorted({cell["verdict"] for cell in cells}))
+    show(Path(arguments.data[-1]).stem, rows, sorted({cell["verdict"] for cell in cells}))
     save_tables(arguments.output)
 
 

@@ -12,8 +12,6 @@ A few features in FEATS are malformed (XXX, Foreign=YesNumber=Inv): they are ski
 
 from __future__ import annotations
 
-import importlib.util
-import random
 import time
 import warnings
 from collections import Counter
@@ -22,8 +20,8 @@ from typing import Any, NamedTuple
 
 import spacy
 import typer
-from conllu import Sentence, document_of, gold_docs, read_sentences
 from frame import run_over
+from quality import readers
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from tqdm import tqdm
@@ -42,7 +40,6 @@ from spacy_calib.registry import registry
 from spacy_calib.types import Floats, Groups, Pairs
 
 CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"
-SHARES = {"train": 0.65, "dev": 0.05, "fit": 0.15, "test": 0.15}
 # Test set -> what the table and what the picture call it
 TESTS = {
     "test": ("IN DOMAIN: Porttinari-base, news", "In domain: news"),
@@ -52,7 +49,6 @@ TESTS = {
 EXAMPLE = "O banco fecha cedo hoje, mas a bolsa abre amanhã."
 # What `calib fit` chose, and the picture shows.
 DEFAULT = "calib fit"
-MISSING = "This demo needs the package dante-corpora: pip install --no-deps dante-corpora"
 
 
 class Map(NamedTuple):
@@ -68,46 +64,16 @@ class Map(NamedTuple):
         return pairs.scores if self.maps is None else self.maps.predict(pairs.scores, pairs.tags)
 
 
-def corpus_file(name: str) -> Path:
-    """Where dante-corpora keeps a treebank. The package is not imported: that would need pandas."""
-    spec = importlib.util.find_spec("dante")
-    if spec is None or not spec.submodule_search_locations:
-        msg.fail(MISSING, exits=1)
-    return Path(next(iter(spec.submodule_search_locations))) / "data" / name / "annotated.conllu"
-
-
-def split_by_document(sentences: list[Sentence], shares: dict[str, float], seed: int = 0) -> dict[str, list[Sentence]]:
-    """The sentences of each part, in their order; all sentences of a document go into the same one.
-
-    shares (dict): Part -> share of the documents; the last part takes what is left.
-    """
-    documents = sorted({document_of(sentence.sent_id) for sentence in sentences})
-    random.Random(seed).shuffle(documents)
-    *parts, last = shares
-    part_of = dict.fromkeys(documents, last)
-    start = done = 0.0
-    for part in parts:
-        done += shares[part]
-        part_of.update(dict.fromkeys(documents[round(start * len(documents)) : round(done * len(documents))], part))
-        start = done
-    split: dict[str, list[Sentence]] = {part: [] for part in shares}
-    for sentence in sentences:
-        split[part_of[document_of(sentence.sent_id)]].append(sentence)
-    return split
-
-
 def prepare(corpus: Path) -> None:
     """Write the parts as .spacy files, and say what they hold."""
     skipped: Counter[str] = Counter()
-    parts = split_by_document(list(read_sentences(corpus_file("porttinari"), skipped)), SHARES)
-    for name in ("petrogold", "dantestocks"):
-        parts[name] = list(read_sentences(corpus_file(name), skipped))
+    parts = readers.split(readers.read_dante(readers.dante_file("porttinari"), skipped), readers.PORTTINARI_SHARES)
+    parts |= {name: readers.read_dante(readers.dante_file(name), skipped) for name in ("petrogold", "dantestocks")}
     rows = []
-    for name, sentences in parts.items():
-        docs = list(gold_docs(sentences, Vocab()))
-        DocBin(docs=docs).to_disk(corpus / f"{name}.spacy")
-        documents = len({document_of(sentence.sent_id) for sentence in sentences})
-        rows.append((name, f"{documents:,}", f"{len(sentences):,}", f"{sum(map(len, docs)):,}"))
+    for name, documents in parts.items():
+        DocBin(docs=(doc for _, doc in readers.make_docs(documents, Vocab()))).to_disk(corpus / f"{name}.spacy")
+        sizes = len(documents), sum(map(len, documents)), readers.count_tokens(documents)
+        rows.append((name, *(f"{size:,}" for size in sizes)))
     msg.table(rows, header=("Part", "Documents", "Sentences", "Words"), divider=True, aligns=("l", "r", "r", "r"))
     msg.text(f"Skipped {skipped.total()} malformed features: {', '.join(repr(feature) for feature in sorted(skipped))}")
 

@@ -6,7 +6,7 @@ Pipelines are those of the quality benchmark (scripts/quality/models.py), traine
 each is calibrated on its fit part. SPACY_CALIB_DATA names the data; Porttinari, DANTEStocks and PetroGold come from the package
 dante-corpora. The first table says for each test set what was expected and what is true, with the verdict of the drift check; how often such
 intervals hold is what scripts/expect_splits.py tells. The second draws documents to be labelled, and says how often the 95 % interval of
-`expect --gold` holds the true value of the whole set, and how wide it is, each / for the labelled documents alone.
+`expect --gold` holds the true accuracy of the whole set, and how wide it is, each / for the labelled documents alone.
 Tables go to stdout, messages to stderr.
 """
 
@@ -15,29 +15,23 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import MODEL, between, head, make_parser, row, say
+from frame import MODEL, between, head, make_parser, open_scored, row, say
 from quality import readers
 from quality.models import trained, write_docs
 from quality.readers import Documents
+from study_select_adapt import Texts
 from tqdm import tqdm
 
 import spacy_calib
+from spacy_calib.cli.expect import expect
 from spacy_calib.cli.shared.loading import open_pipeline
-from spacy_calib.cli.shared.scoring import score
-from spacy_calib.cli.shared.texts import stream_examples
-from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
-from spacy_calib.doc.annotations import get_annotation
-from spacy_calib.expect.drift import Labelled
-from spacy_calib.expect.few_labels import Known, Survey, accuracy, entities, known_of
-from spacy_calib.expect.record import FitRecord
-from spacy_calib.expect.summary import expectations, spans_of, tokens_of
-from spacy_calib.types import Ints
+from spacy_calib.expect.few_labels import accuracy
 
 LABELLED = (5, 10, 20, 50)
 MEASURES = ("accuracy", "precision", "recall", "f")
@@ -108,99 +102,32 @@ EXPERIMENTS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A test set that a calibrated pipeline has read.
-
-    tokens, spans (Labelled), right, span_right (Ints): With whether each is right, -1 where not known. gold (Ints): Gold entities of each document.
-    """
-
-    tokens: Labelled
-    spans: Labelled
-    right: Ints
-    span_right: Ints
-    gold: Ints
-
-    @classmethod
-    def of(cls, corpus: ScoredCorpus, labels: Sequence[str], gold: Ints) -> Scored:
-        right = corpus.right[corpus.counted].astype(np.intp)
-        return cls(tokens_of(corpus, labels), spans_of(corpus), right, corpus.spans.right.astype(np.intp), gold)
-
-    def true(self) -> dict[str, float | None]:
-        """Accuracy, and precision, recall and F of the entities."""
-        known = self.right != UNKNOWN
-        right, predicted, gold = int((self.span_right == RIGHT).sum()), len(self.span_right), int(self.gold.sum())
-        parts = {
-            "accuracy": (int((self.right[known] == RIGHT).sum()), int(known.sum())),
-            "precision": (right, predicted),
-            "recall": (right, gold),
-            "f": (2 * right, predicted + gold),
-        }
-        return {name: part / whole if whole else None for name, (part, whole) in parts.items()}
-
-
-def read_set(nlp: Any, pipe: Any, file: Path) -> Scored:
-    """Run the pipeline over a file."""
-    annotation, gold = get_annotation(pipe.fit_info.layer), []
-
-    def counted() -> Iterator[Any]:
-        for example in stream_examples(nlp, file):
-            gold.append(len(annotation.spans_on(example.reference)))
-            yield example
-
-    corpus = score(nlp, pipe, counted())
-    return Scored.of(corpus, pipe.lookup.labels(), np.array(gold))
-
-
-def measures(found: dict[str, Any], true: dict[str, float | None]) -> dict[str, tuple[dict[str, float], float]]:
-    """(estimate, true value) by name, where there are both."""
-    expected = {"accuracy": found["accuracy"], **(found["entities"] or {})}
-    return {
-        name: (expected[name], value) for name, value in true.items() if value is not None and expected.get(name) is not None
-    }
-
-
 def inside(estimate: dict[str, float], value: float) -> bool:
     return estimate["low"] <= value <= estimate["high"]
 
 
-def whole_rows(name: str, scored: Scored, record: FitRecord) -> None:
-    """Print a row for each measure."""
-    found = expectations(scored.tokens, scored.spans, record, "exact")
-    for measure, (estimate, value) in measures(found, scored.true()).items():
-        bounds, held = between((estimate["low"], estimate["high"]), ".2f", 100), inside(estimate, value)
-        numbers = f"{100 * estimate['expected']:.2f}", bounds, f"{100 * value:.2f}"
-        row(name, measure, *numbers, "yes" if held else "no", found["drift"]["verdict"])
+def whole_rows(name: str, found: dict[str, Any]) -> None:
+    """Print a row for each measure that there is. found (dict): What `calib expect --check` tells."""
+    expected = {"accuracy": found["accuracy"], **(found["entities"] or {})}
+    for measure, true in found["true"].items():
+        if true is not None and expected.get(measure) is not None:
+            estimate, value = expected[measure], true["value"]
+            bounds, held = between((estimate["low"], estimate["high"]), ".2f", 100), inside(estimate, value)
+            numbers = f"{100 * estimate['expected']:.2f}", bounds, f"{100 * value:.2f}"
+            row(name, measure, *numbers, "yes" if held else "no", found["drift"]["verdict"])
 
 
-def gold_row(title: str, scored: Scored, record: FitRecord, size: int, draws: int) -> None:
+def gold_row(title: str, texts: Texts, size: int, draws: int) -> None:
     """Print the row of so many labelled documents, drawn from a test set anew each time, as an estimate of the whole set."""
-    judged, spans_judged = (np.flatnonzero(right != UNKNOWN) for right in (scored.right, scored.span_right))
-    tokens, spans = scored.tokens.take(judged), scored.spans.take(spans_judged)
-    known = known_of(tokens, scored.right[judged], spans, scored.span_right[spans_judged], scored.gold, record.entities)
-    true, with_tokens = scored.true(), np.unique(tokens.documents)
-    rng = np.random.default_rng(size)
-    held: dict[str, list[list[bool]]] = {}
-    widths: dict[str, list[list[float]]] = {}
+    every, rng = np.arange(len(texts.units)), np.random.default_rng(size)
+    true, held, widths = float(texts.right.sum() / texts.units.sum()), [], []
     for _ in tqdm(range(draws), desc=f"{title}, {size} labelled", leave=False):
-        own = rng.choice(with_tokens, size, replace=False)
-        surveys = [survey_of(one, own, np.setdiff1d(with_tokens, own)) for one in known]
-        found = {"accuracy": accuracy(surveys[0])} | (entities(surveys[1])[2] if len(surveys) > 1 else {})
-        for name, both in found.items():
-            held.setdefault(name, []).append([inside(one._asdict(), true[name] or 0.0) for one in both])
-            widths.setdefault(name, []).append([one.high - one.low for one in both])
-    cells = [
-        " / ".join(f"{100 * share:.1f}" for share in np.mean(part[name], axis=0)) if name in held else "-"
-        for name in MEASURES
-        for part in (held, widths)
-    ]
-    row(title, size, *cells)
-
-
-def survey_of(known: Known, own: Ints, others: Ints) -> Survey:
-    """The survey whose labelled documents are some of all."""
-    few = Known(*(part[own] for part in known))
-    return Survey(few, few.observed.sum(axis=0), few.units.sum(axis=0), known.expected[others], known.units[others])
+        own = rng.choice(every, size, replace=False)
+        both = accuracy(texts.survey(own, np.setdiff1d(every, own)))
+        held.append([inside(one._asdict(), true) for one in both])
+        widths.append([one.high - one.low for one in both])
+    shares = (np.mean(part, axis=0) for part in (held, widths))
+    row(title, size, *(" / ".join(f"{100 * one:.1f}" for one in share) for share in shares))
 
 
 def write_experiment(name: str, cache: Path, folder: Path) -> tuple[Any, Any, dict[str, Path]]:
@@ -221,15 +148,13 @@ def write_experiment(name: str, cache: Path, folder: Path) -> tuple[Any, Any, di
     return nlp, pipe, files
 
 
-def run(name: str, cache: Path, folder: Path) -> dict[str, tuple[Scored, FitRecord]]:
+def run(name: str, cache: Path, folder: Path) -> dict[str, Texts]:
     """Fit and read an experiment; prints its rows of the first table. RETURNS: What was read, by test set."""
-    nlp, pipe, files = write_experiment(name, cache, folder)
-    assert pipe.learned.record is not None
-    results: dict[str, tuple[Scored, FitRecord]] = {}
+    _, pipe, files = write_experiment(name, cache, folder)
+    results: dict[str, Texts] = {}
     for title in EXPERIMENTS[name].tests:
-        scored = read_set(nlp, pipe, files[title])
-        whole_rows(title, scored, pipe.learned.record)
-        results[title] = (scored, pipe.learned.record)
+        whole_rows(title, expect(str(folder / name), files[title], check=True))
+        results[title] = Texts.of(open_scored(folder / name, files[title])[2], pipe.groups)
     return results
 
 
@@ -243,15 +168,15 @@ def parser_of(about: str | None) -> argparse.ArgumentParser:
 def main() -> int:
     options = parser_of(__doc__).parse_args()
     head("| test set | | expected | 95 % interval | true | inside | verdict |", 2)
-    results: dict[str, tuple[Scored, FitRecord]] = {}
+    results: dict[str, Texts] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in options.names:
             results |= run(name, options.cache.resolve(), Path(folder))
     print()
-    head("| test set | labelled | accuracy | width | precision | width | recall | width | F | width |")
-    for title, (scored, record) in results.items():
+    head("| test set | labelled | accuracy | width |")
+    for title, texts in results.items():
         for size in LABELLED:
-            gold_row(title, scored, record, size, options.draws)
+            gold_row(title, texts, size, options.draws)
     return 0
 
 

@@ -50,7 +50,6 @@ PAPER = {NB: (0.738, 0.1048), LR: (0.729, 0.0409)}
 SMOOTHING = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 REGULARIZATION = (0.01, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0)
 BAG_OF_WORDS = {"@architectures": "spacy.TextCatBOW.v3", "exclusive_classes": True, "ngram_size": 1, "length": 262144, "no_output_layer": False, "nO": None}  # fmt: skip
-CATEGORIES = ("neg", "pos")
 Hits = NDArray[np.bool_]
 
 

@@ -222,21 +222,20 @@ def words_needed(words: Sequence[int], reached: Sequence[float], wanted: float) 
 
 
 def summarize(curves: Sequence[Curve], max_words: int) -> dict[str, dict[str, Any]]:
-    """For each order: quality at the end and its mean over all words, and the words that it took to reach what random with the same seed
-    reached with half of the words, and with all; each with mean and standard deviation over seeds.
+    """For each order: quality at the end, and the words that it took to reach what random with the same seed reached with all; each with
+    mean and standard deviation over seeds.
     """
-    grid = np.linspace(max(curve.words[0] for curve in curves), min(curve.words[-1] for curve in curves), 200)
+    last = min(curve.words[-1] for curve in curves)
     random_runs = {curve.seed: curve for curve in curves if curve.strategy == "random"}
     found = {}
     for name in dict.fromkeys(curve.strategy for curve in curves):
         own = [curve for curve in curves if curve.strategy == name]
-        values = [np.interp(grid, curve.words, curve.quality) for curve in own]
-        found[name] = {"last": spread([one[-1] for one in values]), "mean": spread([one.mean() for one in values])}
+        found[name] = {"last": spread([float(np.interp(last, curve.words, curve.quality)) for curve in own])}
         pairs = [(curve, random_runs[curve.seed]) for curve in own if curve.seed in random_runs]
-        for key, words in (("as_random_with_half", max_words / 2), ("as_random_with_all", max_words)) if pairs else ():
-            goals = [float(np.interp(words, other.words, other.quality)) for _, other in pairs]
+        if pairs:
+            goals = [float(np.interp(max_words, other.words, other.quality)) for _, other in pairs]
             needed = [words_needed(curve.words, curve.quality, goal) for (curve, _), goal in zip(pairs, goals, strict=True)]
-            found[name][key] = {"goals": goals, **spread(needed)}
+            found[name]["as_random"] = {"goals": goals, **spread(needed)}
     return found
 
 
@@ -249,10 +248,7 @@ def spread(values: Any) -> dict[str, Any]:
     return {"mean": float(np.mean(known)) if whole else None, "deviation": deviation, "seeds": seeds}
 
 
-HEADS = {
-    "last": "accuracy at the end", "mean": "mean over the words", "as_random_with_half": "words to reach what random does with half",
-    "as_random_with_all": "and with all",
-}  # fmt: skip
+HEADS = {"last": "accuracy at the end", "as_random": "words to reach what random does with all"}
 
 
 def show(summary: dict[str, dict[str, Any]]) -> None:
@@ -260,7 +256,7 @@ def show(summary: dict[str, dict[str, Any]]) -> None:
     keys = [key for key in HEADS if key in next(iter(summary.values()))]
     head(f"| order | {' | '.join(HEADS[key] for key in keys)} |")
     for name, one in summary.items():
-        row(name, *(as_text(one[key], "{:.4f}" if key in ("last", "mean") else "{:,.0f}") for key in keys))
+        row(name, *(as_text(one[key], "{:.4f}" if key == "last" else "{:,.0f}") for key in keys))
 
 
 def as_text(value: dict[str, Any], form: str) -> str:

@@ -92,19 +92,6 @@ def _products(singles: Pairs, places: NDArray[np.bool_], threshold: float) -> It
         yield able[first[keep]], able[second[keep]]
 
 
-def frequent_errors(pairs: Pairs, scores: Floats, most: int = 5, n_bins: int = 10) -> dict[int, float]:
-    """Calibration error of each of the tags, or pairs of tags, that are right most often (Nguyen & O'Connor 2015, figure 4).
-
-    RETURNS (dict[int, float]): Column or code -> error, most frequent first; of equals the lower one.
-    """
-    found, counts = np.unique(pairs.tags[pairs.hits], return_counts=True)
-    wanted = found[np.argsort(-counts, kind="stable")][:most]
-    order = np.argsort(pairs.tags, kind="stable")
-    bounds = np.searchsorted(pairs.tags[order], [wanted, wanted + 1]).T
-    owns = {tag: order[begin:end] for tag, (begin, end) in zip(wanted.tolist(), bounds.tolist(), strict=True)}
-    return {tag: calibration_error(scores[own], pairs.hits[own], n_bins) or 0.0 for tag, own in owns.items()}
-
-
 # Of documents that a calib pipe has scored
 
 
@@ -202,11 +189,7 @@ def joint_of_labels(labeller: ChainLabeller, docs: Iterable[Any]) -> tuple[tuple
     return types, csr_matrix(scores @ csr_matrix(kron(csr_matrix(member), csr_matrix(member))))
 
 
-FREQUENT = (5, 100)
-TITLES = (
-    "| event | scores | events | mean score | right | error | 95 % interval | floor (95 %) | 5 most frequent | 100 most frequent "
-    "| by group | log loss |"
-)
+TITLES = "| event | scores | events | mean score | right | error | 95 % interval | floor (95 %) | by group | log loss |"
 
 
 def row_of(
@@ -216,11 +199,10 @@ def row_of(
     found, floor = resample_error(scores, pairs.hits, documents), noise_floor(scores)
     assert found is not None and floor is not None  # noqa: PT018
     interval = found.interval()
-    frequent = {most: float(np.mean(list(frequent_errors(pairs, scores, most).values()))) for most in FREQUENT}
     return {
         "event": event, "scores": name, "events": len(pairs), "mean": float(scores.mean()), "right": float(pairs.hits.mean()),
         "error": calibration_error(scores, pairs.hits), "low": interval.low, "high": interval.high, "floor": floor.mean, "floor95": floor.q95,
-        "frequent": frequent, "by_group": None if groups is None else mean_of(gmce(pairs, groups, scores)), "log_loss": log_loss(scores, pairs.hits),
+        "by_group": None if groups is None else mean_of(gmce(pairs, groups, scores)), "log_loss": log_loss(scores, pairs.hits),
     }  # fmt: skip
 
 
@@ -286,10 +268,9 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
     for one in rows:
         sizes = f"{one['events']:,}", *(f"{one[name]:.4f}" for name in ("mean", "right", "error"))
         floor = f"{one['floor']:.4f} ({one['floor95']:.4f})"
-        frequent = (f"{one['frequent'][most]:.4f}" for most in FREQUENT)
         by_group = "-" if one["by_group"] is None else f"{one['by_group']:.4f}"
         interval = between((one["low"], one["high"]))
-        row(one["event"], one["scores"], *sizes, interval, floor, *frequent, by_group, f"{one['log_loss']:.4f}")
+        row(one["event"], one["scores"], *sizes, interval, floor, by_group, f"{one['log_loss']:.4f}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

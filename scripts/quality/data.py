@@ -1,39 +1,29 @@
 """The data sets of the quality benchmark: a model's logits on held-out data to fit on and on data to judge, with gold.
 
-    python scripts/quality/data.py --cache DIR [NAME ...]
-
 Each set is a folder `<cache>/quality/sets/<name>/` of arrays, made once; the models behind them are trained with the configs of the
 repository, once too, into `<cache>/quality/models/`. Nothing of the fit or test data takes part in training: the checkpoint is
 chosen on documents left out of train. SPACY_CALIB_DATA names the data; Porttinari and DANTEStocks come from the package dante-corpora.
-Training and reading run in one thread with seed 0, so that a set is the same each time on the same machine. The table of the sets goes to
-stdout, messages to stderr.
+Training runs in one thread with seed 0, so that a set is the same each time on the same machine.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from frame import MODEL, docs_in, say
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from frame import MODEL, ROOT, data_folder, docs_in, head, make_parser, row, say
 from quality import readers
-from quality.models import N_BROWN, ONE_THREAD, RECIPES, load_head, read, trained
+from quality.models import N_BROWN, RECIPES, load_head, read, trained
 from quality.readers import Documents
 
 from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.context.words import SHAPES, Words
-from spacy_calib.pairs.build import LogitScores, pair_up
 
 THRESHOLD = 0.01
 
@@ -64,10 +54,6 @@ class Split:
         shapes = {name: flags[own] for name, flags in words.shapes.items()}
         taken = Words(starts, words.forms[own], words.endings[own], shapes, words.counts[own])
         return Split(self.logits[own], self.gold[own], self.documents[own], taken)
-
-    def n_pairs(self) -> int:
-        """Pairs that reach the threshold."""
-        return len(pair_up(LogitScores(np.asarray(self.logits)).above(THRESHOLD), self.gold))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,29 +211,3 @@ def load_split(folder: Path, part: str) -> Split:
     logits, gold, documents = (np.load(folder / f"{part}_{array}.npy", mmap_mode="r") for array in ARRAYS)
     starts, forms, endings, counts, *flags = (np.load(folder / f"{part}_{array}.npy") for array in OF_WORDS)
     return Split(logits, gold, documents, Words(starts, forms, endings, dict(zip(SHAPES, flags, strict=True)), counts))
-
-
-def main() -> int:
-    options = make_parser(__doc__, DATA_SETS, cache=True).parse_args()
-    data_folder()
-    cache = options.cache.resolve()
-    if cache.is_relative_to(ROOT):
-        raise SystemExit("The cache must lie outside the repository.")
-    sizes = "accuracy | pairs fit / test | gold unknown / missing in test |"
-    head(f"| set | tokens fit / test | labels | documents fit / test | {sizes}")
-    for name in options.names:
-        data = load(prepare(name, cache))
-        parts = data.fit, data.test
-        tokens, documents, pairs = (
-            " / ".join(f"{count(part):,}" for part in parts)
-            for count in (lambda part: len(part.gold), lambda part: part.n_documents, lambda part: part.n_pairs())
-        )
-        gold = " / ".join(f"{(data.test.gold == code).sum():,}" for code in (-1, -2))
-        row(name, tokens, len(data.labels), documents, f"{data.accuracy:.4f}", pairs, gold)
-    return 0
-
-
-if __name__ == "__main__":
-    os.environ.update(ONE_THREAD)  # too late for what numpy has loaded, in time for the trainings
-    warnings.filterwarnings("ignore", message=r"\[W095\]")
-    raise SystemExit(main())

@@ -60,7 +60,7 @@ N_BROWN = 120
 
 def porttinari_to_train() -> tuple[Documents, Documents]:
     parts = readers.dante("porttinari", readers.PORTTINARI_SHARES)
-    return parts["train"], parts["check"]
+    return parts["train"], parts["dev"]
 
 
 RECIPES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import random
 import re
 import sys
 from collections import Counter
@@ -17,7 +19,6 @@ from spacy.vocab import Vocab
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "configs" / "scripts"))
 
-from conllu import document_of, read_sentences
 from convert_entities import open_entities
 from frame import blocks, data_lines
 
@@ -26,7 +27,7 @@ from spacy_calib.pairs.label_map import map_label
 SENTENCES_PER_DOC = 10
 CHECK_EVERY = 20
 # Porttinari-base: train, what chooses the checkpoint, fit, test; DANTEStocks: fit, test
-PORTTINARI_SHARES = {"train": 0.65, "check": 0.05, "fit": 0.15, "test": 0.15}
+PORTTINARI_SHARES = {"train": 0.65, "dev": 0.05, "fit": 0.15, "test": 0.15}
 DANTESTOCKS_SHARES = {"fit": 0.5, "test": 0.5}
 
 
@@ -193,17 +194,67 @@ def ewt(split: str, layer: str, folder: str = "ud_english_ewt") -> Documents:
     return documents_of(sentences)
 
 
-def dante(name: str, shares: dict[str, float]) -> dict[str, Documents]:
-    """A treebank of dante-corpora (porttinari, dantestocks), split by document as scripts/demo.py splits it."""
-    from demo import corpus_file, split_by_document
+# Treebanks of dante-corpora. `spacy convert` cannot read them: they have no heads, some FEATS are malformed, and a few rows have eleven columns.
 
-    parts = split_by_document(list(read_sentences(corpus_file(name), Counter())), shares)
-    return {
-        part: documents_of(
-            Sentence(document_of(one.sent_id), one.words, {"pos": one.pos, "morphs": one.feats}) for one in sentences
-        )
-        for part, sentences in parts.items()
-    }
+FEATURE = re.compile(r"[A-Z][A-Za-z0-9\[\]]*=[A-Za-z0-9]+(,[A-Za-z0-9]+)*")
+
+
+def dante_file(name: str) -> Path:
+    """Where dante-corpora keeps a treebank. The package is not imported: that would need pandas."""
+    spec = importlib.util.find_spec("dante")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit("This needs the package dante-corpora: pip install --no-deps dante-corpora")
+    return Path(next(iter(spec.submodule_search_locations))) / "data" / name / "annotated.conllu"
+
+
+def read_dante(path: Path, skipped: Counter[str]) -> Documents:
+    """Forms, UPOS and FEATS of syntactic words: rows of contractions (ID 3-4) and empty nodes (ID 8.1) are skipped.
+
+    skipped (Counter): Takes the malformed features (not Name=Value), which are left out. RAISES ValueError: a sentence without sent_id.
+    """
+
+    def clean(feats: str) -> str:
+        given = [] if feats == "_" else feats.split("|")
+        skipped.update(feature for feature in given if not FEATURE.fullmatch(feature))
+        return "|".join(feature for feature in given if FEATURE.fullmatch(feature))
+
+    sentences = []
+    for lines in blocks(path.read_text(encoding="utf8").split("\n")):
+        sent_id = next((line[len("# sent_id = ") :].split()[0] for line in lines if line.startswith("# sent_id = ")), None)
+        if sent_id is None:
+            raise ValueError(f"A sentence of {path} has no sent_id; it begins {lines[0][:60]!r}.")
+        rows = [row for row in (line.split("\t") for line in lines) if row[0].isdigit()]
+        gold = {"pos": [row[3] for row in rows], "morphs": [clean(row[5]) for row in rows]}
+        sentences.append(Sentence(document_of(sent_id), [row[1] for row in rows], gold))
+    return documents_of(sentences)
+
+
+def document_of(sent_id: str) -> str:
+    """The document of a sentence, from its sent_id.
+
+    Porttinari-base numbers the sentences of a news text at the end (FOLHA_DOC000001_SENT003 is of FOLHA_DOC000001), and so does PetroGold
+    with its theses (247-20140910-MONOGRAFIA_0-1 is of 247-20140910-MONOGRAFIA_0). In DANTEStocks every tweet is a sentence and a document.
+    """
+    return re.sub(r"(_SENT\d+|(?<=_\d)-\d+)$", "", sent_id)
+
+
+def split(documents: Documents, shares: Mapping[str, float], seed: int = 0) -> dict[str, Documents]:
+    """The documents of each part, in their order. shares (Mapping): Part -> share of them; the last part takes what is left."""
+    names = sorted(document[0].document for document in documents)
+    random.Random(seed).shuffle(names)
+    *parts, last = shares
+    part_of, done, begin = dict.fromkeys(names, last), 0.0, 0
+    for part in parts:
+        done += shares[part]
+        end = round(done * len(names))
+        part_of.update(dict.fromkeys(names[begin:end], part))
+        begin = end
+    return {part: [one for one in documents if part_of[one[0].document] == part] for part in shares}
+
+
+def dante(name: str, shares: Mapping[str, float]) -> dict[str, Documents]:
+    """A treebank of dante-corpora (porttinari, petrogold, dantestocks), split by document."""
+    return split(read_dante(dante_file(name), Counter()), shares)
 
 
 def count_tokens(documents: Documents) -> int:

@@ -42,35 +42,35 @@ def scripts(monkeypatch):
     """The folder scripts/ as it is on the path when `python scripts/demo.py` runs."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     yield
-    for name in ("demo", "conllu"):
-        sys.modules.pop(name, None)
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("demo", "quality", "frame")]:
+        sys.modules.pop(name)
 
 
 @pytest.fixture
-def sentences(scripts, tmp_path):
-    from conllu import read_sentences
+def documents(scripts, tmp_path):
+    from quality.readers import read_dante
 
     (tmp_path / "annotated.conllu").write_text(TREEBANK, encoding="utf8")
     skipped: Counter[str] = Counter()
-    return list(read_sentences(tmp_path / "annotated.conllu", skipped)), skipped
+    return read_dante(tmp_path / "annotated.conllu", skipped), skipped
 
 
-def test_reading_skips_contractions_empty_nodes_and_malformed_features(sentences):
-    read, skipped = sentences
-    assert read[0].words == ["Vim", "de", "a", "rua", "."]
-    assert read[0].pos == ["VERB", "ADP", "DET", "NOUN", "PUNCT"]
-    assert read[0].feats == ["Mood=Ind|Number=Sing", "", "Number=Sing", "", ""]
-    assert read[1].words == ["#vale5"], "a word that begins with # is no comment"
-    assert read[2].feats == ["Polarity=Neg,Pos"]
+def test_reading_skips_contractions_empty_nodes_and_malformed_features(documents):
+    ((first, second), (third,)), skipped = documents
+    assert first.words == ["Vim", "de", "a", "rua", "."]
+    assert first.gold["pos"] == ["VERB", "ADP", "DET", "NOUN", "PUNCT"]
+    assert first.gold["morphs"] == ["Mood=Ind|Number=Sing", "", "Number=Sing", "", ""]
+    assert second.words == ["#vale5"], "a word that begins with # is no comment"
+    assert third.gold["morphs"] == ["Polarity=Neg,Pos"]
     assert skipped == {"XXX": 1, "Gender=Fem=": 1, "Foreign=YesNumber=Inv": 1}
 
 
 def test_a_sentence_without_an_id_is_refused(scripts, tmp_path):
-    from conllu import read_sentences
+    from quality.readers import read_dante
 
     (tmp_path / "x.conllu").write_text("1\tSim\tsim\tADV\t_\t_\t_\t_\t_\t_\n", encoding="utf8")
     with pytest.raises(ValueError, match="has no sent_id"):
-        list(read_sentences(tmp_path / "x.conllu", Counter()))
+        read_dante(tmp_path / "x.conllu", Counter())
 
 
 @pytest.mark.parametrize(
@@ -83,17 +83,16 @@ def test_a_sentence_without_an_id_is_refused(scripts, tmp_path):
     ],
 )
 def test_document_of_a_sentence(scripts, sent_id, document):
-    from conllu import document_of
+    from quality.readers import document_of
 
     assert document_of(sent_id) == document
 
 
-def test_docs_hold_sentences_of_one_document(sentences):
-    from conllu import gold_docs
+def test_docs_hold_sentences_of_one_document(documents):
+    from quality.readers import make_docs
 
-    one, two, three = (*gold_docs(sentences[0], Vocab(), n_sents=1),)
-    assert [len(doc) for doc in (one, two, three)] == [5, 1, 1]
-    first, second = gold_docs(sentences[0], Vocab(), n_sents=10)
+    assert [len(doc) for _, doc in make_docs(documents[0], Vocab(), 1)] == [5, 1, 1]
+    (_, first), (_, second) = make_docs(documents[0], Vocab())
     assert [sent.text for sent in first.sents] == ["Vim de a rua .", "#vale5"]
     assert [token.pos_ for token in second] == ["ADV"]
     assert str(first[0].morph) == "Mood=Ind|Number=Sing"
@@ -101,31 +100,40 @@ def test_docs_hold_sentences_of_one_document(sentences):
 
 
 def test_split_keeps_documents_whole_and_loses_nothing(scripts):
-    from conllu import Sentence, document_of
-    from demo import SHARES, split_by_document
+    from quality.readers import PORTTINARI_SHARES, Sentence, split
 
-    given = [Sentence(f"FOLHA_DOC{d:06}_SENT{s:03}", ["a"], ["X"], [""]) for d in range(200) for s in range(d % 4 + 1)]
-    split = split_by_document(given, SHARES)
-    documents = {part: {document_of(s.sent_id) for s in inside} for part, inside in split.items()}
-    assert {part: len(held) for part, held in documents.items()} == {"train": 130, "dev": 10, "fit": 30, "test": 30}
-    assert len(set.union(*documents.values())) == 200
-    assert sorted(s.sent_id for inside in split.values() for s in inside) == sorted(s.sent_id for s in given)
-    assert split_by_document(given, SHARES, seed=0) == split
-    assert split_by_document(given, SHARES, seed=1) != split
+    given = [[Sentence(f"FOLHA_DOC{d:06}", ["a"], {})] * (d % 4 + 1) for d in range(200)]
+    parts = split(given, PORTTINARI_SHARES)
+    assert {part: len(held) for part, held in parts.items()} == {"train": 130, "dev": 10, "fit": 30, "test": 30}
+    held = {one[0].document: one for inside in parts.values() for one in inside}
+    assert held == {one[0].document: one for one in given}
+    # As the data behind the documentation were drawn.
+    assert [one[0].document[-3:] for one in parts["dev"]] == [
+        "020",
+        "027",
+        "031",
+        "074",
+        "081",
+        "125",
+        "151",
+        "164",
+        "191",
+        "198",
+    ]
+    assert split(given, PORTTINARI_SHARES, seed=0) == parts
+    assert split(given, PORTTINARI_SHARES, seed=1) != parts
 
 
 @pytest.mark.skipif(find_spec("dante") is None, reason="the package dante-corpora is not installed")
 def test_the_treebanks_are_what_the_demo_says(scripts):
     """Counted from the files of dante-corpora 2.0.5."""
-    from conllu import document_of, read_sentences
-    from demo import corpus_file
+    from quality.readers import count_tokens, dante_file, read_dante
 
     found = {}
     for name in ("porttinari", "petrogold", "dantestocks"):
         skipped: Counter[str] = Counter()
-        read = list(read_sentences(corpus_file(name), skipped))
-        documents = {document_of(sentence.sent_id) for sentence in read}
-        found[name] = (len(documents), len(read), sum(len(s.words) for s in read), skipped.total())
+        read = read_dante(dante_file(name), skipped)
+        found[name] = (len(read), sum(map(len, read)), count_tokens(read), skipped.total())
     assert found["porttinari"] == (1073, 8420, 168400, 3)
     assert found["petrogold"] == (19, 9127, 253640, 1)
     assert found["dantestocks"] == (4048, 4048, 81050, 7)

@@ -27,7 +27,7 @@ def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
     yield
     for name in list(sys.modules):
-        if name in ("bench_quality", "frame", "conllu", "demo", "peer_worker") or name.split(".")[0] == "quality":
+        if name in ("bench_quality", "frame", "demo", "peer_worker") or name.split(".")[0] == "quality":
             sys.modules.pop(name)
 
 

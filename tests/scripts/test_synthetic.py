@@ -29,14 +29,14 @@ def moment(a: float, b: float, power: float) -> float:
 def test_the_error_of_a_power_is_that_of_its_moments(a, b, power):
     squared = moment(a, b, 2) - 2 * moment(a, b, 1 + power) + moment(a, b, 2 * power)
     source = Synthetic(a, b, "power", power)
-    assert source.error() == pytest.approx(math.sqrt(squared), rel=1e-5)
+    assert source.error() == pytest.approx(math.sqrt(squared), rel=1e-4)
 
 
 def test_the_step_of_the_thesis_worked_by_hand():
     # Uniform scores, k = 0.2: the gap is q up to 0.2, 0.2 up to 0.8, and 1 - q above.
     squared = 2 * 0.2**3 / 3 + 0.6 * 0.2**2
     source = Synthetic(1.0, 1.0, "step", 0.2)
-    assert source.error() == pytest.approx(math.sqrt(squared))
+    assert source.error() == pytest.approx(math.sqrt(squared), rel=1e-5)
     assert source.chance(np.array([0.1, 0.3, 0.5, 0.6, 0.9])) == pytest.approx([0, 0.1, 0.3, 0.8, 1])
 
 
@@ -53,7 +53,7 @@ def test_draws_follow_the_truth(source):
     total = source.a + source.b
     deviation = math.sqrt(source.a * source.b / total**2 / (total + 1))
     assert scores.mean() == pytest.approx(source.a / total, abs=5 * deviation / math.sqrt(n))
-    assert hits.mean() == pytest.approx(source.mean(source.chance), abs=2.5 / math.sqrt(n))
+    assert hits.mean() == pytest.approx(source.chance(scores).mean(), abs=2.5 / math.sqrt(n))
     squared = np.mean((scores - source.chance(scores)) ** 2)
     assert math.sqrt(squared) == pytest.approx(source.error(), abs=0.005)
 
@@ -77,9 +77,8 @@ def test_the_same_seed_gives_the_same_draws_and_another_seed_others():
         ({"a": 0}, "a must be a number above 0, but 0 was given"),
         ({"b": math.inf}, "b must be a number above 0, but inf was given"),
         ({"map": "sigmoid"}, f"map must be one of {', '.join(MAPS)}, but 'sigmoid' was given"),
-        ({"map": "power"}, "strength must be a number from 0.01 to 100 for the map power, but 0.0 was given"),
-        ({"map": "step", "strength": 0.6}, "strength must be a number from 0 to 0.5 for the map step, but 0.6 was given"),
-        ({"map": "power", "strength": math.nan}, "strength must be a number from 0.01 to 100 for the map power"),
+        ({"map": "power"}, "strength must be a number above 0, but 0.0 was given"),
+        ({"map": "power", "strength": math.nan}, "strength must be a number above 0, but nan was given"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):

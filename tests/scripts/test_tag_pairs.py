@@ -7,7 +7,7 @@ import pytest
 import study_tag_pairs
 from hypothesis import given
 from hypothesis import strategies as st
-from study_tag_pairs import frequent_errors, product_pairs
+from study_tag_pairs import product_pairs
 
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.types import Pairs
@@ -76,15 +76,6 @@ def test_six_hundred_tags_need_little_memory():
     assert len(found.pairs) == 4 * (n - 1)
     assert int(found.pairs.tags.max()) < n_tags**2
     assert peak < 20 << 20
-
-
-def test_errors_of_the_most_frequent():
-    # Tag 3 is right three times, 1 and 5 once each (the lower first), 0 never.
-    pairs = make_pairs([0.5, 0.5, 0.5, 0.9, 0.2, 0.6], [1, 1, 1, 1, 0, 1], tags=[3, 3, 3, 1, 0, 5])
-    assert frequent_errors(pairs, pairs.scores, most=2) == pytest.approx({3: 0.5, 1: 0.1})
-    assert list(frequent_errors(pairs, pairs.scores, most=9)) == [3, 1, 5]
-    assert frequent_errors(pairs, np.ones(6), most=1) == {3: 0.0}
-    assert frequent_errors(make_pairs([0.5], [0]), np.ones(1)) == {}
 
 
 def test_nothing_gives_nothing():
