@@ -187,14 +187,10 @@ def doc_map(doc: Doc, attr: str) -> str | None:
     return held.pop() if len(held) == 1 else None
 
 
-def _value_of(find: Callable[[Any, str], Any], name: str) -> Callable[[Any, str], Any]:
-    """A getter of one of the values that `find` gives for a token, a span or a Doc; None where it gives none."""
-
-    def getter(owner: Any, attr: str) -> Any:
-        values = find(owner, attr)
-        return None if values is None else getattr(values, name)
-
-    return getter
+def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:
+    """One of the values that `find` gives for a token, a span or a Doc; None where it gives none."""
+    values = find(owner, attr)
+    return None if values is None else getattr(values, name)
 
 
 def _right_values(span: Span, attr: str) -> SpanValues | None:
@@ -206,26 +202,26 @@ def _right_values(span: Span, attr: str) -> SpanValues | None:
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
         "score": token_score,  # calibrated probability that the label is right that stands there now
-        "raw": _value_of(token_values, "raw"),  # the probability before calibration
+        "raw": partial(_value_of, token_values, "raw"),  # the probability before calibration
         "scores": token_scores,
         # (low, high) probability by the Venn-Abers predictor of the label's group, before normalization: for texts like
         # those of the fit, one of the two is calibrated; the score comes from another map and may lie outside.
-        "interval": _value_of(token_values, "interval"),
+        "interval": partial(_value_of, token_values, "interval"),
         "set": token_set,
         "flag": token_flag,
     },
     Span: {
-        "score": _value_of(span_values, "calibrated"),  # probability that the span is right, by the event of the fit
-        "raw": _value_of(span_values, "raw"),
+        "score": partial(_value_of, span_values, "calibrated"),  # probability that the span is right, by the event of the fit
+        "raw": partial(_value_of, span_values, "raw"),
         "accept": span_accept,
-        "right": _value_of(_right_values, "calibrated"),  # probability that an event pipe's event holds for the span
+        "right": partial(_value_of, _right_values, "calibrated"),  # probability that an event pipe's event holds for the span
     },
     Doc: {
-        "score": _value_of(doc_values, "calibrated"),  # of the likeliest category in `doc.cats`
-        "raw": _value_of(doc_values, "raw"),
+        "score": partial(_value_of, doc_values, "calibrated"),  # of the likeliest category in `doc.cats`
+        "raw": partial(_value_of, doc_values, "raw"),
         "cats": doc_cats,
         "cats_raw": doc_cats_raw,
-        "interval": _value_of(doc_values, "interval"),
+        "interval": partial(_value_of, doc_values, "interval"),
         "set": doc_set,
         "accept": doc_accept,
         "map": doc_map,
@@ -252,7 +248,9 @@ def register(attr: str = DEFAULT_ATTR) -> None:
 
 
 def _is_ours(getter: Any, wanted: Any, attr: str) -> bool:
-    return isinstance(getter, partial) and getter.func is wanted and getter.keywords == {"attr": attr}
+    ours = partial(wanted, attr=attr)
+    given = (getter.func, getter.args, getter.keywords) if isinstance(getter, partial) else ()
+    return given == (ours.func, ours.args, ours.keywords)
 
 
 def register_default() -> None:

@@ -103,11 +103,7 @@ def _collected(
 
 
 def identity_of(
-    pipe: CalibratingPipe,
-    component: Any,
-    sample: int = MOST_PAIRS,
-    reading: str = WHOLE,
-    key: Key | None = None,
+    pipe: CalibratingPipe, component: Any, sample: int = MOST_PAIRS, reading: str = WHOLE, key: Key | None = None
 ) -> Identity:
     """Whose statistics those of a pipe are, as it stands. sample (int), reading (str), key (Key | None): See Identity."""
     source = pipe.source

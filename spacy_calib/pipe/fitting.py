@@ -91,10 +91,7 @@ def choose(gathered: Gathered) -> Plan:
     learn_context = None
     if gathered.context is not None:
         learn_context = partial(
-            fit_token_context,
-            gathered.context,
-            n_tags=len(gathered.labels),
-            overlapping=gathered.annotation.overlapping,
+            fit_token_context, gathered.context, n_tags=len(gathered.labels), overlapping=gathered.annotation.overlapping
         )
     scalable = of_one_tag(settings, gathered.annotation)
     return make_plan(settings, gathered.tokens, names, gathered.groups, scalable, learn_context)

@@ -159,12 +159,7 @@ class Monitor:
         ]
         judged = self.judge.judge(zip(held.values(), is_open, strict=True))
         return [
-            {
-                **self._line(key, counts),
-                "documents": counts.documents,
-                "tokens": counts.tokens,
-                **found.to_dict(),
-            }
+            {**self._line(key, counts), "documents": counts.documents, "tokens": counts.tokens, **found.to_dict()}
             for (key, counts), found in zip(held.items(), judged, strict=True)
         ]
 

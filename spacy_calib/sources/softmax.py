@@ -81,10 +81,7 @@ class SoftmaxSource(ComponentSource):
             return self.normalized, 1.0
         if not heads:
             raise calib_error(
-                "C001",
-                name="normalized",
-                wanted="true or false for a model without a softmax layer of thinc's",
-                given="none",
+                "C001", name="normalized", wanted="true or false for a model without a softmax layer of thinc's", given="none"
             )
         head = heads[-1]
         return bool(head.attrs["softmax_normalize"]), float(head.attrs.get("softmax_temperature", 1.0))

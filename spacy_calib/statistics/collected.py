@@ -18,14 +18,14 @@ from .blocks import count_distinct, lowest
 from .cells import PairCells, cells_of
 from .file import FOR_FIT, Arrays, column_of, made_of, pack, unpack, with_prefix
 from .further_tables import TOTALS, Totals
-from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
+from .identity import Identity, Shard, called, check_complete, joined_shards
 from .readings import Readings, numbered
 
 Digests = NDArray[np.uint64]
 
 _HEADER = record(
     {
-        "statistics_for": choice(FOR_FIT), "identity": IDENTITY, "shards": listed(SHARD), "totals": TOTALS, "pairs_sampled_from": whole(),
+        "statistics_for": choice(FOR_FIT), "identity": Identity.read, "shards": listed(Shard.read), "totals": TOTALS, "pairs_sampled_from": whole(),
     }
 )  # fmt: skip
 
@@ -159,7 +159,7 @@ class FitStatistics:
         header = {
             "statistics_for": FOR_FIT,
             "identity": self.identity.state(),
-            "shards": [vars(shard) for shard in self.shards],
+            "shards": [shard.state() for shard in self.shards],
             "totals": self.totals.state(),
             "pairs_sampled_from": self.size,
         }
@@ -178,10 +178,10 @@ class FitStatistics:
     def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> FitStatistics:
         """The statistics in a file's parts. RAISES Misfit: they do not fit one another."""
         held = _HEADER(header, "header")
-        identity = Identity.from_state(held["identity"])
+        identity = held["identity"]
         made = cls(
             identity,
-            joined_shards([[Shard(**shard) for shard in held["shards"]]]),
+            joined_shards([held["shards"]]),
             Totals.from_state(held["totals"]),
             made_of("pairs", arrays, PairCells.from_arrays),
             digests(column_of(arrays, "documents", "u"), "documents"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
 
 from ..errors import calib_error
-from ..schema import choice, listed, number, record, text, whole
+from ..schema import Saved, choice, kept, number, several, text, whole
 
 # A shard that is called so is one of so many.
 _ONE_OF_MANY = re.compile(r"(\d+)/(\d+)")
@@ -19,17 +19,6 @@ _SHOWN = 60
 
 # What an example is: of DATA as it is, or of the gold's own tokens.
 WHOLE, SENTENCES = "whole documents", "sentences of gold tokens"
-
-# The forms in which files hold Identity and Shard.
-IDENTITY = record(
-    {
-        "weights": text, "component": text, "kind": text, "layer": text, "labels": listed(text), "span_labels": listed(text),
-        "threshold": number(0.0, 1.0), "lowest": number(0.0, 1.0), "event": text, "source": text, "label_map": text,
-        "features": listed(text), "sample": whole(1), "reading": choice(WHOLE, SENTENCES), "fit": text,
-        "key": text,
-    }
-)  # fmt: skip
-SHARD = record({"name": text, "digest": text, "documents": whole()})
 
 # How an error names what differs.
 _CALLED = {
@@ -53,7 +42,7 @@ _CALLED = {
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(Saved):
     """weights (str): `sources.fingerprint` of the component's weights. component, kind (str): Its name and type.
     layer (str): The annotation that its labels are of. labels, span_labels (tuple[str, ...]): Columns of the tables.
     threshold (float): Lower scores are in no table. lowest (float): Lower scores are not in the sample either.
@@ -63,22 +52,22 @@ class Identity:
     key (str): Fingerprint of the `Key` of all digests; "" without one.
     """
 
-    weights: str
-    component: str
-    kind: str
-    layer: str
-    labels: tuple[str, ...]
-    span_labels: tuple[str, ...]
-    threshold: float
-    lowest: float
-    event: str
-    source: str
-    label_map: str
-    features: tuple[str, ...]
-    sample: int
-    reading: str = WHOLE
-    fit: str = ""
-    key: str = ""
+    weights: str = kept(text)
+    component: str = kept(text)
+    kind: str = kept(text)
+    layer: str = kept(text)
+    labels: tuple[str, ...] = kept(several(text))
+    span_labels: tuple[str, ...] = kept(several(text))
+    threshold: float = kept(number(0.0, 1.0))
+    lowest: float = kept(number(0.0, 1.0))
+    event: str = kept(text)
+    source: str = kept(text)
+    label_map: str = kept(text)
+    features: tuple[str, ...] = kept(several(text))
+    sample: int = kept(whole(1))
+    reading: str = kept(choice(WHOLE, SENTENCES), WHOLE)
+    fit: str = kept(text, "")
+    key: str = kept(text, "")
 
     def check_same(self, other: Identity, one: str, another: str) -> None:
         """RAISES C425: they differ. one, another (str): What the two belong to, for the message."""
@@ -89,16 +78,6 @@ class Identity:
                 raise calib_error(
                     "C425", one=one, another=another, what=_CALLED[part.name], given=given[:_SHOWN], wanted=wanted[:_SHOWN]
                 )
-
-    def state(self) -> dict[str, Any]:
-        """Plain data of the form IDENTITY."""
-        return {key: list(held) if isinstance(held, tuple) else held for key, held in asdict(self).items()}
-
-    @classmethod
-    def from_state(cls, held: dict[str, Any]) -> Identity:
-        """The identity of plain data that IDENTITY has checked."""
-        made: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in held.items()}
-        return cls(**made)
 
 
 def reading_of(gold_preproc: bool) -> str:
@@ -119,12 +98,12 @@ def _apart(mine: Any, theirs: Any) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, order=True)
-class Shard:
+class Shard(Saved):
     """A part of the data. name (str): As it was called. digest (str): Of its content. documents (int): Read of it."""
 
-    name: str
-    digest: str
-    documents: int
+    name: str = kept(text)
+    digest: str = kept(text)
+    documents: int = kept(whole())
 
 
 def called(shards: Sequence[Shard]) -> str:

@@ -27,7 +27,7 @@ from .blocks import count_distinct, lowest
 from .collected import FitStatistics
 from .file import FOR_EVALUATE, Arrays, below, column_of, made_of, pack, unpack, with_prefix
 from .further_tables import EVENT, PARTS, EventCounts, FlagCounts
-from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
+from .identity import Identity, Shard, called, check_complete, joined_shards
 from .tables import BlockCounts, JudgedCounts
 
 Digests = NDArray[np.uint64]
@@ -49,7 +49,7 @@ _ACCEPTED = record({"judged": whole(), "kept": whole(), "right": whole()}, lambd
 _MISALIGNED = record({"tokens": whole(), "left_out": whole()}, lambda held: _falls(held, "tokens", "left_out"))
 _HEADER = record(
     {
-        "statistics_for": choice(FOR_EVALUATE), "identity": IDENTITY, "about": ABOUT, "shards": listed(SHARD), "units": listed(text),
+        "statistics_for": choice(FOR_EVALUATE), "identity": Identity.read, "about": ABOUT, "shards": listed(Shard.read), "units": listed(text),
         "documents": whole(), "seen": optional(maybe(_SEEN)), "accepted": _ACCEPTED, "misaligned": optional(maybe(_MISALIGNED)),
     }
 )  # fmt: skip
@@ -161,7 +161,7 @@ class JudgedStatistics:
             "statistics_for": FOR_EVALUATE,
             "identity": self.identity.state(),
             "about": {key: _plain(held) for key, held in self.about.items()},
-            "shards": [vars(shard) for shard in self.shards],
+            "shards": [shard.state() for shard in self.shards],
             "units": sorted(self.units),
             "documents": self.n_documents,
             "seen": None if self.seen is None else vars(self.seen),
@@ -183,13 +183,13 @@ class JudgedStatistics:
     def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> JudgedStatistics:
         """The statistics in a file's parts. RAISES Misfit: they do not fit one another."""
         held = _HEADER(_with_groups(header, arrays), "header")
-        identity = Identity.from_state(held["identity"])
+        identity = held["identity"]
         about, labels, span_labels = held["about"], identity.labels, identity.span_labels
         keys = None if about["recall"] is None else about["recall"]["cutoffs"]
         return cls(
             identity,
             about,
-            joined_shards([[Shard(**shard) for shard in held["shards"]]]),
+            joined_shards([held["shards"]]),
             _of_labels("tokens", arrays, labels),
             _of_labels("spans", arrays, span_labels) if below("spans", arrays) else None,
             frozenset(held["units"]),

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy_calib.corpus.distinct import digest
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.reading import TextWatch
-from spacy_calib.expect import seen
+from spacy_calib.expect import record
 from spacy_calib.expect.record import SeenShare, SeenTexts, TextUnits, warning_of
 
 SENTENCES = [[f"w{i}", "is", "not", "the", f"v{i}", "."] for i in range(20)]
@@ -68,7 +68,7 @@ def test_documents_without_gold_do_not_count():
 
 
 def test_very_many_digests_are_sampled(monkeypatch):
-    monkeypatch.setattr(seen, "MOST", 50)
+    monkeypatch.setattr(record, "MOST", 50)
     sentences = [[f"word{i}", *["and", "so", "on", "it", "goes"]] for i in range(1000)]
     fit = fit_on(sentences[:500], 1)
     assert len(fit.digests) == 50

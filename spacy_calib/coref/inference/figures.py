@@ -58,10 +58,7 @@ def muc(found: Clusters, gold: Clusters) -> Shares:
     """Links of clusters that the other clustering keeps: size less number of parts, of size less one."""
 
     def share(own: Clusters, other: Clusters) -> tuple[float, float]:
-        return (
-            float(sum(len(one) - len(_parts(one, other)) for one in own)),
-            float(sum(len(one) - 1 for one in own)),
-        )
+        return (float(sum(len(one) - len(_parts(one, other)) for one in own)), float(sum(len(one) - 1 for one in own)))
 
     return _both_ways(share, found, gold)
 
