@@ -41,7 +41,6 @@ SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "t
 CORE_LIBRARIES = {"numpy", "scipy", "sklearn", "threadpoolctl", "srsly", "pyarrow", "catalogue"}
 # A scikit-learn estimator is made of scikit-learn's classes. Nothing imports it before it is asked for.
 ESTIMATORS = {"arrays/tag_calibrator"}
-ENTRY_MODULES = ["factory", "cli/__init__"]
 
 
 def room_of(module: str) -> str:

@@ -9,7 +9,6 @@ from scipy.special import expit
 
 from spacy_calib.arrays import TagCalibrator, tag_calibrator
 
-NO_PROBABILITIES = "the numbers of the check lie outside [0, 1]"
 OTHER_COLUMNS = "the check has more labels than columns, or fewer; a column is the score of a label"
 OWN_WORDS = "the check wants other words in the message"
 ALL_LABELS = "the score of a label that the gold never has is not taken for 0 by every map"

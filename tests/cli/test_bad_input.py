@@ -423,9 +423,6 @@ def name_a_missing_method(file, monkeypatch):
     file.write_bytes(saved.dump(state))
 
 
-UNREADABLE = "The calibration data of pipe 'calib' in"
-
-
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [

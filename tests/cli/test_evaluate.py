@@ -216,7 +216,7 @@ def test_documents_without_words_change_no_figure(model, calibrated, test_file, 
     save_docs(folder / "b.spacy", empty)
     for name, data in (("words", test_file), ("all", folder)):
         assert calib("evaluate", calibrated, data, "--silent", "-o", tmp_path / f"{name}.json").code == 0
-        assert calib("fit", model, data, tmp_path / name, "--silent").code == 0
+        assert calib("fit", model, data, tmp_path / name, "-m", "isotonic", "--silent").code == 0
     assert figures(tmp_path / "words.json") == figures(tmp_path / "all.json")
     fits = [spacy.load(tmp_path / name).get_pipe("calib").tokens.maps.fits_ for name in ("words", "all")]
     assert fits[0] == fits[1]
@@ -225,7 +225,7 @@ def test_documents_without_words_change_no_figure(model, calibrated, test_file, 
 def test_a_document_of_100000_tokens(model, tmp_path):
     sentence = [("the", "DET"), ("old", "ADJ"), ("dog", "NOUN"), ("saw", "VERB"), (".", "PUNCT")]
     long = save_docs(tmp_path / "long.spacy", [gold_doc(spacy.blank("xx").vocab, sentence * 20_000)])
-    assert calib("fit", model, long, tmp_path / "out", "--silent").code == 0
+    assert calib("fit", model, long, tmp_path / "out", "-m", "isotonic", "--silent").code == 0
     assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info.tokens == 100_000
     assert calib("evaluate", tmp_path / "out", long, "--silent", "-o", tmp_path / "table.json").code == 0
     result = figures(tmp_path / "table.json")["calib"]

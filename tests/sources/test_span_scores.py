@@ -122,11 +122,6 @@ def test_without_it_nothing_is_said_of_tokens_outside_of_spans(both_ways):
 # Where scores may stand
 
 
-def function_of(key: str):
-    """A registered function's, which reads a key of the user data."""
-    return lambda doc: doc.user_data[key]
-
-
 @pytest.mark.parametrize("key", ["", "x"])
 def test_learned_from_spans_that_have_one_score_each(conf, key):
     settings = {"spans_key": key} if key else {"score": "_.conf"}
