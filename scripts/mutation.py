@@ -1,50 +1,41 @@
-"""Puts small faults into the package, one at a time, and asks whether the tests that run the changed line notice.
+"""Puts small faults into the package, one at a time, and asks whether the tests beside the changed module notice.
 
-    python scripts/mutation.py [FILE OR FOLDER ...] [--sample 150] [--seed 0] [--jobs 2]
+    python scripts/mutation.py [FILE OR FOLDER ...] [--sample 60] [--seed 0] [--jobs 2] [--files 3]
 
 A mutant is the module with one expression changed: < to <=, + to -, and to or, a number to the next one, min to max, a condition to its
-opposite. First the tests of its room are run unchanged, for rooms that are reached through pipes or commands also the tests of these and
-those elsewhere that import the module or are named after its room, and it is noted which of them run which line and for how long. Then each
-mutant is run in a copy of the checkout against the tests that run its line, those of the mirrored file first, as many as take --seconds; it
-is killed where one fails (or hangs). A survivor is a fault that no test sees, or a change without any effect: read it. Mutation tools mutate
-annotations too and change files in place; what is left of them after that is no more than this.
+opposite. Each is run in a fork of this process, which has imported what the package stands on but not the package, in a copy of the checkout,
+against the tests of the mirrored file, of files that import the module, and of those named after it, as many as --files; where there are none,
+against those of its room that speak of it. It is killed where one fails (or takes too long, which an endless loop does). These tests run
+unchanged first. A survivor is a fault that no test near it sees, or a change without any effect: read it, and run it with more --files. Mutation
+tools mutate annotations too and change files in place; what is left of them after that is no more than this.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import json
+import contextlib
+import importlib
 import os
-import queue
 import random
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = tuple(
-    f"spacy_calib/{room}"
-    for room in ("pairs", "calibration", "metrics", "context", "doc", "sources", "arrays", "statistics", "sequence")
-)
-# Room -> tests elsewhere that run its lines: those of the pipe that stands on it, or of the commands that read its files.
-THROUGH = dict.fromkeys(("context", "doc", "sources", "statistics", "sequence"), ("pipe",)) | {
-    "arrays": ("cli/test_fit_scores.py", "cli/test_score_models.py")
-}
-# Folders whose tests run most of what they run in other processes.
-ELSEWHERE = ("tests/spark", "tests/docs", "tests/scripts")
-COPIED = ("spacy_calib", "spacy_calib.egg-info", "tests", "setup.cfg", "pyproject.toml")
+# Folders whose tests run most of what they run in other processes, or run everything.
+ELSEWHERE = ("spark", "docs", "scripts", "browser")
+COPIED = ("spacy_calib", "tests", "scripts", "setup.cfg", "pyproject.toml")
+# Imported before the forks, which need not import them again.
+UNDERNEATH = ("spacy", "hypothesis", "scipy.optimize", "scipy.sparse", "scipy.stats", "sklearn.linear_model", "typer")
 _PAIRS = [("Lt", "LtE"), ("Gt", "GtE"), ("Eq", "NotEq"), ("In", "NotIn"), ("Is", "IsNot"), ("Add", "Sub"), ("Mult", "Div"), ("And", "Or"),
           ("BitAnd", "BitOr")]  # fmt: skip
 OPERATORS = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])} | {
@@ -136,141 +127,28 @@ class _Replace(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-# Which tests run which lines: this module is a plugin of pytest in the run of the unchanged tests.
+# Running
 
-_LINES = "SPACY_CALIB_MUTATION_LINES"
-
-
-class Tracer:
-    """Notes which lines of the package each test runs. Those that are run while something is set up are noted for its whole file.
-
-    root (Path): Of the checkout. output (Path): A JSON file: "seconds" of the processor that each test took, and "lines" of each test or file, as "path:line".
-    """
-
-    def __init__(self, root: Path, output: Path):
-        self.root, self.output = f"{root}{os.sep}", output
-        self.seconds: dict[str, float] = {}
-        self.now: set[tuple[str, int]] = set()
-        self.ran: dict[str, set[tuple[str, int]]] = defaultdict(set)
-        self.ours: dict[str, bool] = {}
-        threading.settrace(self.trace)
-        sys.settrace(self.trace)
-
-    def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
-        name = frame.f_code.co_filename
-        ours = self.ours.get(name)
-        if ours is None:
-            ours = self.ours[name] = name.startswith(f"{self.root}spacy_calib")
-        return self.line if ours else None
-
-    def line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        self.now.add((frame.f_code.co_filename, frame.f_lineno))
-        return self.line
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        self.now = self.ran[item.nodeid.partition("::")[0]]
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> None:
-        self.now = self.ran[item.nodeid]
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.seconds[nodeid] = -time.process_time()
-
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.seconds[nodeid] += time.process_time()
-
-    def pytest_sessionfinish(self) -> None:
-        sys.settrace(None)
-        lines = {test: [f"{name.removeprefix(self.root)}:{line}" for name, line in ran] for test, ran in self.ran.items()}
-        self.output.write_text(json.dumps({"seconds": self.seconds, "lines": lines}), encoding="utf-8")
+# Assertions of plugins that were imported before the fork are not rewritten.
+_OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-W", "ignore:Module already imported"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if _LINES in os.environ:
-        config.pluginmanager.register(Tracer(Path.cwd(), Path(os.environ[_LINES])))
+def test_files() -> dict[Path, str]:
+    """Text of the files of tests, by their place below the root."""
+    files = (file.relative_to(ROOT) for file in sorted((ROOT / "tests").rglob("test_*.py")))
+    return {file: (ROOT / file).read_text(encoding="utf-8") for file in files if file.parts[1] not in ELSEWHERE}
 
 
-def tests_near(path: str) -> list[str]:
-    """The folders and files of tests that may run a module's lines."""
+def tests_near(path: str, texts: dict[Path, str], most: int) -> list[str]:
+    """The files of tests that may notice a change of a module, the mirrored one first."""
     inside = Path(path).relative_to("spacy_calib").with_suffix("")
-    room, dotted = inside.parts[0], ".".join(("spacy_calib", *inside.parts))
-    folders = [f"tests/{one}" for one in (room, *THROUGH.get(room, ())) if (ROOT / "tests" / one).exists()]
-    if room not in THROUGH:
-        return folders
-    found = [
-        file.relative_to(ROOT).as_posix()
-        for file in sorted((ROOT / "tests").rglob("test_*.py"))
-        if file.stem == f"test_{room}" or dotted in file.read_text(encoding="utf-8").replace(" import ", ".")
-    ]
-    named = tuple(f"{folder}/" for folder in (*folders, *ELSEWHERE))
-    return [*folders, *(file for file in found if not file.startswith(named))]
-
-
-class Ran(NamedTuple):
-    """What the unchanged tests did. seconds (dict): Of each test, in the order in which they were run. lines (dict): See Tracer."""
-
-    seconds: dict[str, float]
-    lines: dict[str, set[str]]
-
-    def tests_of(self, mutant: Mutant, most: float) -> dict[str, float]:
-        """Test -> its seconds: of those that run the mutant's line (where it is run as the module is imported: any line of the module), the
-        mirrored file first, then the room's, as many as take no more than so many seconds, and one at least.
-        """
-        inside = Path(mutant.path).relative_to("spacy_calib").with_suffix("")
-        mirror = f"tests/{(inside.parent / f'test_{inside.name}').as_posix()}.py"
-        running = self._running({f"{mutant.path}:{mutant.line}"})
-        if not running:
-            start = f"{mutant.path}:"
-            running = self._running({line for ran in self.lines.values() for line in ran if line.startswith(start)})
-        of_file: dict[str, float] = defaultdict(float)
-        for test in running:
-            of_file[test.partition("::")[0]] += self.seconds[test]
-
-        def rank(test: str) -> tuple[bool, bool, float, str]:
-            file = test.partition("::")[0]
-            return file != mirror, not file.startswith(f"tests/{inside.parts[0]}/"), of_file[file], file
-
-        chosen: dict[str, float] = {}
-        for test in sorted(running, key=rank):
-            if not chosen or sum(chosen.values()) + self.seconds[test] <= most:
-                chosen[test] = self.seconds[test]
-        return chosen
-
-    def _running(self, lines: set[str]) -> list[str]:
-        return [
-            test
-            for test in self.seconds
-            if lines & self.lines.get(test, set()) or lines & self.lines.get(test.partition("::")[0], set())
-        ]
-
-
-def run_tests(copy: Path, tests: Sequence[str], seconds: float, **more: str) -> str:
-    """What is printed where a test of the copy does not pass, else "". seconds (float): Of processor time, which a loaded machine does not
-    lengthen; ten times as many by the clock.
-    """
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]
-    paths = os.pathsep.join([str(copy), *([str(ROOT / "scripts")] if more else [])])
-    settings = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", **more}
-    limited = ["bash", "-c", f'ulimit -t {int(seconds)}; exec "$@"', "bash", *command]
-    try:
-        done = subprocess.run(
-            limited, cwd=copy, env={**os.environ, **settings}, capture_output=True, text=True, timeout=10 * seconds
-        )
-    except subprocess.TimeoutExpired:
-        return "It hangs."
-    return done.stdout + done.stderr + f"Ended with {done.returncode}." if done.returncode else ""
-
-
-def run_unchanged(copy: Path, tests: Sequence[str], output: Path) -> Ran:
-    """What they do, written to a file; where it is there, it is only read. RAISES SystemExit: they do not pass."""
-    if not output.exists():
-        said = run_tests(copy, tests, 3600, PYTEST_PLUGINS="mutation", **{_LINES: str(output)})
-        if said:
-            sys.exit(f"The tests fail before anything is changed: {' '.join(tests)}\n{said[-2000:]}")
-    found = json.loads(output.read_text(encoding="utf-8"))
-    return Ran(found["seconds"], {test: set(lines) for test, lines in found["lines"].items()})
+    dotted, name = ".".join(("spacy_calib", *inside.parts)), f"test_{inside.name}.py"
+    mirror = Path("tests") / inside.parent / name
+    found = [file for file, text in texts.items() if file.name == name or dotted in text.replace(" import ", ".")]
+    if not found:
+        room = [file for file in texts if file.parts[1] == inside.parts[0]]
+        found = [file for file in room if inside.name.split("_")[0] in texts[file]] or room
+    return [file.as_posix() for file in sorted(found, key=lambda file: file != mirror)[:most]]
 
 
 def make_copy(folder: Path) -> Path:
@@ -283,57 +161,88 @@ def make_copy(folder: Path) -> Path:
     return folder
 
 
-def judge(chosen: list[Mutant], jobs: int, seconds: float, minutes: float, lines: Path | None) -> dict[Mutant, bool]:
-    """Mutant -> whether it was killed, for those begun within so many minutes. seconds (float): Of tests for each. lines (Path | None): See
-    `run_unchanged`.
+def fork_tests(copy: Path, tests: Sequence[str], seconds: int) -> int:
+    """Begin to run tests of a copy. seconds (int): Of processor time, which a loaded machine does not lengthen. RETURNS (int): The process."""
+    process = os.fork()
+    if process:
+        return process
+    spent = int(resource.getrusage(resource.RUSAGE_SELF).ru_utime) + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (spent, spent + 5))
+    sys.dont_write_bytecode = True
+    os.environ.update(PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
+    os.chdir(copy)
+    sys.path[:0] = [str(copy)]
+    code = 1
+    try:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            code = int(pytest.main([*_OPTIONS, *tests]))
+    finally:
+        os._exit(code)
 
-    RAISES SystemExit: tests fail before anything is changed.
-    """
-    end = time.monotonic() + 60 * minutes
+
+class Job(NamedTuple):
+    """A process that runs tests. mutant (Mutant | None): None for the unchanged package. copy (Path): Where."""
+
+    mutant: Mutant | None
+    tests: list[str]
+    copy: Path
+
+
+def run_all(todo: Sequence[tuple[Mutant | None, list[str]]], copies: list[Path], seconds: int) -> Iterator[tuple[Job, int]]:
+    """Each job and the code that it ended with, as they end."""
+    left, running = list(todo)[::-1], dict[int, Job]()
+    while left or running:
+        while left and copies:
+            job = Job(*left.pop(), copies.pop())
+            if job.mutant is not None:
+                (job.copy / job.mutant.path).write_text(source_of(job.mutant), encoding="utf-8")
+            running[fork_tests(job.copy, job.tests, seconds)] = job
+        process, status = os.wait()
+        job = running.pop(process)
+        if job.mutant is not None:
+            shutil.copy(ROOT / job.mutant.path, job.copy / job.mutant.path)
+        copies.append(job.copy)
+        yield job, os.waitstatus_to_exitcode(status)
+
+
+def judge(chosen: Sequence[Mutant], options: argparse.Namespace) -> dict[Mutant, bool]:
+    """Mutant -> whether it was killed. RAISES SystemExit: tests fail before anything is changed."""
+    texts, found = test_files(), {}
+    near = {mutant: tests_near(mutant.path, texts, options.files) for mutant in chosen}
     with tempfile.TemporaryDirectory() as held:
-        copies: queue.Queue[Path] = queue.Queue()
-        for job in range(jobs):
-            copies.put(make_copy(Path(os.path.realpath(held), str(job))))
-        near = list(dict.fromkeys(test for one in chosen for test in tests_near(one.path)))
-        ran = run_unchanged(copies.queue[0], near, lines or Path(held, "lines.json"))
-
-        def is_killed(mutant: Mutant) -> bool | None:
-            copy, tests = copies.get(), ran.tests_of(mutant, seconds)
-            try:
-                if time.monotonic() > end:
-                    return None
-                (copy / mutant.path).write_text(source_of(mutant), encoding="utf-8")
-                killed = bool(tests and run_tests(copy, list(tests), 60 + 5 * sum(tests.values())))
-                shutil.copy(ROOT / mutant.path, copy / mutant.path)
-                said = "killed" if killed else "survived" if tests else "run by no test"
-                print(f"{said}: {mutant.path}:{mutant.line}: {mutant.change} ({len(tests)} tests)", flush=True)
-                return killed
-            finally:
-                copies.put(copy)
-
-        with ThreadPoolExecutor(jobs) as pool:
-            found = zip(chosen, pool.map(is_killed, chosen), strict=True)
-            return {mutant: killed for mutant, killed in found if killed is not None}
+        copies = [make_copy(Path(os.path.realpath(held), str(job))) for job in range(options.jobs)]
+        unchanged = [(None, [file]) for file in sorted({file for files in near.values() for file in files})]
+        for job, code in run_all(unchanged, copies, 5 * options.seconds):
+            if code not in (0, 5):
+                sys.exit(f"The tests fail before anything is changed: {job.tests[0]} ended with {code}")
+        for job, code in run_all(list(near.items()), copies, options.seconds):
+            assert job.mutant is not None
+            found[job.mutant] = code not in (0, 5)
+            said = {0: "survived", 5: "run by no test"}.get(code, "killed")
+            print(f"{said}: {job.mutant.path}:{job.mutant.line}: {job.mutant.change} ({' '.join(job.tests)})", flush=True)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("paths", nargs="*", default=ROOMS, help="Modules, or folders with modules")
-    parser.add_argument("--sample", type=int, default=150, help="Mutants that are drawn")
+    parser.add_argument("paths", nargs="*", default=["spacy_calib"], help="Modules, or folders with modules")
+    parser.add_argument("--sample", type=int, default=60, help="Mutants that are drawn")
     parser.add_argument("--seed", type=int, default=0, help="Of the drawing")
     parser.add_argument("--jobs", type=int, default=2, help="Copies that run at once")
-    parser.add_argument("--seconds", type=float, default=40, help="Of tests that a mutant is run against")
-    parser.add_argument("--minutes", type=float, default=60, help="After which no other mutant is begun")
-    parser.add_argument(
-        "--lines", type=Path, help="File of which test runs which lines: kept for another run of the same tests"
-    )
+    parser.add_argument("--files", type=int, default=3, help="Of tests that a mutant is run against")
+    parser.add_argument("--seconds", type=int, default=60, help="Of the processor that these may take")
     options = parser.parse_args()
+    if "spacy_calib" in sys.modules:  # forks would have it as it is
+        print(subprocess.run([sys.executable, *sys.argv], stdout=subprocess.PIPE, text=True, check=True).stdout)
+        return
     places = [ROOT / path for path in options.paths]
     files = [file for place in places for file in ([place] if place.suffix == ".py" else sorted(place.rglob("*.py")))]
     made = [mutant for file in files for mutant in mutants(file.relative_to(ROOT).as_posix())]
     chosen = random.Random(options.seed).sample(made, min(options.sample, len(made)))
+    for name in UNDERNEATH:
+        importlib.import_module(name)
     began = time.monotonic()
-    killed = judge(chosen, options.jobs, options.seconds, options.minutes, options.lines)
+    killed = judge(chosen, options)
     print("\n\n| room | mutants | killed | survived | score |\n|---|---|---|---|---|")
     rooms = sorted({mutant.path.split("/")[1] for mutant in killed})
     for room in [*rooms, "all"]:
