@@ -36,8 +36,12 @@ settings.register_profile(
 )
 settings.load_profile("spacy-calib")
 
-# Files that take longest, each a minute or so: workers that get one of them last would leave the others with nothing to do.
-SLOWEST = ("tests/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/test_packaging.py")
+# Files that take longest: workers that get one of them last would leave the others with nothing to do.
+SLOWEST = (
+    "tests/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/test_packaging.py",
+    "tests/spark/test_killed.py", "tests/test_presidio.py", "tests/calibration/test_auto.py", "tests/cli/test_bad_input.py",
+    "tests/cli/test_evaluate.py", "tests/calibration/recalibrators/test_family.py", "tests/calibration/test_golden.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -188,16 +192,26 @@ def nlp(trained_bytes) -> Language:
     return revive(trained_bytes)
 
 
+@pytest.fixture(scope="session")
+def fitted_bytes(trained_bytes) -> dict[str, object]:
+    """Fitted once for the whole run."""
+
+    def fit() -> dict[str, object]:
+        nlp = revive(trained_bytes)
+        grouping = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
+        calib = nlp.add_pipe("calib", after="tagger", config={"grouping": grouping})
+        with nlp.select_pipes(disable=["calib"]):
+            examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
+        calib.fit(examples)
+        return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+
+    return made_once("fitted", fit)
+
+
 @pytest.fixture
-def fitted(nlp) -> Language:
+def fitted(fitted_bytes) -> Language:
     """The same with a fitted calib pipe behind the tagger."""
-    calib = nlp.add_pipe(
-        "calib", after="tagger", config={"grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}}
-    )
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
-    calib.fit(examples)
-    return nlp
+    return revive(fitted_bytes)
 
 
 @pytest.fixture(scope="session")

@@ -24,11 +24,14 @@ from .test_adapting import odd_examples
 @pytest.fixture
 def asking(fitted) -> spacy.Language:
     """A fitted calib pipe, and at the end a fitted event pipe."""
+    calib = fitted.get_pipe("calib")
+    with fitted.select_pipes(disable=["calib"]):
+        calib.fit(run_upstream(fitted, examples_for(fitted, 80, seed=2)))  # held-out scores are not saved
     logistic = {"@calib_forecasters": "spacy-calib.Logistic.v1"}  # choosing one takes longer
     pipe = fitted.add_pipe("calib_event", last=True, config={"forecaster": logistic})
     with fitted.select_pipes(disable=["calib_event"]):
         examples = run_upstream(fitted, examples_for(fitted, 80, seed=2))
-    pipe.fit(examples, HeldOutScores(fitted.get_pipe("calib")))
+    pipe.fit(examples, HeldOutScores(calib))
     return fitted
 
 

@@ -18,9 +18,7 @@ from ...strategies import SPECIAL, bernoulli, score_arrays, scored_hits, scored_
 
 IDENTITY = {"@calib_recalibrators": "spacy-calib.Identity.v1"}
 HISTOGRAM = {"@calib_recalibrators": "spacy-calib.Histogram.v1", "n_bins": 5}
-TEMPERATURE = {"@calib_recalibrators": "spacy-calib.Temperature.v1"}
 PLATT = {"@calib_recalibrators": "spacy-calib.Platt.v1"}
-BETA = {"@calib_recalibrators": "spacy-calib.Beta.v1"}
 
 # (registered name, settings)
 CASES = [
@@ -38,9 +36,7 @@ CASES = [
     ("spacy-calib.Temperature.v1", {}),
     ("spacy-calib.Platt.v1", {}),
     ("spacy-calib.Beta.v1", {}),
-    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": TEMPERATURE}),
     ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": PLATT}),
-    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": BETA}),
 ]
 
 
