@@ -27,14 +27,13 @@ def cut(doc: Doc, start: int, end: int) -> Doc:
         kept = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
         inside = [group[i] for i in kept]
         spans = [Span(part, span.start - start, span.end - start, span.label, span.kb_id, span.id) for span in inside]
-        attrs = {name: value[kept] if _for_each(value, len(group)) else value for name, value in group.attrs.items()}
+        # What holds one number for each span, as the scores of a span categorizer do, is cut too.
+        attrs = {
+            name: value[kept] if getattr(value, "ndim", 0) == 1 and len(value) == len(group) else value
+            for name, value in group.attrs.items()
+        }
         part.spans[key] = SpanGroup(part, name=group.name, attrs=attrs, spans=spans)
     return part
-
-
-def _for_each(value: Any, n: int) -> bool:
-    """Whether a value holds one number for each of n spans, as the scores of a span categorizer do."""
-    return getattr(value, "ndim", 0) == 1 and len(value) == n
 
 
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
@@ -47,7 +46,7 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
     blocks: dict[str, list[Block]] = {}
     for key, value in list(part.user_data.items()):
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
-            if _is_block(value):
+            if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
                 held = blocks.setdefault(key[1][1:], [])
                 if _has_token_rows(value) or is_whole(value, key[2], text):
                     held.append(cut_block(value, key[2], length))
@@ -60,10 +59,6 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
         for block in kept:
             if len(block["start"]):
                 add_block(part.user_data, attr, block)
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys()
 
 
 def _has_token_rows(block: Block) -> bool:

@@ -205,16 +205,12 @@ def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | 
 
 
 def _entity_rows(doc: Doc, attr: str, names: _Names) -> Columns:
-    spans = [span for annotation in annotations_of(doc, attr) for span in _entities_on(doc, annotation)]
-    return _span_rows(doc, spans, attr)
+    """The rows of entities; the spans of arcs are sentences, which have rows of their own."""
+    found = [annotation for annotation in annotations_of(doc, attr) if annotation.span_words[0] != "sentence"]
+    return _span_rows([span for annotation in found for span in annotation.spans_on(doc)], attr)
 
 
-def _entities_on(doc: Doc, annotation: Annotation) -> Sequence[Span]:
-    """The spans of a Doc that are entities; those of arcs are sentences, which have rows of their own."""
-    return annotation.spans_on(doc) if annotation.span_words[0] != "sentence" else ()
-
-
-def _span_rows(doc: Doc, spans: Sequence[Span], attr: str) -> Columns:
+def _span_rows(spans: Sequence[Span], attr: str) -> Columns:
     values, right = ([span_values(span, name) for span in spans] for name in (attr, f"{attr}_right"))
     return {
         "start": [span.start_char for span in spans],
@@ -234,7 +230,7 @@ def _sentence_rows(doc: Doc, attr: str, names: _Names) -> Columns:
         return {"start": []}
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     scores = _token_scores(doc, attr, names)
-    return {**_span_rows(doc, spans, attr), **_of_tokens([scores[span.start : span.end] for span in spans])}
+    return {**_span_rows(spans, attr), **_of_tokens([scores[span.start : span.end] for span in spans])}
 
 
 def scores_tokens(doc: Doc, attr: str) -> bool:

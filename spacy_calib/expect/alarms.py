@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Floats
-from .drift import BLIND, DIFFERENT, OTHER_WEIGHTS, TOO_FEW, Check, Drift, DriftProfile, differences, few_and_long, totals
+from .drift import BLIND, DIFFERENT, OTHER_WEIGHTS, TOO_FEW, Drift, DriftProfile, differences, few_and_long, totals
 from .estimates import EntityEstimates, Estimate, expected_accuracy, expected_entities
 from .record import FitRecord
 from .windows import Counts
@@ -54,16 +54,10 @@ class Alarms:
         profile = self.profile
         cut = few_and_long(counts.scored, counts.tokens, profile.usual)
         thresholds = self.thresholds(profile.worth(counts.stretches if cut else counts.scored, counts.tokens))
-        found = differences(counts.tables, totals(profile.held, np.ones((1, len(profile.scores)))))
-        checks = tuple(
-            Check(name, float(value[0]), self.limits[name], thresholds[name])
-            for name, value in found.items()
-            if not np.isnan(value[0])
-        )
-        stretch = profile.usual if cut else profile.stretch
-        if any(check.differs for check in checks):
-            return Drift(DIFFERENT, checks, stretch)
-        return Drift(TOO_FEW if all(check.chance > BLIND * check.limit for check in checks) else QUIET, checks, stretch)
+        checks = profile.checks(counts.tables, self.limits, thresholds)
+        blind = all(check.chance > BLIND * check.limit for check in checks)
+        verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if blind else QUIET
+        return Drift(verdict, checks, profile.usual if cut else profile.stretch)
 
     @cached_property
     def limits(self) -> dict[str, float]:

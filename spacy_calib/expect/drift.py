@@ -202,18 +202,20 @@ class DriftProfile(Saved):
 
     def judge(self, new: DriftSums, seed: int = 0) -> Drift:
         """The verdict on new documents. seed (int): Of the draws that show what chance makes."""
-        fit, usual, stretch = self.held, self.usual, self.stretch
+        usual, stretch = self.usual, self.stretch
         if new.stretched is not None and few_and_long(new.documents, new.tokens, usual):
             new, stretch = new.stretched, usual
-        found = differences(new.totals, totals(fit, np.ones((1, len(self.scores)))))
-        chance = self._chance(fit, self.worth(new.documents, float(new.tokens)), seed)
-        limits = self.limits(seed)
-        checks = tuple(
-            Check(name, float(value[0]), limits[name], chance[name]) for name, value in found.items() if not np.isnan(value[0])
-        )
-        if any(check.differs for check in checks):
-            return Drift(DIFFERENT, checks, stretch)
-        return Drift(TOO_FEW if any(check.undecided for check in checks) else LIKE, checks, stretch)
+        chance = self._chance(self.held, self.worth(new.documents, float(new.tokens)), seed)
+        checks = self.checks(new.totals, self.limits(seed), chance)
+        undecided = any(check.undecided for check in checks)
+        verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if undecided else LIKE
+        return Drift(verdict, checks, stretch)
+
+    def checks(self, new: dict[str, Floats], limits: dict[str, float], chance: dict[str, float]) -> tuple[Check, ...]:
+        """The comparisons with new documents, whose tables are summed in `new`."""
+        found = differences(new, totals(self.held, np.ones((1, len(self.scores)))))
+        values = ((name, float(value[0])) for name, value in found.items())
+        return tuple(Check(name, value, limits[name], chance[name]) for name, value in values if not np.isnan(value))
 
     @property
     def held(self) -> dict[str, Floats]:

@@ -266,7 +266,7 @@ class Beside:
 
 
 def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[str, Any]:
-    """What `expectations` gave, with the numbers from the labelled documents in place of those from the fit data.
+    """What `expected_of` gave, with the numbers from the labelled documents in place of those from the fit data.
 
     RETURNS (dict): "accuracy" and "entities" have other numbers; "trusted" is true, as labelled documents are like the
         texts. New is "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the

@@ -67,13 +67,6 @@ class TextSums(Adds):
         return cls(n, scores, right, model.sums(found).total(), predicted, record.profile.sums_of(tokens, spans))
 
 
-def expectations(
-    tokens: Labelled, spans: Labelled, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
-) -> dict[str, Any]:
-    """`expected_of` for the sums of these tokens and entities."""
-    return expected_of(TextSums.of(tokens, spans, record), record, event, confidence, seed)
-
-
 def expected_of(
     sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Any]:
@@ -141,7 +134,7 @@ def told_of_drift(drift: Drift) -> dict[str, Any]:
 
 
 def without_trust(result: dict[str, Any]) -> dict[str, Any]:
-    """What `expectations` gave, with the verdict that the component was trained since the fit."""
+    """What `expected_of` gave, with the verdict that the component was trained since the fit."""
     drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
     return {**result, "drift": drift, "trusted": False}
 

@@ -20,7 +20,7 @@ from ..calibration.steps import Predictions, walk
 from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
-from ..expect.record import SeenTexts, record_fit
+from ..expect.record import record_fit
 from ..pairs.build import JudgedPairs, interleave
 from ..types import Floats, Groups, Ints, Pairs
 from .calibrating import CalibratingPipe
@@ -91,10 +91,12 @@ def adapt_calibrator(
     if gathered.data.spans is not None:
         spans = adapt_spans(gathered.data.spans, learned.spans, tokens.before.view)
     tokens.calibration.sets = sets = fit_sets(gathered, learned.tokens.sets, tokens, pipe.groups)
+    before, texts = learned.seen, gathered.texts
+    share = None if before is None or texts is None else before.share_of(texts)
     made = {
         "docs": gathered.data.n_docs,
         "unit": gathered.data.unit,
-        "seen": share_seen(learned, gathered),
+        "seen": None if share is None else share.to_dict(),
         "sets_dropped": learned.tokens.sets is not None and sets is None,
         "cutoffs_dropped": any((learned.spans.cutoffs, learned.tokens.recall_cutoffs, learned.tokens.label_cutoffs)),
         "tokens": tokens.fit.describe(gathered.labels),
@@ -111,7 +113,7 @@ def adapt_calibrator(
         tokens=tokens.calibration,
         spans=learned.spans if spans is None else spans.calibration,
         record=None if judged is None else record_fit(judged, gathered.data.n_docs, gathered.labels, spans, tokens.unjudged),
-        seen=all_seen(learned.seen, gathered),
+        seen=gathered.seen if before is None or texts is None else before.plus(texts.digests),
         info=info,
     )
     say(pipe, made)
@@ -181,14 +183,3 @@ def fit_sets(gathered: Gathered, before: ConformalSets | None, tokens: AdaptedTo
     if gathered.data.n_docs < least or np.count_nonzero(gold != -2) < worth:
         return None
     return before.clone().fit(tokens.pairs.rows, tokens.pairs.tags, tokens.held_out, gold, groups)
-
-
-def share_seen(learned: PipeState, gathered: Gathered) -> dict[str, Any] | None:
-    """How much of the labelled documents the fit has seen, see `SeenShare`; None where that is not known."""
-    share = None if learned.seen is None or gathered.texts is None else learned.seen.share_of(gathered.texts)
-    return None if share is None else share.to_dict()
-
-
-def all_seen(before: SeenTexts | None, gathered: Gathered) -> SeenTexts | None:
-    """With the labelled documents."""
-    return gathered.seen if before is None or gathered.texts is None else before.plus(gathered.texts.digests)

@@ -58,19 +58,6 @@ def facts(pipe: Any) -> dict[str, str]:
     }
 
 
-def one_line(pipe: Any) -> str:
-    """For `repr`."""
-    held = facts(pipe)
-    fitted = "not fitted" if held["Fitted"] == "no" else f"fitted {held['Fitted']}"
-    return f"<Calibrator '{held['Name']}' of {held['Calibrates']}, {fitted}>"
-
-
-def html_table(pipe: Any) -> str:
-    """For notebooks."""
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(pipe).items())
-    return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
-
-
 def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     """Tell a pipeline what this pipe reads, writes and scores, where its factory knows only what the default settings do."""
     if all(own is not pipe for held, own in nlp.components if held == name):
@@ -158,10 +145,13 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
                 raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
 
     def __repr__(self) -> str:
-        return one_line(self)
+        held = facts(self)
+        fitted = "not fitted" if held["Fitted"] == "no" else f"fitted {held['Fitted']}"
+        return f"<Calibrator '{held['Name']}' of {held['Calibrates']}, {fitted}>"
 
     def _repr_html_(self) -> str:
-        return html_table(self)
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())
+        return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
 
     # What was learned
 

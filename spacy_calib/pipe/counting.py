@@ -247,7 +247,10 @@ class Counting:
                 if self._gold:
                     check_annotated(query, example.reference, self._path)
                     held.true[number] += query.true(example.reference)
-            self._look_at_gold(example)
+            for pipe in self._pipes if self._gold else ():
+                layer = get_annotation(pipe.fit_info.layer)
+                if pipe.attr not in self.annotated and layer.gold_hashes(example.reference).any():
+                    self.annotated.add(pipe.attr)
         for own, held in zip(answers, self._answers, strict=True):
             held.add(own)
         for compared in self._compared:
@@ -269,11 +272,6 @@ class Counting:
             return ""
         origin = doc.user_data.get(ORIGIN, {"date": doc.user_data.get(self._key), "line": len(self._groups) + 1})
         return group_of(origin, self._path, self._key, self._every)
-
-    def _look_at_gold(self, example: Example) -> None:
-        for pipe in self._pipes if self._gold else ():
-            if pipe.attr not in self.annotated and get_annotation(pipe.fit_info.layer).gold_hashes(example.reference).any():
-                self.annotated.add(pipe.attr)
 
     def drift(self, seed: int) -> dict[str, dict[str, Any]]:
         """Prefix -> what `Compared.drift` gives of the pipe."""

@@ -15,9 +15,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..calibration.span_fit import SpanData
-from ..calibration.token_fit import TokenData
 from ..calibration.tokens import silent_tokens
-from ..context.fit import FitWords
 from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.events import span_hits
@@ -25,7 +23,7 @@ from ..doc.gold import GoldSources, gold_columns
 from ..doc.reading import document_digest, document_of
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
-from ..pairs.documents import TOKEN, DocumentNumbers, SourceDocument, joint_unit
+from ..pairs.documents import DocumentNumbers, SourceDocument, joint_unit
 from ..pairs.label_map import UnknownGold
 from ..sources.base import Source
 from ..statistics.further_tables import Totals
@@ -125,10 +123,6 @@ class FitData:
             raise calib_error("C003", what="calibrator", threshold=threshold)
         if n_pairs < min_pairs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=min_pairs)
-
-    def tokens(self, n_tags: int, threshold: float, words: FitWords | None = None, unit: str = TOKEN) -> TokenData:
-        """What a token calibration is fitted on. words (FitWords | None): What a context looks at. unit (str): What a row is."""
-        return TokenData(self.pairs, self.gold, self.documents, n_tags, threshold, self.unjudged, words, unit)
 
 
 def collect_fit_data(
@@ -320,7 +314,7 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
     """
     hashes = label_hashes(labels).tolist()
     bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
-    of_example = _example_of(examples, spans)
+    of_example = np.searchsorted(bounds, spans.starts, side="right") - 1
     hits = np.full(len(spans), -1, dtype=np.intp)
     for number in np.unique(of_example).tolist():
         own = np.flatnonzero(of_example == number)
@@ -332,9 +326,3 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
             examples[number], annotation, [(first, last, hashes[label]) for first, last, label in keys], event
         )
     return hits
-
-
-def _example_of(examples: Sequence[Example], spans: Spans) -> Ints:
-    """Number of each span's example; the tokens of the examples follow one another."""
-    bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
-    return np.searchsorted(bounds, spans.starts, side="right") - 1

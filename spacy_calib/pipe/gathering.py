@@ -140,8 +140,9 @@ def gather_statistics(pipe: CalibratingPipe, statistics: FitStatistics, argument
     context = pipe.context if annotation.unit == TOKEN else None
     if context is None:
         readings = replace(readings, words=None)
-    else:
-        check_features(context, identity.features)
+    for feature in () if context is None else context.functions:
+        if feature.registered not in identity.features:
+            raise calib_error("C432", name=feature.registered)
     if key is not None and readings.words is not None:
         readings = replace(readings, words=readings.words.shown(key))
     data = FitData.of(pipe.source, component, readings, statistics.totals)
@@ -157,6 +158,9 @@ def _gathered(
     annotation, labels = pipe.source.annotation(component), pipe.source.labels(component)
     name = pipe.source.component or "the source"
     data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, arguments.max_unknown)
+    words = None
+    if data.words is not None:  # without a key they are hidden, and so have no salt
+        words = FitWords(data.words, "" if seen is None else seen.salt, shown=seen is not None)
     return Gathered(
         settings=pipe,
         arguments=arguments,
@@ -166,17 +170,12 @@ def _gathered(
         data=data,
         texts=texts,
         seen=seen,
-        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, seen), annotation.unit),
+        tokens=TokenData(
+            data.pairs, data.gold, data.documents, len(labels), pipe.threshold, data.unjudged, words, annotation.unit
+        ),
         counts=_counts(annotation, labels, data, arguments),
         collected=collected,
     )
-
-
-def check_features(context: TokenContext, collected: Sequence[str]) -> None:
-    """RAISES C432: a user's feature asks Docs, and was not asked when the statistics were collected."""
-    for feature in context.functions:
-        if feature.registered not in collected:
-            raise calib_error("C432", name=feature.registered)
 
 
 def _counts(annotation: Annotation, labels: Sequence[str], data: FitData, arguments: FitArguments) -> dict[str, int]:
@@ -190,13 +189,6 @@ def check_context(settings: PipeSettings, annotation: Annotation) -> None:
     """RAISES C264: a context is asked for that could not look at what is calibrated."""
     if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
         raise calib_error("C264", setting="context", component=settings.source.component or "the source")
-
-
-def _fit_words(data: FitData, seen: SeenTexts | None) -> FitWords | None:
-    """seen (SeenTexts | None): Whose salt the forms get too; None where the words are hidden."""
-    if data.words is None:
-        return None
-    return FitWords(data.words, "" if seen is None else seen.salt, shown=seen is not None)
 
 
 def _lowest(settings: PipeSettings, annotation: Annotation) -> float:

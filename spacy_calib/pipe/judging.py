@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.cutoffs import RecallCutoffs
 from ..calibration.grouping.named import group_beside, informed
-from ..corpus.scored import ScoredCorpus, ScoredSpans
+from ..corpus.scored import ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation, plain_name
 from ..doc.reading import TextWatch, document_digest, document_of
 from ..pairs.build import JudgedPairs
@@ -55,7 +54,10 @@ def judged_statistics(
     for _ in watch.over(examples):
         pass
     spans, cutoffs = pipe.spans.groups, pipe.tokens.recall_cutoffs
-    about = about_pipe(pipe, events)
+    about, flags = about_pipe(pipe, events), None
+    if cutoffs is not None:  # they find nothing where the pipe said nothing
+        caught = entity_tokens(pipe, examples, corpus).caught(cutoffs) if len(corpus) else {}
+        flags = FlagCounts.of(caught, list(cutoffs.values), digests)
     found = JudgedStatistics(
         _identity(pipe, events, labels, span_labels, about, reading_of(gold_preproc), "" if key is None else key.fingerprint),
         about,
@@ -67,7 +69,7 @@ def judged_statistics(
         None if pipe.learned.seen is None else pipe.learned.seen.sums_of(watch.units()),
         _accepted(corpus.spans),
         tuple(count_event(one, examples, digests) for one in events),
-        None if cutoffs is None else _flags(pipe, examples, corpus, cutoffs, digests),
+        flags,
         misaligned(get_annotation(pipe.fit_info.layer), examples),
     )
     content, judged = hasher(key), corpus.pairs()
@@ -122,14 +124,6 @@ def _documents(examples: Iterable[Example], shard: str | None, key: Key | None) 
             digests.append(number if key is None else document_digest(document, example.reference))
     salt = (shard or "") if key is None else key.of_documents
     return keyed(np.array(digests, dtype=np.uint64), salt), numbers.units
-
-
-def _flags(
-    pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, cutoffs: RecallCutoffs, digests: Digests
-) -> FlagCounts:
-    """What the cut-offs find, nothing where the pipe said nothing."""
-    caught = entity_tokens(pipe, examples, corpus).caught(cutoffs) if len(corpus) else {}
-    return FlagCounts.of(caught, list(cutoffs.values), digests)
 
 
 def _about(pipe: Calibrator, annotation: Annotation, event: str, groups: Groups, span_groups: Groups | None) -> dict[str, Any]:

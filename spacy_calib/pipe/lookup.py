@@ -60,12 +60,12 @@ class SourceLookup:
     @property
     def name(self) -> str:
         """The pipe's name in its pipeline: another pipeline that took the pipe may have given it a name since."""
-        return next((name for name, own in self.nlp.components if own is self.pipe), self.pipe.name)
+        return next((name for name, own in self.nlp.components if own is self.pipe), "") or self.pipe.name
 
     def find(self, vocab: Vocab | None = None) -> Found:
         """See `look_up`; nothing where the vocab, which is that of Docs, is another pipeline's."""
-        if self._is_foreign(vocab):
-            return Found(None, self._foreign())
+        if vocab is not None and vocab is not self.nlp.vocab and (why := self._why_foreign()):
+            return Found(None, why)
         source, fitted = self.pipe.source, self.pipe.learned.component
         # As long as the pipeline has the same components, and this one the same labels, what was found is still there.
         asked = (tuple(self.nlp.components), source, source.component, fitted)
@@ -76,12 +76,10 @@ class SourceLookup:
                 self._asked, self._labels = asked, source.labels(self._found.component)
         return self._found
 
-    def _is_foreign(self, vocab: Vocab | None) -> bool:
-        source = self.pipe.source
-        foreign = vocab is not None and vocab is not self.nlp.vocab
-        return foreign and bool(source.component) and not source.doc_alone
-
-    def _foreign(self) -> str:
+    def _why_foreign(self) -> str:
+        """Why Docs of another vocab cannot be read; "" where they can."""
+        if not self.pipe.source.component or self.pipe.source.doc_alone:
+            return ""
         return (
             "the vocab of the Docs is another pipeline's; make Docs by nlp.make_doc, and after add_pipe(source=...) call "
             f"nlp.get_pipe('{self.pipe.name}').attach(nlp), or save the pipeline and load it"
@@ -130,8 +128,8 @@ class SourceLookup:
             calibrated. C028: it stands behind this pipe. C034: what it reads is not what the component gave.
         """
         nlp, source, component = self.nlp, self.pipe.source, self.pipe.source.component
-        if self._is_foreign(vocab):
-            raise calib_error("C120", name=self.pipe.name, why=self._foreign())
+        if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
+            raise calib_error("C120", name=self.pipe.name, why=why)
         if not component:
             return None
         fitted = self.pipe.learned.component
@@ -162,8 +160,9 @@ class SourceLookup:
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
         """(code, values) of what to warn of: new labels, which bring new weights, or else other weights for the same labels."""
         source, learned = self.pipe.source, self.pipe.learned
-        added = len(labels) - len(learned.labels)
-        if source.component and learned.labels and added > 0:
+        fitted = learned.component.labels
+        added = len(labels) - len(fitted)
+        if source.component and fitted and added > 0:
             return "CW03", {"n": added, "component": source.component}
         if learned.weights and self._watch.changed(learned.weights, self.nlp, component):
             return "CW04", {"component": source.component}

@@ -95,7 +95,7 @@ def joint_marginals(sums: Sums, threshold: float = 0.01) -> Marginals:
     """P(labels of tokens i and i + 1 | text) for the tokens of all chains, one after the other, as entries of row i.
 
     Their tags are codes, first label * K + second label. The last row of a chain has none.
-    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places (`places_inside` tells which count).
+    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places.
     """
     found: list[Any] = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))]
     for tokens, joint in each_joint(sums):
@@ -105,13 +105,6 @@ def joint_marginals(sums: Sums, threshold: float = 0.01) -> Marginals:
     rows, codes, scores = (np.concatenate(part) for part in zip(*found, strict=True))
     n_places = max(0, int(sums.chains.packing.lengths.sum()) - 1)
     return Marginals(rows, codes, np.minimum(scores, 1.0), n_places)
-
-
-def places_inside(lengths: Ints) -> np.ndarray:
-    """Whether tokens i and i + 1 stand in one chain, shape (n_tokens - 1,). lengths (Ints): Of the chains."""
-    inside = np.ones(max(0, int(lengths.sum()) - 1), dtype=bool)
-    inside[np.cumsum(lengths)[:-1] - 1] = False
-    return inside
 
 
 def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> LabelDraws:
