@@ -120,7 +120,7 @@ def watch(run: WatchOptions) -> dict[str, Any]:
 
     RETURNS (dict): "pipe", "component", "layer", "window" (documents, or the period), "rate", "confidence", "documents", "tokens", "alarms"
         of all windows, "new_alarms" of those with texts of DATA, "weights_changed" (see `SourceLookup.weights_changed`), "seen" (see
-        `expect.seen.SeenShare`; None for windows), and "windows": see `Monitor.lines`.
+        `expect.record.SeenShare`; None for windows), and "windows": see `Monitor.lines`.
     RAISES C061: what draws pictures is not installed. C075: no token got a score. C241, C242: a text has no date. CalibError: every other fault of the input.
     """
     if run.draws:

@@ -40,7 +40,7 @@ def view_contents(
     """Everything that a page says about the tokens, or the entities, of one calib pipe.
 
     judged (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
-        "weights_changed", "seen" (`expect.seen.SeenShare`; None where not known), and more about the pipe.
+        "weights_changed", "seen" (`expect.record.SeenShare`; None where not known), and more about the pipe.
     RETURNS (dict): facts and what the functions of this module say: "verdict", "accuracy", "table", "figures", ...
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]

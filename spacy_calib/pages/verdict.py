@@ -136,7 +136,7 @@ def verdict(
     """What the figures say.
 
     table (dict): Of `metrics.table.calibration_table`. noun (str): What the component is called. seen (dict | None): Of
-        `expect.seen.SeenShare`. never (Sequence): Of `pages.tag_rows.never_right`.
+        `expect.record.SeenShare`. never (Sequence): Of `pages.tag_rows.never_right`.
     RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more" and "warnings" (lists of sentences).
     """
     rows = table["errors"]

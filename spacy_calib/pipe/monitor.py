@@ -85,7 +85,7 @@ class Monitor:
     def update(self, doc: Doc, when: date | str | int | None = None) -> None:
         """Count a Doc that the pipeline has read.
 
-        when (date | str | int | None): Its date, where windows are periods: see `watch.periods.period_of`; None is today (UTC).
+        when (date | str | int | None): Its date, where windows are periods: see `expect.periods.period_of`; None is today (UTC).
         RAISES C240: this is no date.
         """
         prepared = self._reader.prepare(doc)

@@ -265,7 +265,7 @@ def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
 class OnlineLabeller(FeatureLabeller):
     """Predicts with the average of its weights over all updates.
 
-    rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `rules`; {"phi": 1.0} for
+    rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `RULES`; {"phi": 1.0} for
         cw.
     Others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Scored(NamedTuple):
-    """corpus (ScoredCorpus): What the calib pipe says of the data. seen (dict | None): How much of it the fit has seen, see `expect.seen.SeenShare`."""
+    """corpus (ScoredCorpus): What the calib pipe says of the data. seen (dict | None): How much of it the fit has seen, see `expect.record.SeenShare`."""
 
     corpus: ScoredCorpus
     seen: dict[str, Any] | None

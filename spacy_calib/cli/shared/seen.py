@@ -31,7 +31,7 @@ def watch_for(pipe: Calibrator) -> TextWatch:
 
 
 def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:
-    """How many of the watched texts the fit has seen, see `expect.seen.SeenShare`. None where the pipe keeps no record of its texts, or no text had
+    """How many of the watched texts the fit has seen, see `expect.record.SeenShare`. None where the pipe keeps no record of its texts, or no text had
     gold.
     """
     share = None if pipe.learned.seen is None else pipe.learned.seen.share_of(watch.units())
