@@ -252,7 +252,7 @@ class EntityEstimates:
 
 
 def expected_entities(model: EntityModel, given: EntitySums, confidence: float = 0.95) -> EntityEstimates:
-    """See `entity_estimates`. RAISES C001: confidence out of range."""
+    """Precision, recall and F of what was found. RAISES C001: confidence out of range."""
     return entity_estimates(model, model.sums(given), float(given.predicted.sum()), confidence)
 
 

@@ -71,7 +71,7 @@ def _collected(
     pipe: CalibratingPipe, examples: Iterable[Example], shard: str, sample: int, reading: str, key: Key | None,
     at_once: int,
 ) -> FitStatistics:  # fmt: skip
-    """See `collect_statistics`; a source that learns its labels has those of the shard now."""
+    """The statistics, by a source that has the labels of the shard, where it learns them."""
     first, examples = with_first(examples)
     examples = learn_labels(pipe, examples)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)

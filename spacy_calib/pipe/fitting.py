@@ -228,7 +228,7 @@ def _sources(gathered: Gathered) -> list[Mapping[str, Any]]:
 
 
 def _describe_convention(gathered: Gathered, found: Convention) -> dict[str, Any]:
-    """See FitInfo; "source" is "" where that has no name."""
+    """A convention in names; "source" is "" where that has none."""
     source = "" if found.source < 0 else gathered.data.sources[found.source]
     names = {"said": gathered.labels[found.said], "gold": gathered.labels[found.gold]}
     return {"source": source, **names, "tokens": len(found.rows), "of": found.of}

@@ -80,7 +80,7 @@ def judged_statistics(
 
 
 def misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int] | None:
-    """See `count_misaligned`; None where it is documents that have labels."""
+    """How many predicted tokens align with no single gold one; None where it is documents that have labels."""
     return count_misaligned(annotation.gold, examples) if annotation.unit == TOKEN else None
 
 
@@ -190,7 +190,7 @@ def check_pipe(pipe: Calibrator, events: Sequence[EventPipe], statistics: Judged
 
 
 def _accepted(spans: ScoredSpans) -> dict[str, int]:
-    """See JudgedStatistics."""
+    """How many spans with gold there are, what cut-offs keep of them, and how many of these are right."""
     with_gold = spans.right >= 0
     kept = spans.right[with_gold][spans.accept[with_gold] == 1]
     return {"judged": int(with_gold.sum()), "kept": len(kept), "right": int(kept.sum())}

@@ -63,7 +63,7 @@ class SourceLookup:
         return next((name for name, own in self.nlp.components if own is self.pipe), "") or self.pipe.name
 
     def find(self, vocab: Vocab | None = None) -> Found:
-        """See `look_up`; nothing where the vocab, which is that of Docs, is another pipeline's."""
+        """The component, looked up where the pipeline has changed; nothing where the vocab, that of Docs, is another's."""
         if vocab is not None and vocab is not self.nlp.vocab and (why := self._why_foreign()):
             return Found(None, why)
         source, fitted = self.pipe.source, self.pipe.learned.component

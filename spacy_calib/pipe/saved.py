@@ -83,7 +83,7 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
 
 
 def _maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """See `calibration.registered`; that of a context looks for its features first."""
+    """What makes a part of this name, None for nothing; that of a context looks for its features first."""
     found = registered_maker(kind, name)
     return _with_features(found) if found is not None and kind == "@calib_contexts" else found
 

@@ -24,7 +24,7 @@ class ChainSettings:
 
 @dataclass(kw_only=True)
 class CrfSettings(ChainSettings):
-    """See ConditionalRandomField."""
+    """Settings of `calib_crf`: those of ConditionalRandomField."""
 
     model: Any = field(metadata={"default": _CRF_MODEL})
     loss: str = "likelihood"
@@ -35,7 +35,7 @@ class CrfSettings(ChainSettings):
 
 @dataclass(kw_only=True)
 class HmmSettings(ChainSettings):
-    """See HiddenMarkovModel."""
+    """Settings of `calib_hmm`: those of HiddenMarkovModel."""
 
     pseudocount: float = 1.0
     rare: int = 1
@@ -43,7 +43,7 @@ class HmmSettings(ChainSettings):
 
 @dataclass(kw_only=True)
 class FeatureSettings(ChainSettings):
-    """See FeatureLabeller."""
+    """Settings of labellers over sparse features: those of FeatureLabeller."""
 
     features: str | list[str] = "spelling"
     least: int = 1
@@ -51,7 +51,7 @@ class FeatureSettings(ChainSettings):
 
 @dataclass(kw_only=True)
 class OnlineSettings(FeatureSettings):
-    """See OnlineLabeller."""
+    """Settings of `calib_online`: those of OnlineLabeller."""
 
     rule: str = "cw"
     settings: dict[str, float] | None = None
@@ -59,7 +59,7 @@ class OnlineSettings(FeatureSettings):
 
 @dataclass(kw_only=True)
 class CrfsuiteSettings(FeatureSettings):
-    """See CrfsuiteLabeller."""
+    """Settings of `calib_crfsuite`: those of CrfsuiteLabeller."""
 
     c2: float = 1.0
     max_iterations: int = 100

@@ -153,7 +153,7 @@ class ChainLabeller(ABC):
         return self.cfg["constraints"] is not None or self.cfg["target"] == ENTITIES
 
     def allowed(self) -> Potentials:
-        """See `allowed_transitions`; made again where labels or settings are others than before."""
+        """What constraints allow, made again where labels or settings are others than before."""
         asked = (self.labels, self.cfg["constraints"], self.cfg["target"])
         labels, constraints, target, kept = getattr(self, "_kept", ((), None, "", None))
         if kept is None or (labels, target) != asked[::2] or constraints is not asked[1]:

@@ -83,7 +83,7 @@ class UnitScoresSource(LeftScoresSource):
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """See LeftScoresSource; and whether units have the scores of several labels."""
+        """And find out whether units have the scores of several labels."""
         values = [value for doc in docs for value in self.values(doc) if value is not None]
         self.distributions = all(isinstance(value, Mapping) for value in values)
         return super().learn_labels(pipe, docs)

@@ -158,7 +158,7 @@ class PairCalibration:
         return self.maps.predict(pairs.chances, groups)
 
     def state(self) -> dict[str, Any]:
-        """The saved form, as CALIBRATION."""
+        """Plain data and arrays of the form CALIBRATION."""
         maps, context = (None if one is None else one.state() for one in (self.maps, self.context))
         return {"maps": maps, "rest": self.rest, "context": context}
 
