@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.expect.drift import DIFFERENT, LIKE, TOO_FEW, Check, DriftProfile, Labelled, _in_stretches
+from spacy_calib.schema import Misfit
 
 
 def drawn(seed, n_docs, power=0.3, rare=0.2, length=60):
@@ -119,6 +120,13 @@ def test_state_and_seed_give_the_same_again(profile):
     again = DriftProfile.read(profile.state())
     assert again.compare(new, seed=3) == profile.compare(new, seed=3)
     assert again.compare(new, seed=3) != profile.compare(new, seed=4)
+
+
+def test_edges_beyond_the_scores_there_can_be_are_refused(profile):
+    state = profile.state()
+    state["edges"] = np.append(state["edges"][:-1], 1.5)
+    with pytest.raises(Misfit, match="edges"):
+        DriftProfile.read(state)
 
 
 @pytest.mark.parametrize(

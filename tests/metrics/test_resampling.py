@@ -20,6 +20,7 @@ from spacy_calib.metrics.resampling import (
     Resampled,
     mean_interval,
     paired_difference,
+    percentiles,
     resample_mean,
     resamples,
 )
@@ -246,3 +247,16 @@ def test_no_pairs_and_one_document():
 def test_bad_input_is_refused(call, match):
     with pytest.raises(CalibError, match=match):
         call()
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_documents", "low", "high"),
+    [
+        (10, 5, 0.0, 9.0),  # a few documents ask for less than the first of ten: it is taken
+        (78, 10**9, 0.0, 77.0),  # .025 of 79 places is 1.975: the first
+        (80, 10**9, 1.0, 78.0),  # .025 of 81 is 2.025: the second from either side
+    ],
+)
+def test_percentiles_are_places_among_the_resamples(n_samples, n_documents, low, high):
+    found = percentiles(np.arange(float(n_samples)), 0.0, 0.95, n_documents)
+    assert (found.low, found.high) == (low, high)

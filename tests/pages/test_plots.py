@@ -171,6 +171,12 @@ def test_histograms_stand_under_their_diagram_on_the_same_scale(plt):
     assert boxes[4].y1 < boxes[1].y0
 
 
+def test_a_diagram_alone_is_square(plt):
+    """Under a histogram it is as wide as that, whatever its height."""
+    for histograms, aspect in ((False, 1), (True, None)):
+        assert draw_panels([numbers("a")], histograms=histograms).axes[0].get_box_aspect() == aspect
+
+
 def test_the_histogram_shows_every_score(plt):
     one = numbers()
     calibrated, raw = score_histogram(one).patches

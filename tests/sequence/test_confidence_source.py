@@ -110,6 +110,14 @@ def test_the_head_of_a_tagger():
     assert not ConfidenceSource("tagger").supports(pipe)
 
 
+def test_draws_of_what_is_sure_are_of_online_learners_alone():
+    crf, online = (trained_labeller(name).get_pipe(name) for name in ("calib_crf", "calib_online"))
+    for way in ("kd_pc", "kd_fixed", "kbv", "wkbv", "delta"):
+        source = ConfidenceSource(way=way)
+        assert source.supports(online)
+        assert source.supports(crf) == (way != "kd_pc"), way
+
+
 def test_settings_out_of_range():
     for wrong, says in (({"way": "none"}, "way must be one of"), ({"k": 0}, "k must be at least 1"), ({"scale": 0.0}, "scale must be greater than 0")):  # fmt: skip
         with pytest.raises(CalibError, match=says):
