@@ -27,9 +27,8 @@ from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
 from spacy_calib.calibration.steps import Predictions, walk
 from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
-from spacy_calib.cli.shared.examples import run_pipes
-from spacy_calib.cli.shared.scoring import pipes_to_run
-from spacy_calib.cli.shared.texts import stream_examples
+from spacy_calib.cli.shared.examples import run_pipes, stream_examples
+from spacy_calib.cli.shared.run import pipes_to_run
 from spacy_calib.context.fit import FitWords, fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.context.words import Words

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import MODEL, between, head, make_parser, open_scored, row, say
+from frame import MODEL, between, head, make_parser, open_calibrated, open_scored, row, say
 from quality import readers
 from quality.models import trained, write_docs
 from quality.readers import Documents
@@ -30,7 +30,6 @@ from tqdm import tqdm
 
 import spacy_calib
 from spacy_calib.cli.expect import expect
-from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.expect.few_labels import accuracy
 
 LABELLED = (5, 10, 20, 50)
@@ -141,7 +140,7 @@ def write_experiment(name: str, cache: Path, folder: Path) -> tuple[Any, Any, di
     say(f"Fitting {name} ...")
     options = {"component": experiment.component, "train_data": train, "silent": True}
     spacy_calib.fit(experiment.model(cache), files["fit"], folder / name, **options)
-    nlp, pipe = open_pipeline(str(folder / name))
+    nlp, pipe = open_calibrated(folder / name)
     for title, documents in experiment.tests.items():
         files[title] = folder / f"{name}_test_{len(files)}.spacy"
         write_docs(documents(), files[title])

@@ -140,13 +140,20 @@ def bare(gold: Doc, vocab: Any = None) -> Doc:
 # What a pipeline says
 
 
+def open_calibrated(model: str | Path) -> tuple[Any, Any]:
+    """A calibrated pipeline and its first calib pipe. RAISES CalibError: it cannot be read, or has none."""
+    from spacy_calib.pipe.loading import load_pipeline, pipe_of
+
+    nlp = load_pipeline(str(model))
+    return nlp, pipe_of(nlp, None)
+
+
 def open_scored(model: str | Path, data: Path, *, gold_preproc: bool = False, sentences: bool = False) -> tuple[Any, Any, Any]:
     """A calibrated pipeline, its first calib pipe, and the corpus that this makes of the data. RAISES CalibError: one of them cannot be read."""
-    from spacy_calib.cli.shared.loading import open_pipeline
-    from spacy_calib.cli.shared.scoring import score
-    from spacy_calib.cli.shared.texts import stream_examples
+    from spacy_calib.cli.shared.examples import stream_examples
+    from spacy_calib.cli.shared.run import score
 
-    nlp, pipe = open_pipeline(str(model))
+    nlp, pipe = open_calibrated(model)
     return nlp, pipe, score(nlp, pipe, stream_examples(nlp, data, gold_preproc=gold_preproc), sentences=sentences)
 
 
@@ -218,7 +225,7 @@ def row(*cells: object) -> None:
 def save_tables(path: Path | None) -> None:
     """All tables that were printed, each a list of titles and of rows; nothing where no file is wanted. RAISES CalibError: it cannot be written."""
     if path is not None:
-        from spacy_calib.cli.shared.results import write_json
+        from spacy_calib.cli.shared.writing import write_json
 
         write_json(path, [{"titles": titles, "rows": rows} for titles, *rows in _TABLES])
 
@@ -256,7 +263,7 @@ def new_figure(width: float, height: float) -> Any:
 
 def save_figure(path: Path, figure: Any, dpi: int = 110) -> None:
     """As PNG or SVG, by its suffix."""
-    from spacy_calib.cli.shared.atomic import write_file
+    from spacy_calib.cli.shared.writing import write_file
     from spacy_calib.pages.plots import picture_bytes
 
     write_file(path, picture_bytes(figure, path.suffix, dpi))

@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from spacy_calib.cli.shared.atomic import write_folder
+from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.sequence.inference.sums import Sums, sum_chains
 from spacy_calib.sequence.labeller import ChainLabeller
 

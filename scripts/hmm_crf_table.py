@@ -28,7 +28,7 @@ from frame import between, estimated, head, make_parser, new_figure, row, save_f
 from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
 
 from spacy_calib import TagCalibrator
-from spacy_calib.cli.shared.atomic import write_folder
+from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.metrics import (
     Interval,
     ResampledError,

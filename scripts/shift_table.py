@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from frame import head, make_parser, row, run_over, say
+from frame import head, make_parser, open_calibrated, row, run_over, say
 from shift_sets import EXPERIMENTS, Experiment
 
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, Adaptation, GoldEntries, Prior
-from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.corpus.scored import ScoredCorpus
 from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pairs.build import JudgedPairs, leading
@@ -165,7 +164,7 @@ def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
         output, attr = folder / "calibrated", f"calib{number}"
         named = {"component": given.component, "attr": attr, "force": True, **given.options, **options}
         spacy_calib.fit(given.model, given.fit, output, **named)
-        fitted, pipe = open_pipeline(str(output))
+        fitted, pipe = open_calibrated(output)
         if nlp is None:
             nlp = fitted
         else:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import bare, docs_in, head, make_parser, row, say
+from frame import bare, docs_in, head, make_parser, open_calibrated, row, say
 from quality import readers
 from shift_sets import Experiment, ewt, porttinari, write
 from spacy.tokens import Doc
@@ -29,7 +29,6 @@ from tqdm import tqdm
 
 import spacy_calib
 from spacy_calib import Monitor
-from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.expect.alarms import SLOW
 from spacy_calib.expect.windows import Batch, Counts
 
@@ -124,7 +123,7 @@ def run(name: str, folder: Path, options: Any) -> list[tuple[str, ...]]:
     say(f"Fitting {name} ...")
     given = {"component": experiment.component, "silent": True, **experiment.options}
     spacy_calib.fit(experiment.model, experiment.fit, folder / name, **given)
-    nlp, pipe = open_pipeline(str(folder / name))
+    nlp, pipe = open_calibrated(folder / name)
     monitor = Monitor(pipe, WINDOW)
     home: dict[str, Texts] = {}
     for title, file in experiment.home.items():

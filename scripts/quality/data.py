@@ -22,7 +22,7 @@ from quality import readers
 from quality.models import N_BROWN, RECIPES, load_head, read, trained
 from quality.readers import Documents
 
-from spacy_calib.cli.shared.atomic import write_folder
+from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.context.words import SHAPES, Words
 
 THRESHOLD = 0.01

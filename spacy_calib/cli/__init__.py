@@ -6,22 +6,7 @@ import typer
 from spacy.cli._util import app
 
 from ..about import __url__
-from . import (
-    adapt,
-    apply,
-    collect,
-    count,
-    evaluate,
-    expect,
-    fit,
-    info,
-    init_config,
-    rank,
-    select,
-    stock,
-    threshold,
-    watch,
-)
+from . import adapt, apply, collect, count, evaluate, expect, fit, info, init_config, rank, select, stock, threshold, watch
 from .shared.command import Command
 from .shared.session import CalibGroup
 

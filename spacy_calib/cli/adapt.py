@@ -4,55 +4,49 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from ..pipe.loading import pipe_of
 from .fitting.adapt_output import show_adaptation
 from .fitting.fit_event import follow_events, show_followed
 from .fitting.fit_pipe import ready_to_read
-from .fitting.labels import MOST_UNKNOWN
-from .shared.command import Options, command
-from .shared.examples import data_files, read_examples
-from .shared.gold import check_whole_documents
-from .shared.loading import open_model
-from .shared.options import CalibratedModel, Code, DocKey, FirstAttr, Force, Format, GoldPreproc, GpuId, NProcess, Silent
-from .shared.outputs import check_pipeline_folder
-from .shared.results import print_json
+from .fitting.settings import MOST_UNKNOWN
+from .shared.command import argument, command
+from .shared.evidence import check_whole_documents
+from .shared.examples import read_examples
+from .shared.options import AllowUnknown, FirstAttr, Force, Format
+from .shared.outputs import Output
+from .shared.run import Run
+from .shared.writing import print_json
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
 @dataclass(frozen=True)
-class AdaptOptions(Options):
+class AdaptOptions(Run):
     """Which pipe is adapted, to what."""
 
-    model: CalibratedModel
+    needs_gold = True
+
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="DATA", help="5 to 50 labelled documents of the new kind: a .spacy or .conllu file, or a folder of them"
-        ),
+        argument("DATA", "5 to 50 labelled documents of the new kind: a .spacy or .conllu file, or a folder of them"),
     ]
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the adapted pipeline to")]
+    output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")] = field()
     _: KW_ONLY
     attr: FirstAttr = None
-    allow_unknown: Annotated[
-        bool, typer.Option("--allow-unknown", help="Go on where the component knows few of the gold labels")
-    ] = False
+    allow_unknown: AllowUnknown = False
     format: Format = "table"
-    gold_preproc: GoldPreproc = False
-    doc_key: DocKey = None
-    n_process: NProcess = 1
-    gpu_id: GpuId = -1
-    code: Code = None
     force: Force = False
-    silent: Silent = True
+
+    def outputs(self) -> list[Output]:
+        return []
+
+    def folder(self) -> Output:
+        return Output("OUTPUT", self.output)
 
 
 @command(
@@ -70,12 +64,9 @@ def adapt(options: AdaptOptions) -> Calibrator:
     RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` says what it learned.
     RAISES CalibError: every fault of the input.
     """
-    from .shared.loading import write_pipeline
+    from .shared.writing import write_pipeline
 
-    read = [options.data, *data_files(options.data), options.code]
-    check_pipeline_folder(options.output, options.force, inputs=read, model=options.model)
-    nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
-    calib = pipe_of(nlp, options.attr)
+    nlp, calib = options.open()
     check_whole_documents(calib.fit_info.row_unit, options.gold_preproc)
     examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
     ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)

@@ -61,7 +61,8 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     RETURNS (dict): All that the page shows.
     RAISES CalibError: every fault of the input.
     """
-    from .evaluate import EvaluateOptions, page
+    from .evaluate import page
+    from .evaluating.options import EvaluateOptions
 
     return page(EvaluateOptions(str(model), Path(data), output=[] if output is None else [Path(output)], **options))
 

@@ -4,36 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from ..pairs.documents import counted
-from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, check_format, format_of
+from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, format_of
 from .applying.shards import Shards, check_apart
-from .scores import apply_scores, check_applied, is_calibrator
+from .scores import check_for_scores, check_score_file, is_calibrator, read_calibrator
 from .shared.checks import check_option, check_raw_cells
-from .shared.command import Options, choice, command
-from .shared.options import (
-    FORMATS,
-    CalibratedModel,
-    Code,
-    Columns,
-    GpuId,
-    NProcess,
-    OnlyAttr,
-    RawCells,
-    Silent,
-    Texts,
-)
+from .shared.command import argument, command, option
+from .shared.options import FORMATS, Columns, GoldSource, MapFor, OnlyAttr, RawCells, Texts, go_by
 from .shared.outputs import Output, check_files, check_shard_folder
-from .shared.records import Fields
-from .shared.results import print_json
+from .shared.run import Run
 from .shared.screen import msg, shorten, warn
-from .shared.sources import GoldSource, MapFor, go_by
+from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -45,54 +31,41 @@ UNITS = ("token", "entity", "sentence", "document")
 
 
 @dataclass(frozen=True)
-class ApplyOptions(Options):
+class ApplyOptions(Run):
     """What is scored, and how it is written."""
 
-    model: CalibratedModel
+    gold_preproc: ClassVar[bool] = False  # type: ignore[misc]  # gold is read as any text
+    doc_key: ClassVar[None] = None  # type: ignore[misc]
+
     data: Texts
     output: Annotated[
         Path,
-        typer.Argument(
-            metavar="OUTPUT",
-            help=f"Folder for shards, or a file that ends in {', '.join(SUFFIXES.values())}. A run that was killed goes on where it was",
+        argument(
+            "OUTPUT",
+            f"Folder for shards, or a file that ends in {', '.join(SUFFIXES.values())}. A run that was killed goes on where it was",
         ),
-    ]
+    ] = field()
     _: KW_ONLY
     unit: Annotated[
         str | None,
-        choice(
-            UNITS,
-            "--unit",
-            "-u",
-            help="What has a row",
-            show_default="token; entity for recognizers, document for text categories",
-        ),
+        option("What has a row", "-u", words=UNITS, show_default="token; entity for recognizers, document for text categories"),
     ] = None
     format: Annotated[
         str | None,
-        choice(
-            (*FORMATS, *FILE_FORMATS),
-            "--format",
-            help="How rows are written; table and json: how it is told what was done",
+        option(
+            "How rows are written; table and json: how it is told what was done",
+            words=(*FORMATS, *FILE_FORMATS),
             show_default="table, and shards of parquet",
         ),
     ] = None
-    shard_size: Annotated[int, typer.Option("--shard-size", help="Rows of DATA in a shard")] = 10_000
+    shard_size: Annotated[int, option("Rows of DATA in a shard")] = 10_000
     columns: Columns = None
     raw_cells: RawCells = False
     attr: OnlyAttr = None
     gold_source: GoldSource = None
     map_for: MapFor = None
-    batch_size: Annotated[
-        int | None, typer.Option("--batch-size", help="Texts in a batch of the pipeline", show_default="the pipeline's own")
-    ] = None
-    n_process: NProcess = 1
-    gpu_id: GpuId = -1
-    code: Code = None
-    force: Annotated[
-        bool, typer.Option("--force", "-F", help="Start anew: replace a file at OUTPUT, or the shards of an older run")
-    ] = False
-    silent: Silent = True
+    batch_size: Annotated[int | None, option("Texts in a batch of the pipeline", show_default="the pipeline's own")] = None
+    force: Annotated[bool, option("Start anew: replace a file at OUTPUT, or the shards of an older run", "-F")] = False
 
     def check_options(self) -> None:
         """RAISES C056: OUTPUT has no format, or another one than was given; --unit beside whole Docs, or --raw-cells beside something else than CSV."""
@@ -118,15 +91,9 @@ class ApplyOptions(Options):
             return self.format
         return (format_of(self.output) if self.one_file else None) or FILE_FORMATS[0]
 
-    @property
-    def fields(self) -> Fields:
-        return Fields.read(self.columns)
-
 
 @command(
-    ApplyOptions,
-    does="Write the scores of many texts as files",
-    example="./calibrated articles.parquet ./scores --unit entity",
+    ApplyOptions, does="Write the scores of many texts as files", example="./calibrated articles.parquet ./scores --unit entity"
 )
 def apply(options: ApplyOptions) -> dict[str, Any]:
     """
@@ -146,11 +113,11 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     """
     if is_calibrator(options.model):
         return apply_scores(options)
+    from ..arrays.files.npz import load_pyarrow
     from ..pipe.component import pipes_named
-    from ..pipe.loading import check_readable
+    from ..pipe.loading import check_readable, open_model
     from .applying.inputs import choose_unit, look_at, pipes_needed
-    from .shared.loading import open_model
-    from .shared.texts import text_files
+    from .shared.examples import text_files
 
     files = text_files(options.data, options.fields)
     inputs = [options.data, *files, options.code]
@@ -159,7 +126,8 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     else:
         check_shard_folder(options.output, inputs=inputs, model=options.model)
     check_apart(options.output)
-    check_format(options.form)
+    if options.form == "parquet":
+        load_pyarrow()
     nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
     pipes = pipes_named(nlp, options.attr)
     go_by(pipes, options.gold_source, options.map_for)
@@ -185,10 +153,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
         "finished_before": len(done),
         "rows": writer.written,
     }
-    if not options.silent and options.format == "json":
-        print_json(result)
-    elif not options.silent:
-        show(result, texts)
+    deliver(result, lambda: show(result, texts), output=None, format=str(options.format), silent=options.silent)
     return result
 
 
@@ -275,3 +240,50 @@ def show(result: dict[str, Any], texts: ManyTexts) -> None:
     older = counted("shard", before)
     kept = f"; {older} of an earlier run stayed" if n_shards else f", beside those of {older} of an earlier run"
     msg.good(f"Wrote {what}{where}: {result['output']}{kept if before else ''}")
+
+
+# Scores in files
+
+
+def check_applied(options: ApplyOptions) -> None:
+    """RAISES C056: an option of pipelines, or --raw-cells of something else than CSV."""
+    from ..arrays.files import has_cells
+
+    check_for_scores(options)
+    check_option("--unit", options.unit in (None, "token"), "left out for scores in files", options.unit)
+    of_rows = options.format not in (None, *FORMATS)
+    check_option("--format", not of_rows, "table or json for scores in files, whose suffix tells the rest", options.format)
+    check_score_file("DATA", options.data)
+    check_score_file("OUTPUT", options.output)
+    check_raw_cells(options.raw_cells, has_cells(options.output))
+
+
+def apply_scores(options: ApplyOptions) -> dict[str, Any]:
+    """Write the rows of DATA with one column more: calibrated, empty for scores below the threshold of the calibrator.
+
+    RETURNS (dict): "output", "units", "scores": rows with a score, "calibrated": those that reach the "threshold".
+    RAISES CalibError: every fault of the input.
+    """
+    from ..arrays.files import read_units, with_calibrated
+    from .shared.writing import write_chunks
+
+    inputs = [options.data, Path(options.model), options.code]
+    check_files([Output("OUTPUT", options.output)], options.force, inputs=inputs)
+    calibrator = read_calibrator(options.model, options.code)
+    found = read_units(options.data)
+    classes = calibrator.classes_.tolist()
+    calibrated = calibrator.transform(found.scores_for(classes))
+    of_rows = found.of_rows(calibrated, classes, calibrator.threshold)
+    write_chunks(options.output, with_calibrated(options.data, options.output, of_rows, options.raw_cells))
+    result: dict[str, Any] = {
+        "output": str(options.output),
+        "units": found.n_units,
+        "scores": found.n_entries,
+        "calibrated": found.n_reaching(calibrator.threshold),
+        "threshold": calibrator.threshold,
+    }
+    below = result["scores"] - result["calibrated"]
+    left = f"; {below:,} below the threshold {calibrator.threshold:g} have none" if below else ""
+    told = f"Calibrated {result['calibrated']:,} scores of {found.n_units:,} units: {options.output}{left}"
+    deliver(result, lambda: msg.good(told), output=None, format=str(options.format), silent=options.silent)
+    return result

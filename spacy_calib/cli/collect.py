@@ -7,42 +7,27 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.documents import counted
 from ..pairs.keyed import Key
+from ..pipe.loading import open_model, pipe_of
 from ..statistics.identity import is_shard_name
 from .fitting.fit_event import check_event_fits
 from .fitting.fit_pipe import ready_to_read
 from .fitting.new_calib import new_calib
-from .fitting.overrides import WithOverrides
+from .shared.arguments import SUFFIX, TakesStatistics, WithOverrides
 from .shared.checks import check_option
-from .shared.command import Options, choice, command
+from .shared.collected import describe_statistics, read_any, statistics_files
+from .shared.command import Options, argument, command, option
 from .shared.examples import data_files, read_examples
-from .shared.from_statistics import SUFFIX, TakesStatistics, describe_statistics, read_any, statistics_files
-from .shared.judged import judge
-from .shared.loading import open_model, pipe_of
-from .shared.options import (
-    Code,
-    Component,
-    DocKey,
-    FirstAttr,
-    Format,
-    GoldPreproc,
-    GpuId,
-    LabelMap,
-    Score,
-    Silent,
-    Source,
-)
+from .shared.options import Code, Component, DocKey, FirstAttr, Format, GoldPreproc, GpuId, LabelMap, Score, Silent, Source
 from .shared.outputs import Output, check_files
-from .shared.results import print_json
-from .shared.run import Run
+from .shared.run import Run, judge
 from .shared.screen import msg, warn
+from .shared.writing import print_json
 
 if TYPE_CHECKING:
     from ..statistics.collected import FitStatistics
@@ -52,15 +37,7 @@ if TYPE_CHECKING:
 _WITHOUT_KEY = "Without --key a document that stands in two shards counts as two."
 _FIT_WITHOUT_KEY = "A context does not look at how often forms were met then, and `evaluate` does not know the data of the fit."
 # What the pipe says of itself, and what is said of one shard.
-_OF_PIPE = (
-    "component",
-    "source",
-    "score",
-    "config",
-    "event",
-    "label_map",
-    "second_pass",
-)
+_OF_PIPE = ("component", "source", "score", "config", "event", "label_map", "second_pass")
 _OF_SHARD = ("shard", "judge", "sample", "attr", "gold_preproc", "doc_key", "key")
 
 
@@ -68,72 +45,47 @@ _OF_SHARD = ("shard", "judge", "sample", "attr", "gold_preproc", "doc_key", "key
 class CollectOptions(Options):
     """Of which model and shard, and how it is read. merge: Files to add up; model and data are None then."""
 
-    model: Annotated[
-        str | None, typer.Argument(metavar="MODEL", help="Pipeline to calibrate: package name or path; left out beside --merge")
-    ]
+    model: Annotated[str | None, argument("MODEL", "Pipeline to calibrate: package name or path; left out beside --merge")]
     data: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DATA", help="One shard of gold: a .spacy or .conllu file, or a folder of them; left out beside --merge"
-        ),
+        argument("DATA", "One shard of gold: a .spacy or .conllu file, or a folder of them; left out beside --merge"),
     ]
-    stats: Annotated[Path, typer.Argument(metavar="STATS", help="File to write the statistics to (.npz)")]
+    stats: Annotated[Path, argument("STATS", "File to write the statistics to (.npz)")]
     _: KW_ONLY
-    merge: Annotated[
-        list[Path], typer.Option("--merge", metavar="STATS...", help="Add up the statistics in these files, or folders of them")
-    ] = field(default_factory=list)
+    merge: Annotated[list[Path], option("Add up the statistics in these files, or folders of them", metavar="STATS...")] = (
+        field(default_factory=list)
+    )
     shard: Annotated[
         str | None,
-        typer.Option(
-            "--shard",
-            help="Name of the shard; of shards called 1/7 to 7/7 none may be missing later",
-            show_default="DATA",
-        ),
+        option("Name of the shard; of shards called 1/7 to 7/7 none may be missing later", show_default="DATA"),
     ] = None
     component: Component = None
     source: Source = None
     score: Score = None
-    config: Annotated[
-        Path | None, typer.Option("--config", help="Config with a [components.calib] block: which source is read, and how")
-    ] = None
+    config: Annotated[Path | None, option("Config with a [components.calib] block: which source is read, and how")] = None
     event: Annotated[
         str | None,
-        choice(
-            (*EVENTS, *ARC_EVENTS),
-            "--event",
-            help="When an entity or an arc counts as right",
-            show_default="exact; of parsers head",
-        ),
+        option("When an entity or an arc counts as right", words=(*EVENTS, *ARC_EVENTS), show_default="exact; of parsers head"),
     ] = None
     label_map: LabelMap = None
-    second_pass: Annotated[
-        bool, typer.Option("--second-pass", help="Leave a recognizer as it is and decode again for the scores")
-    ] = False
+    second_pass: Annotated[bool, option("Leave a recognizer as it is and decode again for the scores")] = False
     key: Annotated[
         Path | None,
-        typer.Option(
-            "--key",
-            metavar="FILE",
-            help="Key of all digests, the same for all shards, which stays with you; made where it is not there",
-        ),
+        option("Key of all digests, the same for all shards, which stays with you; made where it is not there", metavar="FILE"),
     ] = None
-    judge: Annotated[
-        bool, typer.Option("--judge", help="Gather what `calib evaluate --from` needs of a fitted pipeline, in place of a fit")
-    ] = False
+    judge: Annotated[bool, option("Gather what `calib evaluate --from` needs of a fitted pipeline, in place of a fit")] = False
     sample: Annotated[
         int,
-        typer.Option(
-            "--sample", help="Pairs of whole documents, with those below the threshold, that are kept for choices and scalings"
-        ),
+        option("Pairs of whole documents, with those below the threshold, that are kept for choices and scalings"),
     ] = 500_000
     attr: FirstAttr = None
     format: Format = "table"
     gold_preproc: GoldPreproc = False
     doc_key: DocKey = None
-    n_process: Annotated[int, typer.Option("--n-process", help="Worker processes; recognizers are read in one")] = 1
+    n_process: Annotated[int, option("Worker processes; recognizers are read in one")] = 1
     gpu_id: GpuId = -1
     code: Code = None
-    force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at STATS")] = False
+    force: Annotated[bool, option("Replace a file at STATS", "-F")] = False
     silent: Silent = True
     overrides: Mapping[str, Any] | None = None
 
@@ -187,7 +139,7 @@ def collect(options: CollectOptions) -> FitStatistics | JudgedStatistics:
     RETURNS (FitStatistics | JudgedStatistics): What is in the file.
     RAISES CalibError: every fault of the input.
     """
-    from .shared.atomic import write_file
+    from .shared.writing import write_file
 
     files = statistics_files(options.merge) if options.merge else []
     if files:
@@ -212,22 +164,13 @@ def collected(options: CollectOptions, data: Path) -> FitStatistics:
 
     files = data_files(data)
     nlp, calib, _ = new_calib(
-        options,
-        options.given(),
-        lambda: _check_output(options, [data, *files, options.config, options.code, options.key]),
+        options, options.given(), lambda: _check_output(options, [data, *files, options.config, options.code, options.key])
     )
     check_event_fits(calib, None)
     examples = read_examples(nlp, data, options.gold_preproc, options.doc_key)
     ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
     name = options.shard or str(shown_path(data))
-    return collect_statistics(
-        calib,
-        ready,
-        name,
-        sample=options.sample,
-        gold_preproc=options.gold_preproc,
-        key=key_of(options),
-    )
+    return collect_statistics(calib, ready, name, sample=options.sample, gold_preproc=options.gold_preproc, key=key_of(options))
 
 
 def judged(options: CollectOptions, data: Path) -> JudgedStatistics:

@@ -9,18 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..pairs.documents import several
 from .shared.checks import check_confidence, check_option, check_raw_cells
-from .shared.command import choice, command
+from .shared.command import command, option
+from .shared.evidence import show_drift_of_counts, show_other_weights
 from .shared.examples import data_files
 from .shared.options import Columns, Format, OnlyAttr, RawCells, Texts
 from .shared.outputs import Output
-from .shared.results import deliver, write_pieces
 from .shared.run import Run
 from .shared.screen import Column, msg, number, show_rows, whole
-from .shared.seen import show_drift_of_counts, show_other_weights
+from .shared.writing import deliver, write_picture, write_pieces
 from .watch import PERIODS
 
 if TYPE_CHECKING:
@@ -49,40 +47,37 @@ class CountOptions(Run):
     _: KW_ONLY
     query: Annotated[
         list[str],
-        typer.Option(
-            "--query",
-            "-q",
-            help="What is counted (may be repeated): a label (PERSON), text=WORDS, lemma=WORDS, a token pattern of spaCy's Matcher as JSON "
+        option(
+            "What is counted (may be repeated): a label (PERSON), text=WORDS, lemma=WORDS, a token pattern of spaCy's Matcher as JSON "
             '([{"LOWER": "may", "TAG": "NNP"}]), or what an entity does ({"verb": "attack", "names": ["iraq", "iraqi"]})',
+            "-q",
         ),
     ]
     name: Annotated[
         list[str] | None,
-        typer.Option("--name", help="What the query is called in tables and titles; as often as --query, in the same order"),
+        option("What the query is called in tables and titles; as often as --query, in the same order"),
     ] = None
     unit: Annotated[
         str | None,
-        choice(UNITS, "--unit", "-u", help="What is counted", show_default="entity of an entity label, else token"),
+        option("What is counted", "-u", words=UNITS, show_default="entity of an entity label, else token"),
     ] = None
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="KEY", help="A row for each value of this key of the lines of .jsonl, or of their meta"),
+        option("A row for each value of this key of the lines of .jsonl, or of their meta", metavar="KEY"),
     ] = None
-    every: Annotated[str | None, choice(PERIODS, "--every", help="The values are dates: a row for each period")] = None
-    per: Annotated[
-        int | None, typer.Option("--per", metavar="N", help="Show counts for each N tokens, on the screen and in the picture")
-    ] = None
+    every: Annotated[str | None, option("The values are dates: a row for each period", words=PERIODS)] = None
+    per: Annotated[int | None, option("Show counts for each N tokens, on the screen and in the picture", metavar="N")] = None
     gold: Annotated[
         Path | None,
-        typer.Option("--gold", help="A few labelled documents, picked at random from such texts: they correct the counts"),
+        option("A few labelled documents, picked at random from such texts: they correct the counts"),
     ] = None
-    confidence: Annotated[float, typer.Option("--confidence", help="How often an interval holds the true number")] = 0.95
-    draws: Annotated[int, typer.Option("--draws", help="Clusterings of each document, for what entities do")] = 200
+    confidence: Annotated[float, option("How often an interval holds the true number")] = 0.95
+    draws: Annotated[int, option("Clusterings of each document, for what entities do")] = 200
     attr: OnlyAttr = None
     columns: Columns = None
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON or CSV file for the counts")] = None
+    output: Annotated[Path | None, option("JSON or CSV file for the counts", "-o")] = None
     raw_cells: RawCells = False
-    plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG file for the picture; needs --by")] = None
+    plot: Annotated[Path | None, option("PNG or SVG file for the picture; needs --by")] = None
     format: Format = "table"
 
     def check_options(self) -> None:
@@ -137,12 +132,8 @@ def count(run: CountOptions) -> dict[str, Any]:
         fault of the input.
     """
     from ..pipe.counting import group_of
-    from .shared.texts import origins_in
+    from .shared.examples import origins_in
 
-    if run.plot is not None:
-        from ..pages.plots import figure_class
-
-        figure_class()
     if run.by is not None:
         for file, origin in origins_in(run.data, run.by, run.fields):
             group_of(origin, file, run.by, run.every)
@@ -168,11 +159,9 @@ def count(run: CountOptions) -> dict[str, Any]:
         "queries": told,
     }
     if run.plot is not None:
-        from ..pages.plots import picture_bytes
         from ..pages.series_plots import plot_counts
-        from .shared.atomic import write_file
 
-        write_file(run.plot, picture_bytes(plot_counts(result), run.plot.suffix))
+        write_picture(run.plot, plot_counts(result))
     as_csv = run.output is not None and run.output.suffix == ".csv"
     if as_csv and run.output is not None:
         write_pieces(run.output, csv_of(result, run.raw_cells))
@@ -207,8 +196,8 @@ def count_texts(
     RAISES C075: no unit got a score. C396, C397: see `Counting`.
     """
     from ..pipe.counting import Counting, pipes_for
+    from .shared.evidence import FirstDoc, check_whole_documents
     from .shared.examples import read_through
-    from .shared.gold import FirstDoc, check_whole_documents
 
     for pipe in pipes:
         check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)

@@ -7,21 +7,16 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import calib_error
 from ..pairs.documents import counted, extent
 from .shared.checks import check_confidence, check_option
-from .shared.command import command
-from .shared.examples import data_files
-from .shared.gold import check_gold_of_corpus
+from .shared.command import command, option
+from .shared.evidence import TOO_FEW_TO_TELL, Seen, check_gold_of_corpus, differences_in, show_other_weights, show_seen
+from .shared.examples import data_files, holds_gold
 from .shared.options import Columns, FirstAttr, Format, Texts
-from .shared.results import deliver
-from .shared.run import Run
-from .shared.scoring import score
+from .shared.run import Run, score
 from .shared.screen import Column, interval, msg, number, percent, show_rows, whole
-from .shared.seen import TOO_FEW_TO_TELL, differences_in, seen_by, show_other_weights, show_seen, watch_for
-from .shared.texts import holds_gold
+from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -49,21 +44,16 @@ class ExpectOptions(Run):
     columns: Columns = None
     gold: Annotated[
         Path | None,
-        typer.Option(
-            "--gold", help="A few labelled documents, picked at random from such texts: they correct what the scores say"
-        ),
+        option("A few labelled documents, picked at random from such texts: they correct what the scores say"),
     ] = None
-    confidence: Annotated[float, typer.Option("--confidence", help="How often an interval holds the true value")] = 0.95
-    per_doc: Annotated[bool, typer.Option("--per-doc", help="The expected accuracy of every document too")] = False
-    check: Annotated[bool, typer.Option("--check", help="Compare with the gold in DATA")] = False
+    confidence: Annotated[float, option("How often an interval holds the true value")] = 0.95
+    per_doc: Annotated[bool, option("The expected accuracy of every document too")] = False
+    check: Annotated[bool, option("Compare with the gold in DATA")] = False
     fail_on: Annotated[
         str | None,
-        typer.Option(
-            "--fail-on",
-            help="Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear",
-        ),
+        option("Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear"),
     ] = None
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the result")] = None
+    output: Annotated[Path | None, option("JSON file for the result", "-o")] = None
     format: Format = "table"
 
     def read_files(self) -> list[Path]:
@@ -182,13 +172,13 @@ def labelled_documents(
     from ..doc.reading import Noted
     from ..expect.few_labels import Read
 
-    noted, watch = Noted(annotation), watch_for(pipe)
-    examples = watch.over(noted.over(run.stream(nlp, gold)))
+    noted, seen = Noted(annotation), Seen(pipe)
+    examples = seen.over(noted.over(run.stream(nlp, gold)))
     corpus = score(nlp, pipe, examples, run.passing("Scoring --gold", gold))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)
-    return Read(corpus, *noted.take()), seen_by(pipe, watch)
+    return Read(corpus, *noted.take()), seen.to_dict()
 
 
 # Printing

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
+from ..pipe.loading import open_model
 from .fitting.adapt_output import adaptation_line
-from .fitting.context import context_line, show_context, show_span_context
 from .fitting.fit_event import show_event
-from .fitting.fit_output import print_fit_tables, sampled_line, verdict_on, words_of_spans
-from .fitting.promises import name_tags
-from .shared.command import Options, command
-from .shared.from_statistics import describe_statistics, holds_statistics, read_any
-from .shared.gold import unknown_sentence
-from .shared.loading import open_model
-from .shared.options import Code, ForceFile, Format, Silent
+from .fitting.fit_output import (
+    context_line,
+    name_tags,
+    print_fit_tables,
+    sampled_line,
+    show_context,
+    show_span_context,
+    verdict_on,
+    words_of_spans,
+)
+from .shared.collected import describe_statistics, holds_statistics, read_any
+from .shared.command import Options, argument, command, option
+from .shared.evidence import unknown_sentence
+from .shared.options import Code, ForceFile, Format, Silent, sources_line
 from .shared.outputs import check_files, wanted_output
-from .shared.results import deliver
-from .shared.screen import first_of, msg, number, print_table
-from .shared.sources import sources_line
+from .shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
+from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 _NAMES_SHOWN = 8
 _CANDIDATES_SHOWN = 10
+_LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
 # Where the key of a file's description says too little.
 _CALLED = {
     "statistics_for": "Statistics for",
@@ -44,13 +50,11 @@ _CALLED = {
 class InfoOptions(Options):
     """Which pipeline to look at, and how much of it to show."""
 
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Calibrated pipeline: package name or path; or a file of `calib collect`")
-    ]
+    model: Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path; or a file of `calib collect`")]
     _: KW_ONLY
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for what is shown")] = None
+    output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None
     everything: Annotated[
-        bool, typer.Option("--all", "--all-tags", help="Name every tag of every group, every candidate and every shard")
+        bool, option("Name every tag of every group, every candidate and every shard", "--all", "--all-tags")
     ] = False
     format: Format = "table"
     code: Code = None
@@ -113,7 +117,13 @@ def tell_statistics(options: InfoOptions) -> dict[str, Any]:
         shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in told["shards"]]
         facts = {**told, "statistics_for": f"calib {told['statistics_for']}"}
         facts |= {name: _first(names, options.everything) for name, names in (("labels", told["labels"]), ("shards", shards))}
-        print_table({_CALLED.get(key, key.capitalize()): _in_words(value) for key, value in facts.items() if value is not None})
+        print_table(
+            {
+                _CALLED.get(key, key.capitalize()): (f"{value:,}" if isinstance(value, int) else value)
+                for key, value in facts.items()
+                if value is not None
+            }
+        )
         if raw is not None:
             show_raw(raw)
 
@@ -124,22 +134,13 @@ def tell_statistics(options: InfoOptions) -> dict[str, Any]:
 def show_raw(raw: Mapping[str, Any]) -> None:
     """Print how true raw scores are. raw (Mapping): See `raw_figures`."""
     msg.divider(f"Raw scores of {raw['pairs']:,} pairs, before any calibration")
-    groups = counted("group", raw["groups"])
-    header = ("SMCE", f"Mean GMCE ({groups})", "Floor of SMCE", "Brier score", "Log loss")
-    row = [number(raw[key]) for key in ("smce", "mean_gmce", "floor", "brier", "nll")]
-    print_table([row], header, tuple("rrrrr"))
+    mean = f"Mean GMCE ({counted('group', raw['groups'])})"
+    titles = {"smce": "SMCE", "mean_gmce": mean, "floor": "Floor of SMCE", "brier": "Brier score", "nll": "Log loss"}
+    show_rows([raw], [Column(title, key, number) for key, title in titles.items()])
 
 
 def _first(names: Sequence[str], everything: bool, between: str = ", ") -> str:
-    """The first of some names, or all of them."""
     return first_of(names, len(names) if everything else _NAMES_SHOWN, between)
-
-
-def _in_words(value: Any) -> Any:
-    """A number with its thousands told apart, yes and no."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else value
 
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
@@ -254,13 +255,21 @@ def portable_line(pipe: Calibrator) -> str:
     return f"{line}, {'for texts with far more unknown words than those of the fit' if told else 'with --map-for anywhere'}"
 
 
+_CONVENTIONS = (
+    Column("Gold", "source", lambda name: name or "-", "l"),
+    Column("Component says", "said", align="l"),
+    Column("Gold says", "gold", align="l"),
+    Column("Tokens", "tokens", whole),
+    Column("Of those it is sure of", "of", whole),
+)
+
+
 def show_conventions(conventions: Sequence[Mapping[str, Any]]) -> None:
     """Print the tags that the gold often calls otherwise though the component is sure, and the --map of those that it mostly does."""
     if not conventions:
         return
     msg.divider("Looks like another convention")
-    rows = [(one["source"] or "-", one["said"], one["gold"], f"{one['tokens']:,}", f"{one['of']:,}") for one in conventions]
-    print_table(rows, ("Gold", "Component says", "Gold says", "Tokens", "Of those it is sure of"), ("l", "l", "l", "r", "r"))
+    show_rows(conventions, _CONVENTIONS)
     mostly = {one["said"]: one["gold"] for one in conventions if 2 * one["tokens"] > one["of"]}
     pasted = ",".join(f"{said}={gold}" for said, gold in mostly.items() if not set(",=") & set(said + gold))
     if pasted:
@@ -274,18 +283,16 @@ def show_selection(selection: Mapping[str, Any], everything: bool) -> None:
         return
     msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
     rows = [
-        (
-            f"{trial['candidate']}{' (chosen)' if trial['candidate'] == selection['chosen'] else ''}",
-            f"{trial['size']:,}",
-            number(trial["loss"], 5),
-            number(trial["difference"], 5),
-            number(trial["error"], 5),
-        )
+        trial
         for place, trial in enumerate(selection["trials"])
         if everything or place < _CANDIDATES_SHOWN or trial["candidate"] == selection["chosen"]
     ]
-    header = ("Candidate", "Size", "Log loss", "From the best", "Std. error")
-    print_table(rows, header, ("l", *"rrrr"))
+    columns = (
+        Column("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l"),
+        Column("Size", "size", whole),
+        *(Column(title, key, partial(number, digits=5)) for title, key in _LOSSES.items()),
+    )
+    show_rows(rows, columns)
     if len(rows) < len(selection["trials"]):
         msg.text(f"... and {len(selection['trials']) - len(rows):,} more; --all shows them.")
     if selection.get("dropped"):

@@ -10,26 +10,25 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import brief, calib_error
-from ..pipe.loading import reason
-from .fitting.overrides import WithOverrides
+from ..pipe.loading import import_user_code, reason
 from .fitting.settings import pipe_settings
-from .shared.atomic import write_file
-from .shared.command import Options, command
-from .shared.loading import import_user_code
+from .shared.arguments import WithOverrides
+from .shared.command import Options, argument, command, option
 from .shared.options import Code, Method, Silent
 from .shared.outputs import Output, check_files
 from .shared.screen import msg
+from .shared.writing import write_file
 
 
 @dataclass(frozen=True)
 class InitOptions(Options):
     """The settings that have options of their own, and where the file goes."""
 
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="File to write; - prints the config")]
+    output: Annotated[Path, argument("OUTPUT", "File to write; - prints the config")]
     _: KW_ONLY
     method: Method = None
     code: Code = None
-    force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at OUTPUT")] = False
+    force: Annotated[bool, option("Replace a file at OUTPUT", "-F")] = False
     silent: Silent = True
     overrides: Mapping[str, Any] | None = None
 

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-import typer
 
 from ..corpus.queue.orders import REVIEW
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from .scores import is_calibrator, scored_file
 from .shared.checks import check_option
-from .shared.command import choice, command
+from .shared.command import command, option
+from .shared.evidence import show_seen
+from .shared.examples import holds_gold
 from .shared.outputs import Output
-from .shared.queues import MIN_WORDS, QueueOptions, deliver_queue, labels_of
+from .shared.queues import MIN_WORDS, QueueOptions, deliver_queue
 from .shared.scored import ScoredModel, of_pipe, of_scores
-from .shared.screen import Column, msg, number, print_table, shorten, show_rows
-from .shared.seen import show_seen
-from .shared.texts import holds_gold
+from .shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
+from .shared.writing import write_picture
 
 if TYPE_CHECKING:
     from ..corpus.queue.choosing import Plan, Queue
@@ -40,16 +40,10 @@ class RankOptions(QueueOptions):
     doc_key: ClassVar[None] = None  # type: ignore[misc]  # no unit is of a document more than of another
 
     _: KW_ONLY
-    order: Annotated[str, choice(tuple(REVIEW), "--order", help="What makes one doubtful")] = "calibrated"
-    repeats: Annotated[
-        bool, typer.Option("--repeats", help="Keep what stands at the same place of the same sentence again")
-    ] = False
-    not_accepted: Annotated[
-        bool, typer.Option("--not-accepted", help="Entities below their cut-off alone, see `spacy calib threshold --apply`")
-    ] = False
-    plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG: errors found against share reviewed; needs gold")] = (
-        None
-    )
+    order: Annotated[str, option("What makes one doubtful", words=tuple(REVIEW))] = "calibrated"
+    repeats: Annotated[bool, option("Keep what stands at the same place of the same sentence again")] = False
+    not_accepted: Annotated[bool, option("Entities below their cut-off alone, see `spacy calib threshold --apply`")] = False
+    plot: Annotated[Path | None, option("PNG or SVG: errors found against share reviewed; needs gold")] = None
 
     def check_options(self) -> None:
         """RAISES C056: see QueueOptions; or a picture is neither .png nor .svg."""
@@ -61,11 +55,6 @@ class RankOptions(QueueOptions):
 
     def outputs(self) -> list[Output]:
         return super().outputs() + ([] if self.plot is None else [Output("--plot", self.plot)])
-
-    @property
-    def most(self) -> int | None:
-        """Units of the queue at most."""
-        return SHOWN if self.top is None and self.output is None and self.format == "table" else self.top
 
     def plan(self, model: ScoredModel) -> Plan:
         """The queue that is wanted. RAISES C065, C265, C531: the pipe has no such units, or no cut-offs."""
@@ -79,7 +68,7 @@ class RankOptions(QueueOptions):
             min_words=(MIN_WORDS if kind == "sentence" else 0) if self.min_words is None else self.min_words,
             below_only=self.not_accepted,
             repeats=self.repeats or model.without_sentences,
-            n=self.most,
+            n=SHOWN if self.top is None and self.output is None and self.format == "table" else self.top,
         )
 
 
@@ -105,10 +94,6 @@ def rank(run: RankOptions) -> dict[str, Any]:
     from ..corpus.queue.tasks import tasks_of
     from ..corpus.stored import MadeOnDemand
 
-    if run.plot is not None:
-        from ..pages.plots import figure_class
-
-        figure_class()
     model, plan, corpora = _scored(run)
     sums = UnitSums(plan)
     queue = queue_of(corpora, plan, sums.add)
@@ -123,8 +108,8 @@ def rank(run: RankOptions) -> dict[str, Any]:
         **{key: left_out[key] for key in ("accepted", "too_short", "repeats")},
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    labels = labels_of(model, plan.kind, queue.corpus.tags_met() if whole else sums.tags)
-    deliver_queue(run, result, tasks, labels, lambda: show_ranking(result, run))
+    met = queue.corpus.tags_met() if whole else sums.tags
+    deliver_queue(run, model, result, tasks, met, lambda: show_ranking(result, run))
     if run.plot is not None:
         draw_curves(queue, run)
     return result
@@ -149,15 +134,13 @@ def _scored(run: RankOptions) -> tuple[ScoredModel, Plan, Iterable[ScoredCorpus]
 def draw_curves(queue: Queue, run: RankOptions) -> None:
     """How soon the usual orders, and the one that was asked for, find the errors. RAISES C055: the picture cannot be written. C076: there is no gold."""
     from ..corpus.queue.findings import compare_orders
-    from ..pages.plots import picture_bytes
     from ..pages.series_plots import found_curves
-    from .shared.atomic import write_file
 
     assert run.plot is not None
     rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, run.order))))
     found = {row.order: [np.nan if share is None else share for share in row.found] for row in rows}
     ax = found_curves(_CURVE, found, unit=queue.units.kind)
-    write_file(run.plot, picture_bytes(ax.figure, run.plot.suffix, 120))
+    write_picture(run.plot, ax.figure, dpi=120)
 
 
 # What is printed
@@ -211,11 +194,10 @@ def _said_of_gold(record: dict[str, Any]) -> str:
 
 
 def _show_signals(result: dict[str, Any]) -> None:
-    def share(value: float | None) -> str:
-        return number(None if value is None else 100 * value, 1)
-
-    expected = ("expected", "-", *map(share, result["expected"]))
-    found = [(row["order"], number(row["average_precision"]), *map(share, row["found"])) for row in result["signals"] or ()]
+    expected = ("expected", "-", *map(in_percent, result["expected"]))
+    found = [
+        (row["order"], number(row["average_precision"]), *map(in_percent, row["found"])) for row in result["signals"] or ()
+    ]
     header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
     print_table([expected, *found], header, ("l", *"r" * (len(header) - 1)))
     judged = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"

@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
+from ..pipe.loading import import_user_code
 from .fitting.fit_output import say_what_was_chosen, verdict_sentence, warn_of_held_out
 from .fitting.fit_pipe import check_held_out
-from .fitting.labels import MOST_UNKNOWN
-from .fitting.settings import pipe_settings
-from .shared.checks import check_option, check_raw_cells
+from .fitting.settings import MOST_UNKNOWN, pipe_settings
+from .shared.checks import check_option
 from .shared.command import Options, declared
-from .shared.loading import import_user_code
-from .shared.options import FORMATS
 from .shared.outputs import Output, check_files
-from .shared.results import print_json
 from .shared.screen import msg, number, warn
+from .shared.writing import print_json
 
 if TYPE_CHECKING:
     from ..arrays import TagCalibrator
     from ..arrays.files import ScoreUnits
     from ..corpus.scored import ScoredCorpus
     from ..statistics.judged import JudgedStatistics
-    from .apply import ApplyOptions
-    from .fit import FitOptions
+    from .fitting.options import FitOptions
     from .shared.run import Run
 
 # Options about pipelines and Docs, of which files of scores know nothing.
@@ -47,13 +44,6 @@ _OF_MAPS = ("recalibrator", "scaling", "pooling", "scorer")
 def is_calibrator(model: str) -> bool:
     """Whether MODEL is a calibrator of scores in files: those are files, and pipelines folders or packages."""
     return os.path.isfile(model)
-
-
-def is_scores(data: Path | None) -> bool:
-    """Whether DATA is a file of scores, by its suffix."""
-    from ..arrays.files import is_score_file
-
-    return data is not None and is_score_file(data)
 
 
 def check_score_file(option: str, path: Path, wanted: bool = True) -> None:
@@ -80,7 +70,7 @@ def check_for_scores(options: Options) -> None:
 def fit_scores(options: FitOptions, data: Path) -> TagCalibrator:
     """Learn from the scores at DATA, for a tagger that is not spaCy's, and write the calibrator to OUTPUT. RAISES CalibError: every fault of the input."""
     from ..arrays.files import read_units
-    from .shared.atomic import write_file
+    from .shared.writing import write_file
 
     check_for_scores(options)
     for setting in options.overrides or ():
@@ -164,55 +154,6 @@ def _tell(calibrator: TagCalibrator, found: ScoreUnits, options: FitOptions) -> 
     msg.info(f"Held-out log loss: {number(held.raw)} raw, {number(held.calibrated)} calibrated")
     warn_of_held_out(held)
     msg.text(f"python -m spacy calib apply {options.output} SCORES OUTPUT gives the scores of other texts")
-
-
-# Apply
-
-
-def check_applied(options: ApplyOptions) -> None:
-    """RAISES C056: an option of pipelines, or --raw-cells of something else than CSV."""
-    from ..arrays.files import has_cells
-
-    check_for_scores(options)
-    check_option("--unit", options.unit in (None, "token"), "left out for scores in files", options.unit)
-    of_rows = options.format not in (None, *FORMATS)
-    check_option("--format", not of_rows, "table or json for scores in files, whose suffix tells the rest", options.format)
-    check_score_file("DATA", options.data)
-    check_score_file("OUTPUT", options.output)
-    check_raw_cells(options.raw_cells, has_cells(options.output))
-
-
-def apply_scores(options: ApplyOptions) -> dict[str, Any]:
-    """Write the rows of DATA with one column more: calibrated, empty for scores below the threshold of the calibrator.
-
-    RETURNS (dict): "output", "units", "scores": rows with a score, "calibrated": those that reach the "threshold".
-    RAISES CalibError: every fault of the input.
-    """
-    from ..arrays.files import read_units, with_calibrated
-    from .shared.atomic import write_chunks
-
-    inputs = [options.data, Path(options.model), options.code]
-    check_files([Output("OUTPUT", options.output)], options.force, inputs=inputs)
-    calibrator = read_calibrator(options.model, options.code)
-    found = read_units(options.data)
-    classes = calibrator.classes_.tolist()
-    calibrated = calibrator.transform(found.scores_for(classes))
-    of_rows = found.of_rows(calibrated, classes, calibrator.threshold)
-    write_chunks(options.output, with_calibrated(options.data, options.output, of_rows, options.raw_cells))
-    result: dict[str, Any] = {
-        "output": str(options.output),
-        "units": found.n_units,
-        "scores": found.n_entries,
-        "calibrated": found.n_reaching(calibrator.threshold),
-        "threshold": calibrator.threshold,
-    }
-    if not options.silent and options.format == "json":
-        print_json(result)
-    elif not options.silent:
-        below = result["scores"] - result["calibrated"]
-        left = f"; {below:,} below the threshold {calibrator.threshold:g} have none" if below else ""
-        msg.good(f"Calibrated {result['calibrated']:,} scores of {found.n_units:,} units: {options.output}{left}")
-    return result
 
 
 def read_calibrator(model: str | Path, code: Path | None = None) -> TagCalibrator:

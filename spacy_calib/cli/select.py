@@ -8,21 +8,18 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
-
 from ..corpus.queue.orders import LABEL
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
-from .shared.command import choice, command
-from .shared.queues import MIN_WORDS, SUFFIXES, QueueOptions, deliver_queue, labelled_texts, labels_of, write_docs
+from .shared.command import command, option
+from .shared.queues import MIN_WORDS, SUFFIXES, QueueOptions, deliver_queue, labelled_texts, write_docs
 from .shared.scored import of_pipe
 from .shared.screen import Column, msg, number, shorten, show_rows, whole
 
 if TYPE_CHECKING:
     from ..corpus.distinct import Digests
     from ..corpus.queue.choosing import Plan, Queue
-    from ..corpus.queue.units import Units
     from ..corpus.scored import ScoredCorpus
     from ..pipe.component import Calibrator
     from .shared.scored import ScoredModel
@@ -41,70 +38,61 @@ class SelectOptions(QueueOptions):
     """What `select` chooses, and how much of it."""
 
     gold_preproc: ClassVar[bool] = False  # type: ignore[misc]  # there is no gold yet
+    suffixes = {**SUFFIXES, ".spacy": "spacy"}
 
     _: KW_ONLY
     purpose: Annotated[
         str,
-        choice(
-            PURPOSES,
-            "--for",
-            help="What the labels are for: to train on what is doubtful, or to adapt to (and measure accuracy on) texts of a new kind, "
+        option(
+            "What the labels are for: to train on what is doubtful, or to adapt to (and measure accuracy on) texts of a new kind, "
             "by whole documents that stand for all: one drawn at random from each of --top equal parts of the documents, sorted by doubt; the shortest "
             "ones, a tenth of the words, are left out",
+            "--for",
+            words=PURPOSES,
         ),
     ] = "train"
     unit: Annotated[
         str | None,
-        choice(
-            KINDS,
-            "--unit",
+        option(
+            "What is labelled as one piece",
             "-u",
-            help="What is labelled as one piece",
+            words=KINDS,
             show_default="sentence; document with --for adapt, and for text categories",
         ),
     ] = None
     order: Annotated[
-        str | None, choice(tuple(LABEL), "--order", help="What makes one worth labelling", show_default="least-confident")
+        str | None, option("What makes one worth labelling", words=tuple(LABEL), show_default="least-confident")
     ] = None
     top: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "How many",
             "--top",
             "--n",
             "-n",
-            help="How many",
             show_default=f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt",
         ),
     ] = None
     max_words: Annotated[
         int | None,
-        typer.Option(
-            "--max-words", help="Choose at most that many words; expected errors, or P(rare tag), are then those of a word"
-        ),
+        option("Choose at most that many words; expected errors, or P(rare tag), are then those of a word"),
     ] = None
-    min_words: Annotated[int, typer.Option("--min-words", help="Leave out what has fewer words (with a letter or a digit)")] = (
-        MIN_WORDS
-    )
+    min_words: Annotated[int, option("Leave out what has fewer words (with a letter or a digit)")] = MIN_WORDS
     tags: Annotated[
         list[str],
-        typer.Option(
-            "--tag", "-T", help="Hunt this tag; may be repeated", show_default="the rarest, together 1 % of the fit's tokens"
-        ),
+        option("Hunt this tag; may be repeated", "--tag", "-T", show_default="the rarest, together 1 % of the fit's tokens"),
     ] = field(default_factory=list)
-    per_doc: Annotated[
-        int | None, typer.Option("--per-doc", help="At most that many sentences of one document, round robin")
-    ] = None
-    seed: Annotated[int, typer.Option("--seed", help="Of --order random and of the draw of --for adapt")] = 0
+    per_doc: Annotated[int | None, option("At most that many sentences of one document, round robin")] = None
+    seed: Annotated[int, option("Of --order random and of the draw of --for adapt")] = 0
     exclude: Annotated[
         list[Path],
-        typer.Option("--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"),
+        option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x"),
     ] = field(default_factory=list)
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
+        option(
+            "File for the batch; without --format by its suffix: .json (all that is told), .jsonl, .csv, or .spacy (with the predicted annotation)",
             "-o",
-            help="File for the batch; without --format by its suffix: .json (all that is told), .jsonl, .csv, or .spacy (with the predicted annotation)",
         ),
     ] = None
 
@@ -119,11 +107,6 @@ class SelectOptions(QueueOptions):
         hunts = self.order == "rare-tag"
         check_option("--tag", not self.tags or hunts, "left out unless --order is rare-tag", ", ".join(self.tags))
         check_option("--per-doc", self.per_doc is None or self.unit != DOCUMENT, "left out with --unit document", self.per_doc)
-
-    @classmethod
-    def suffixes(cls) -> dict[str, str]:
-        """Suffix of a file -> its form."""
-        return {**SUFFIXES, ".spacy": "spacy"}
 
     @property
     def adapts(self) -> bool:
@@ -208,8 +191,7 @@ def select(run: SelectOptions) -> dict[str, Any]:
     }
     if run.form == "spacy":
         write_docs(run, nlp, pipe, rows)
-    labels = labels_of(model, plan.kind, queue.corpus.tags_met())
-    deliver_queue(run, result, tasks, labels, lambda: show_batch(result, run.output))
+    deliver_queue(run, model, result, tasks, queue.corpus.tags_met(), lambda: show_batch(result, run.output))
     return result
 
 
@@ -237,7 +219,7 @@ def sums_of(corpus: ScoredCorpus, kind: str) -> dict[str, Any]:
     """What there is in all. kind (str): What a unit is."""
     from ..corpus.queue.units import units_of
 
-    units: Units = units_of(corpus, kind)
+    units = units_of(corpus, kind)
     return {
         "units": len(units),
         "words": int(units.counts(corpus.lengths).sum()),

@@ -6,16 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..errors import calib_error
-from ..pipe.loading import INLINE_FACTORIES, load_with_factories
-from .shared.command import Options, command
-from .shared.loading import open_model
+from ..pipe.loading import INLINE_FACTORIES, load_with_factories, open_model
+from .shared.command import Options, argument, command
 from .shared.options import CalibratedModel, Code, Force, Format, Silent
 from .shared.outputs import check_pipeline_folder
-from .shared.results import print_json
 from .shared.screen import msg
+from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -26,7 +23,7 @@ class StockOptions(Options):
     """Which pipeline to turn back, and where to."""
 
     model: CalibratedModel
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the stock pipeline to")]
+    output: Annotated[Path, argument("OUTPUT", "Folder to write the stock pipeline to")]
     _: KW_ONLY
     format: Format = "table"
     code: Code = None
@@ -44,7 +41,7 @@ def stock(options: StockOptions) -> Language:
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
     from ..pipe.scorer import drop_performance
-    from .shared.loading import write_pipeline
+    from .shared.writing import write_pipeline
 
     model, output = options.model, options.output
     check_pipeline_folder(output, options.force, inputs=[options.code], model=model)
@@ -59,10 +56,8 @@ def stock(options: StockOptions) -> Language:
     for name in calib:
         drop_performance(plain, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
     write_pipeline(plain, output, options.force)
-    if not options.silent and options.format == "json":
-        print_json({"output": str(output), "stock": back, "removed": calib})
-    elif not options.silent:
-        changed = [f"'{name}' is spaCy's {factory} again" for name, factory in back.items()]
-        changed += [f"'{name}' is gone" for name in calib]
-        msg.good(f"{'; '.join(changed)}: {output}")
+    changed = [f"'{name}' is spaCy's {factory} again" for name, factory in back.items()]
+    told = f"{'; '.join([*changed, *(f'{name!r} is gone' for name in calib)])}: {output}"
+    result = {"output": str(output), "stock": back, "removed": calib}
+    deliver(result, lambda: msg.good(told), output=None, format=options.format, silent=options.silent)
     return plain

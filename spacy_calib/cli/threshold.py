@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
 from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
-from .shared.command import choice, command
+from .shared.command import argument, command, option
+from .shared.evidence import Seen, show_seen
 from .shared.options import Format
 from .shared.outputs import Output
-from .shared.results import deliver, write_json
 from .shared.run import Run
-from .shared.screen import msg
-from .shared.seen import seen_in
-from .thresholds.precision import check_accepts, find_precision, show_precision
-from .thresholds.recall import find_recall, show_recall
-from .thresholds.review import find_review, show_review
+from .shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
+from .shared.writing import deliver, write_json
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -37,41 +33,29 @@ class ThresholdOptions(Run):
 
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="DATA", help="Gold that the pipeline was not trained on: a .spacy or .conllu file, or a folder of them"
-        ),
+        argument("DATA", "Gold that the pipeline was not trained on: a .spacy or .conllu file, or a folder of them"),
     ]
     _: KW_ONLY
-    precision: Annotated[
-        float | None, typer.Option("--precision", "-p", help="Share of accepted entities that are to be right")
-    ] = None
+    precision: Annotated[float | None, option("Share of accepted entities that are to be right", "-p")] = None
     recall: Annotated[
         float | None,
-        typer.Option(
-            "--recall", "-r", help="Share of the tokens of gold entities that are to be flagged; beside --precision: both"
-        ),
+        option("Share of the tokens of gold entities that are to be flagged; beside --precision: both", "-r"),
     ] = None
-    per: Annotated[str, choice(PER, "--per", help="One cut-off for all, or for each")] = "all"
-    confidence: Annotated[
-        float, typer.Option("--confidence", help="How sure it must be that the precision, or recall, is reached")
-    ] = 0.95
-    attr: Annotated[
-        str | None, typer.Option("--attr", help="The calib pipe with this prefix; else the first that scores entities")
-    ] = None
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the cut-offs")] = None
-    apply: Annotated[Path | None, typer.Option("--apply", "-a", help="Folder for the pipeline with the cut-offs in it")] = None
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Write the pipeline at --apply even where it would accept nothing")
-    ] = False
+    per: Annotated[str, option("One cut-off for all, or for each", words=PER)] = "all"
+    confidence: Annotated[float, option("How sure it must be that the precision, or recall, is reached")] = 0.95
+    attr: Annotated[str | None, option("The calib pipe with this prefix; else the first that scores entities")] = None
+    output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None
+    apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs in it", "-a")] = None
+    allow_empty: Annotated[bool, option("Write the pipeline at --apply even where it would accept nothing")] = False
     format: Format = "table"
-    force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at --output, and a pipeline at --apply")] = False
+    force: Annotated[bool, option("Replace a file at --output, and a pipeline at --apply", "-F")] = False
 
     def check_options(self) -> None:
         """RAISES C307: neither precision nor recall. C056: one out of range, no confidence, or groups beside --recall."""
         if self.precision is None and self.recall is None:
             raise calib_error("C307")
-        for option, value in (("--precision", self.precision), ("--recall", self.recall)):
-            check_option(option, value is None or 0 < value < 1, "between 0 and 1", value)
+        for flag, value in (("--precision", self.precision), ("--recall", self.recall)):
+            check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
         check_option("--per", self.recall is None or self.per != "group", "all or label beside --recall", repr(self.per))
         check_confidence(self.confidence)
 
@@ -99,9 +83,11 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     """
     import numpy as np
 
+    from ..corpus.missed import rows_of
+    from ..pipe.cutoffs import parts_for_review, precision_cutoffs
     from ..pipe.lookup import entity_tokens
     from ..pipe.scorer import corpus_of
-    from .shared.loading import write_pipeline
+    from .shared.writing import write_pipeline
 
     nlp = run.begin()
     pipe = span_pipe(nlp, run.attr)
@@ -110,18 +96,24 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     of_documents = pipe.spans.groups is None
     judged = corpus if of_documents else corpus.spans
     by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(judged.docs[judged.right >= 0])))}
-    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": seen_in(pipe, done)}
+    seen = Seen(pipe)
+    deque(seen.over(done), maxlen=0)
+    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": seen.to_dict()}
     accepting = flagging = None
     if run.precision is not None:
-        accepting, found = find_precision(pipe, corpus, run.precision, run.confidence, run.per)
+        accepting, found = precision_cutoffs(pipe, corpus, run.precision, run.confidence, run.per)
         result |= found
     if run.recall is not None:
         if of_documents:
             raise calib_error("C310", name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, done, corpus)
-        flagging, result["misses"] = find_recall(tokens, run.recall, run.confidence, run.per, run.data)
+        if not tokens.wanted("all", "all").any():
+            raise calib_error("C309", data=run.data)
+        flagging = tokens.find(run.recall, run.confidence, run.per)
+        scored = int(tokens.scored.sum())
+        result["misses"] = {**flagging.state(), "scored": scored, "rows": rows_of(tokens, flagging)}
         if accepting is not None:
-            result["review"] = find_review(pipe, corpus, tokens, accepting, flagging)
+            result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
     if run.output is not None:
         write_json(run.output, result)
     if run.apply is not None:
@@ -156,15 +148,39 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     return found[0]
 
 
+_KEYS_NAMED = 8
+
+
+def _reached(result: dict[str, Any]) -> str:
+    """What can be reached where the precision cannot, and what it keeps; "" where it is reached, or nothing is."""
+    what, told = _what(result), []
+    for row in result["rows"]:
+        if row["highest"] is not None:
+            of = "" if row["key"] == "all" else f"{row['key'] or '(no group)'} "
+            precision, kept, share = (row["highest"][key] for key in ("precision", "kept", "share"))
+            told.append(f"{of}{in_percent(precision)} %, and keeps {kept:,} of {row[what]:,} ({in_percent(share)} %)")
+    return first_of(told, _KEYS_NAMED, "; ")
+
+
+def check_accepts(result: dict[str, Any], apply: Path) -> None:
+    """RAISES C530: no cut-off reaches the precision, so that the pipeline that is to be written would accept nothing."""
+    if all(row["cutoff"] is None for row in result["rows"]):
+        highest = _reached(result)
+        reached = f" (the highest that is reached: {highest})" if highest else ""
+        raise calib_error("C530", precision=f"{100 * result['precision']:g}", path=apply, reached=reached)
+
+
+# Printing
+
+
 def show(result: dict[str, Any], apply: Path | None) -> None:
     """Print what was found."""
     attr = result["attr"]
     names = []
     if "precision" in result:
         show_precision(result)
-        names += [f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept"] * any(
-            row["cutoff"] is not None for row in result["rows"]
-        )
+        if any(row["cutoff"] is not None for row in result["rows"]):
+            names.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
     if "misses" in result:
         show_recall(result["misses"], None if "precision" in result else result["seen"], result["by"], apply)
         names += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]
@@ -172,3 +188,119 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
         show_review(result["review"], result["precision"], result["misses"]["recall"], result["confidence"])
     if apply is not None and names:
         msg.good(f"The pipeline with these cut-offs ({', '.join(names)}): {apply}")
+
+
+def _what(result: dict[str, Any]) -> str:
+    return "documents" if result["event"] is None else "entities"
+
+
+def _cutoff(row: dict[str, Any], digits: str) -> str:
+    value = row.get("cutoff", "-")
+    return value if value == "-" else "not reached" if value is None else format(value, digits)
+
+
+def _between(row: dict[str, Any], scale: float, digits: int) -> str:
+    return "-" if row["low"] is None else f"{number(scale * row['low'], digits)} to {number(scale * row['high'], digits)}"
+
+
+def show_precision(result: dict[str, Any]) -> None:
+    """Print the cut-offs for a precision, and what is promised of them."""
+    from ..pairs.documents import by_unit
+
+    wanted, sure, what = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _what(result)
+    judged = "categories of documents" if result["event"] is None else f"event: {result['event']}"
+    msg.divider(f"Cut-offs for a precision of {wanted} ({judged})")
+    show_seen(result["seen"])
+    columns = (
+        Column("For", "key", lambda key: key or "(no group)", "l"),
+        Column("Cut-off", "", lambda row: _cutoff(row, ".4f")),
+        Column(what.capitalize(), what, whole),
+        Column("Kept", "kept", whole),
+        Column("% kept", "share", in_percent),
+        Column("Precision", "precision", number),
+        Column("Elsewhere", "", lambda row: _between(row, 1, 4)),
+    )
+    show_rows(result["rows"], columns)
+    nowhere = all(row["cutoff"] is None for row in result["rows"])
+    if nowhere:
+        msg.warn(f"No cut-off reaches {wanted} with this confidence: ask for less, or give more gold.")
+    highest = _reached(result)
+    if highest:
+        msg.text(
+            f"The highest precision that is reached: {highest}. It was found by looking at this gold; ask for it on other gold "
+            "to be promised it."
+        )
+    if not nowhere:
+        msg.text(
+            f"In texts of the same source ({by_unit(**result['by'])}) the {what} kept are right at least {wanted} of the time. Of "
+            f"all data sets on which this command may be run, that claim is true for {sure}, and so is the interval under "
+            f"Elsewhere: where the precision of as many {what} kept from others lies."
+        )
+
+
+_RECALL = (
+    Column("For", "key", align="l"),
+    Column("Cut-off", "", lambda row: _cutoff(row, ".3g")),
+    Column("Tokens", "tokens", whole),
+    Column("Found", "found", whole),
+    Column("Recall", "recall", number),
+    Column("% flagged", "share", in_percent),
+    Column("Elsewhere", "", lambda row: _between(row, 100, 1)),
+    Column("Entities", "entities", whole),
+    Column("Touched", "touched", whole),
+)
+
+
+def show_recall(result: dict[str, Any], seen: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
+    """Print the cut-offs that bound misses, and what is promised of them. result (dict): "misses" of `threshold`."""
+    from ..pairs.documents import by_unit, counted
+
+    wanted, sure = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"
+    msg.divider(f"Cut-offs for a recall of {wanted} (tokens of gold entities)")
+    show_seen(seen)
+    show_rows((line for row in result["rows"] for line in (row, {"key": "  predicted only", **row["predicted"]})), _RECALL)
+    missing = [row["key"] for row in result["rows"] if row["cutoff"] is None]
+    if missing:
+        what = "No cut-off" if result["per"] == "all" else f"No cut-off of {', '.join(missing)}"
+        applied = "" if apply is None else f" The pipeline in {apply} flags every token for want of it."
+        msg.warn(f"{what} is sure to find {wanted}: ask for less, or give more gold.{applied}")
+    if len(missing) == len(result["rows"]):
+        return
+    score, each = (
+        ("P(inside an entity) = 1 - P(O)", "") if result["per"] == "all" else ("P(label)", " (for each label by itself)")
+    )
+    msg.text(
+        f"Flagged is every token whose {score} reaches the cut-off, also where the recognizer said O. Among as many tokens of gold "
+        f"entities in other texts of the same source ({by_unit(**by)}) at most {100 * (1 - result['recall']):.3g} % are not flagged. "
+        f"Of all data sets on which this command may be run, that claim is true for {sure}{each}, and so is the interval under "
+        f"Elsewhere: where the share of flagged tokens of {counted(**by)} of others lies. Predicted only: the tokens of entities "
+        "that were found."
+    )
+
+
+_REVIEW = (
+    Column("Part", "part", align="l"),
+    Column("Tokens", "tokens", whole),
+    Column("% of tokens", "share", in_percent),
+    Column("What", "what", align="l"),
+    Column("Share", "right", number),
+)
+
+
+def show_review(parts: dict[str, Any], precision: float, recall: float, confidence: float) -> None:
+    """Print what is accepted, looked at, and dropped."""
+    msg.divider("Accept, look, drop")
+    accept, outside = parts["accept"], parts["drop"]["inside_share"]
+    right = accept["right"] / accept["entities"] if accept["entities"] else None
+    told = {
+        "accept": ("of the entities are right", right),
+        "look": ("of the tokens are in an entity", parts["look"]["inside_share"]),
+        "drop": ("of the tokens are in none", None if outside is None else 1 - outside),
+    }
+    show_rows(({**parts[name], "part": name, "what": what, "right": share} for name, (what, share) in told.items()), _REVIEW)
+    both = max(0.0, 1 - 2 * (1 - confidence))
+    msg.text(
+        "Accepted: the tokens of entities at or above their cut-off. Looked at: the flagged tokens of the rest. Dropped unseen: all "
+        f"others. The precision of {100 * precision:g} % and the recall of {100 * recall:g} % are each promised by themselves, with "
+        f"{100 * confidence:g} % confidence; both hold together with {100 * both:g} % at least."
+    )

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import brief, calib_error
-from .evaluating.pictures import SUFFIXES
 from .shared.checks import check_option
-from .shared.command import choice, command
+from .shared.collected import accuracy_of_fit, holds_windows, read_windows, window_files
+from .shared.command import argument, command, option
+from .shared.evidence import Seen, show_other_weights
 from .shared.options import TEXTS, Columns, FirstAttr, Format
+from .shared.outputs import PICTURES
 from .shared.records import FIELDS, Fields
-from .shared.results import deliver
 from .shared.run import Run
 from .shared.screen import Column, interval, msg, percent, show_rows, whole
-from .shared.seen import SeenSoFar, show_other_weights
-from .shared.windows import holds_windows, read_windows, window_files, write_windows
+from .shared.writing import deliver, write_picture, write_pieces
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -40,42 +39,30 @@ _SHOWN = 60
 class WatchOptions(Run):
     """What `watch` counts, and of what it warns."""
 
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help=f"Texts: {TEXTS}; or windows that watch wrote (.jsonl, or a folder of them)")
-    ]
+    data: Annotated[Path, argument("DATA", f"Texts: {TEXTS}; or windows that watch wrote (.jsonl, or a folder of them)")]
     _: KW_ONLY
     attr: FirstAttr = None
     columns: Columns = None
     # Gold is read as any text, and windows are of Docs.
     gold_preproc: bool = False
     doc_key: str | None = None
-    window: Annotated[int | None, typer.Option("--window", help="Documents of a window", show_default=str(DOCUMENTS))] = None
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="KEY", help="Windows by date: key of the lines of .jsonl, or of their meta")
-    ] = None
-    every: Annotated[str | None, choice(PERIODS, "--every", help="Period of a window, beside --by", show_default="day")] = None
-    merge: Annotated[
-        list[Path], typer.Option("--merge", help="Windows that watch wrote, to be added (file or folder; may be repeated)")
-    ] = field(default_factory=list)
+    window: Annotated[int | None, option("Documents of a window", show_default=str(DOCUMENTS))] = None
+    by: Annotated[str | None, option("Windows by date: key of the lines of .jsonl, or of their meta", metavar="KEY")] = None
+    every: Annotated[str | None, option("Period of a window, beside --by", words=PERIODS, show_default="day")] = None
+    merge: Annotated[list[Path], option("Windows that watch wrote, to be added (file or folder; may be repeated)")] = field(
+        default_factory=list
+    )
     part: Annotated[
         str | None,
-        typer.Option(
-            "--part",
-            help="Name of the stream: windows of one name and number are added up",
-            show_default="the name of DATA; none with --by",
+        option(
+            "Name of the stream: windows of one name and number are added up", show_default="the name of DATA; none with --by"
         ),
     ] = None
-    rate: Annotated[float, typer.Option("--rate", help="One false alarm in so many windows at most")] = 1000
-    fail_on: Annotated[
-        str | None, typer.Option("--fail-on", help="alarm: exit code 1 where a window with texts of DATA gives an alarm")
-    ] = None
+    rate: Annotated[float, option("One false alarm in so many windows at most")] = 1000
+    fail_on: Annotated[str | None, option("alarm: exit code 1 where a window with texts of DATA gives an alarm")] = None
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="JSON Lines for the windows, one a line, which --merge reads; or a picture of them (.png, .svg, .pdf)",
-        ),
+        option("JSON Lines for the windows, one a line, which --merge reads; or a picture of them (.png, .svg, .pdf)", "-o"),
     ] = None
     format: Format = "table"
 
@@ -92,7 +79,7 @@ class WatchOptions(Run):
     @property
     def draws(self) -> bool:
         """Whether the output is a picture."""
-        return self.output is not None and self.output.suffix.lower() in SUFFIXES
+        return self.output is not None and self.output.suffix.lower() in PICTURES
 
     @property
     def window_of_texts(self) -> int | str:
@@ -123,10 +110,6 @@ def watch(run: WatchOptions) -> dict[str, Any]:
         `expect.record.SeenShare`; None for windows), and "windows": see `Monitor.lines`.
     RAISES C061: what draws pictures is not installed. C075: no token got a score. C241, C242: a text has no date. CalibError: every other fault of the input.
     """
-    if run.draws:
-        from ..pages.plots import figure_class
-
-        figure_class()
     of_windows = holds_windows(run.data)
     window_files([*([run.data] if of_windows else []), *run.merge])  # each once
     if of_windows:
@@ -160,25 +143,15 @@ def watch(run: WatchOptions) -> dict[str, Any]:
         "new_alarms": sum(line["alarm"] for line in lines if (line["part"], line["at"]) in new),
         "windows": lines,
     }
-    if run.draws:
-        draw_windows(run, pipe, lines)
+    if run.output is not None and run.draws:
+        from ..pages.series_plots import plot_over_time
+
+        title = f"{pipe.source.component or 'scores'} on {run.data.name}"
+        write_picture(run.output, plot_over_time(lines, accuracy_of_fit(pipe), title=title).figure)
     elif run.output is not None:
-        write_windows(run.output, lines)
+        write_pieces(run.output, (json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines))
     deliver(result, lambda: show(result), output=None, format=run.format, silent=run.silent)
     return result
-
-
-def draw_windows(run: WatchOptions, pipe: Calibrator, lines: Sequence[dict[str, Any]]) -> None:
-    """RAISES C055: the picture cannot be written."""
-    from ..pages.plots import picture_bytes
-    from ..pages.series_plots import plot_over_time
-    from .shared.atomic import write_file
-    from .shared.windows import accuracy_of_fit
-
-    assert run.output is not None
-    title = f"{pipe.source.component or 'scores'} on {run.data.name}"
-    figure = plot_over_time(lines, accuracy_of_fit(pipe), title=title).figure
-    write_file(run.output, picture_bytes(figure, run.output.suffix))
 
 
 def check_dates(path: Path, key: str, every: str, fields: Fields = FIELDS) -> None:
@@ -186,8 +159,8 @@ def check_dates(path: Path, key: str, every: str, fields: Fields = FIELDS) -> No
 
     RAISES C241: a file cannot have dates. C242: a line has none. C074: see `read_texts`.
     """
+    from .shared.examples import origins_in, text_files
     from .shared.records import KEYED, suffix_of
-    from .shared.texts import origins_in, text_files
 
     for file in text_files(path):
         if suffix_of(file) not in KEYED:
@@ -227,17 +200,15 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
     RETURNS (dict | None): How much of them the fit has seen, see `seen_by`. RAISES C075: no token got a score. C242: a text has no date.
     """
     from ..doc.collect import ORIGIN
-    from ..doc.reading import TextWatch
+    from .shared.evidence import FirstDoc, check_whole_documents
     from .shared.examples import read_through
-    from .shared.gold import FirstDoc, check_whole_documents
-    from .shared.scoring import pipes_to_run
+    from .shared.run import pipes_to_run
 
     check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-    texts, first = TextWatch(None), FirstDoc(nlp, pipe)
-    seen = SeenSoFar(pipe, texts)
+    first, seen = FirstDoc(nlp, pipe), Seen(pipe, gold=False)
 
     def read(examples: Iterator[Example]) -> None:
-        for example in texts.over(first.over(examples)):
+        for example in seen.over(first.over(examples)):
             when = None
             if run.by is not None:
                 when = _date(example.reference.user_data[ORIGIN], run.data, run.by, str(monitor.window))

@@ -107,3 +107,21 @@ def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
     pipe = pipes_named(nlp, attr)[0]
     check_readable(nlp, pipe)
     return pipe
+
+
+def use_gpu(gpu_id: int) -> None:
+    """RAISES C060: there is no such GPU."""
+    if gpu_id >= 0:
+        from thinc.api import require_gpu
+
+        try:
+            require_gpu(gpu_id)
+        except Exception as error:
+            raise calib_error("C060", gpu=gpu_id, why=reason(error)) from None
+
+
+def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1) -> Language:
+    """RAISES C062, C060, C050: the code cannot be imported, there is no such GPU, the model cannot be loaded."""
+    import_user_code(code)
+    use_gpu(gpu_id)
+    return load_pipeline(model)

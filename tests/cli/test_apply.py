@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from spacy_calib import CalibError
 from spacy_calib.cli.applying import inputs
 from spacy_calib.cli.applying.inputs import look_at
-from spacy_calib.cli.shared import atomic
+from spacy_calib.cli.shared import writing
 from spacy_calib.cli.shared.records import FIELDS
 from spacy_calib.doc.collect import ORIGIN
 from spacy_calib.doc.reading import DOC_KEY
@@ -185,7 +185,7 @@ def test_a_run_that_was_ended_goes_on_and_a_finished_one_has_nothing_to_do(calib
     shutil.copytree(whole, out)
     for number in (1, 4):
         (out / f"part-0000000{number}.jsonl").unlink()
-    dead = f".part-00000001.jsonl.{4_000_000:010}-{atomic._host()}abcdef.partial"
+    dead = f".part-00000001.jsonl.{4_000_000:010}-{writing._host()}abcdef.partial"
     (out / dead).write_text("half")
     first = (out / "part-00000000.jsonl").stat().st_mtime_ns
     outcome = calib("apply", calibrated, texts, out, *arguments)
@@ -495,7 +495,7 @@ def test_without_pyarrow_parquet_is_no_format(calibrated, texts, tmp_path, monke
 
 def test_a_full_disk_is_a_sentence_and_finished_shards_stay(calibrated, texts, tmp_path, monkeypatch):
     out, written = tmp_path / "out", []
-    replace = atomic._replace_file
+    replace = writing._replace_file
 
     def full(path, chunks):
         if path.name == "part-00000001.jsonl":
@@ -504,6 +504,6 @@ def test_a_full_disk_is_a_sentence_and_finished_shards_stay(calibrated, texts, t
         written.append(path.name)
         replace(path, chunks)
 
-    monkeypatch.setattr(atomic, "_replace_file", full)
+    monkeypatch.setattr(writing, "_replace_file", full)
     refuses(calib("apply", calibrated, texts, out, "--format", "jsonl", "--shard-size", 10), "Cannot write the output")
     assert sorted(file.name for file in out.iterdir()) == ["_manifest.json", "part-00000000.jsonl"]

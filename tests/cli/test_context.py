@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin, Span
 
-from spacy_calib.cli.fitting.context import context_line
+from spacy_calib.cli.fitting.fit_output import context_line
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
 from tests.cli.conftest import bare_docs, calib, refuses
 

@@ -9,8 +9,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.cli.select import select
-from spacy_calib.cli.shared.examples import read_examples
-from spacy_calib.cli.shared.texts import stream_examples
+from spacy_calib.cli.shared.examples import read_examples, stream_examples
 from tests.cli.conftest import calib
 
 N_ARTICLES = 7

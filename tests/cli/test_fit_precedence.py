@@ -7,9 +7,9 @@ import copy
 import pytest
 import spacy
 
-from spacy_calib.cli.fitting.fitted_pipe import own_block
-from spacy_calib.cli.fitting.overrides import override, split_overrides
+from spacy_calib.cli.fitting.new_calib import own_block
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
+from spacy_calib.cli.shared.arguments import override, split_overrides
 from spacy_calib.errors import CalibError
 from spacy_calib.factory import DEFAULT_CONFIG
 from spacy_calib.pipe.settings import BLOCKS

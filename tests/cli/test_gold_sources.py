@@ -9,7 +9,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import DocBin
 
-from spacy_calib.cli.shared.sources import sources_of
+from spacy_calib.cli.shared.options import sources_of
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses, save_gold, save_key

@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.cli.shared import run as run_module
-from spacy_calib.cli.shared import scoring
+from spacy_calib.cli.shared import run as scoring
 from spacy_calib.doc import zones
 from tests.cli.conftest import calib, refuses
 from tests.conftest import gold_doc, made_up_sentences

@@ -24,7 +24,7 @@ from weasel.schemas import ProjectConfigSchema, validate
 from weasel.util import load_project_config
 
 from spacy_calib.cli import calib_cli
-from spacy_calib.cli.shared.results import write_json
+from spacy_calib.cli.shared.writing import write_json
 from tests.cli.conftest import spacy_command
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
-
     from ...arrays.files.columns import Chunk
-    from .inputs import Row
+    from .inputs import ScoredDoc
 
 # Format -> what its files end in.
 SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "csv": ".csv", "spacy": ".spacy"}
@@ -19,7 +17,6 @@ FILE_FORMATS = tuple(SUFFIXES)
 # So many rows are written at once.
 _ROWS = 50_000
 _PIECE = 1 << 20
-ScoredDoc = tuple["Doc", "Row"]
 
 
 def format_of(path: Path) -> str | None:
@@ -29,7 +26,9 @@ def format_of(path: Path) -> str | None:
 
 @dataclass
 class RowWriter:
-    """form (str): The format. attrs (Sequence[str]): Prefixes of the calib pipes. unit (str): What has a row. raw_cells (bool): Of CSV, see `Delimited`. written (int): Rows so far; of .spacy Docs."""
+    """form (str): The format. attrs (Sequence[str]): Prefixes of the calib pipes. unit (str): What has a row. raw_cells (bool): Of
+    CSV, see `Delimited`. written (int): Rows so far; of .spacy Docs.
+    """
 
     form: str
     attrs: Sequence[str]
@@ -39,10 +38,18 @@ class RowWriter:
 
     def pieces(self, docs: Iterable[ScoredDoc]) -> Iterator[bytes]:
         """The bytes of one file."""
+        from ...arrays.files.npz import bytes_of_tables, load_pyarrow
+        from ...arrays.files.text import Delimited, JsonLines
+        from ...doc.score_rows import score_schema
+
         if self.form == "spacy":
             yield self._docbin(docs)
+        elif self.form == "parquet":
+            pa, schema = load_pyarrow(), score_schema(self.unit)
+            yield from bytes_of_tables(pa.table(chunk, schema=schema) for chunk in self._chunks(docs))
         else:
-            yield from _WRITERS[self.form](self._chunks(docs), self)
+            written = JsonLines() if self.form == "jsonl" else Delimited(",", self.raw_cells)
+            yield from written.written(self._chunks(docs))
 
     def _chunks(self, docs: Iterable[ScoredDoc]) -> Iterator[Chunk]:
         """The rows, many at a time; the first chunk has none, so that a file without rows has its columns too."""
@@ -72,36 +79,18 @@ class RowWriter:
         return held.to_bytes()
 
 
-def _parquet(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
-    from ...arrays.files.npz import bytes_of_tables, load_pyarrow
-    from ...doc.score_rows import score_schema
-
-    pa, schema = load_pyarrow(), score_schema(writer.unit)
-    return bytes_of_tables(pa.table(chunk, schema=schema) for chunk in chunks)
-
-
-def _json_lines(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
-    from ...arrays.files.text import JsonLines
-
-    return JsonLines().written(chunks)
-
-
-def _csv(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
-    from ...arrays.files.text import Delimited
-
-    return Delimited(",", writer.raw_cells).written(chunks)
-
-
-_WRITERS: dict[str, Callable[[Any, RowWriter], Iterator[bytes]]] = {"parquet": _parquet, "jsonl": _json_lines, "csv": _csv}
-
-
 # Shards -> one file
 
 
 def joined(form: str, files: Sequence[Path]) -> Iterator[bytes]:
     """The bytes of one file with the rows of several of its format, one after the other."""
+    from spacy.tokens import DocBin
+
     if form == "spacy":
-        yield _joined_docs(files)
+        held = DocBin(store_user_data=True)
+        for file in files:
+            held.merge(DocBin(store_user_data=True).from_disk(file))
+        yield held.to_bytes()
     elif form == "parquet":
         yield from _joined_tables(files)
     else:
@@ -111,15 +100,6 @@ def joined(form: str, files: Sequence[Path]) -> Iterator[bytes]:
                     stream.readline()  # the header, which the first has
                 while piece := stream.read(_PIECE):
                     yield piece
-
-
-def _joined_docs(files: Sequence[Path]) -> bytes:
-    from spacy.tokens import DocBin
-
-    held = DocBin(store_user_data=True)
-    for file in files:
-        held.merge(DocBin(store_user_data=True).from_disk(file))
-    return held.to_bytes()
 
 
 def _joined_tables(files: Sequence[Path]) -> Iterator[bytes]:
@@ -136,11 +116,3 @@ def _joined_tables(files: Sequence[Path]) -> Iterator[bytes]:
                     yield shard.read_row_group(group)
 
     return bytes_of_tables(tables())
-
-
-def check_format(form: str) -> None:
-    """RAISES C304: what writes it is not installed."""
-    if form == "parquet":
-        from ...arrays.files.npz import load_pyarrow
-
-        load_pyarrow()

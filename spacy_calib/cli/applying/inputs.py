@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...corpus.visible import shown_path
 from ...errors import calib_error
+from ..shared.examples import check_length, origin_of, text_files
 from ..shared.outputs import model_folder
 from ..shared.records import Fields, read_records, unreadable
-from ..shared.texts import check_length, origin_of, text_files
-from ..shared.workers import watched
+from ..shared.session import watched
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
     from ...pipe.component import Calibrator
-    from .formats import ScoredDoc
 
 _PIECE = 1 << 20
 
@@ -35,6 +34,9 @@ class Row(NamedTuple):
     text: str | Doc | None
     id: Any
     origin: dict[str, Any]
+
+
+ScoredDoc = tuple["Doc", Row]
 
 
 @dataclass(frozen=True)

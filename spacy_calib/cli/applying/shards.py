@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...errors import CalibError, brief, calib_error
-from ..shared.atomic import beside, write_chunks
 from ..shared.outputs import as_sentence
-from ..shared.results import write_json
+from ..shared.writing import beside, write_chunks, write_json
 from .formats import SUFFIXES, format_of, joined
 
 # Programs that read a folder of Parquet leave out names that begin so.

@@ -1,25 +1,119 @@
-"""Model and gold -> what pipes say of it, judged: once for the tables, the page and the pictures."""
+"""Model and gold -> what pipes say of it, or raw scores, judged: once for the tables, the page and the pictures."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CalibError, calib_error
-from ...pipe.loading import check_readable, pipe_of
+from ...pipe.loading import check_readable, open_model, pipe_of
+from ..fitting.fit_pipe import ready_to_read
+from ..fitting.new_calib import own_block, place_calib
+from ..fitting.settings import DEFAULTS, pipe_settings
 from ..scores import is_calibrator, judged_scores, scored_file
 from ..shared.checks import check_option
-from ..shared.from_statistics import read_judged, statistics_files
-from ..shared.gold import check_bins
-from ..shared.judged import judge
-from ..shared.loading import open_model
+from ..shared.collected import read_judged, statistics_files
+from ..shared.evidence import check_bins, unknown_sentence
+from ..shared.examples import read_examples
+from ..shared.options import go_by
 from ..shared.outputs import check_files
+from ..shared.run import judge, pipes_to_run
 from ..shared.scored import ScoredModel, of_pipe, of_scores
-from ..shared.scoring import pipes_to_run
-from ..shared.sources import go_by
-from .raw import fit_command, judge_raw, verdict_on_raw, without_calibrated
+from ..shared.screen import number, warn
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ...statistics.judged import JudgedStatistics
+    from ...statistics.tables import JudgedCounts
+    from .options import EvaluateOptions
+
+# Prefix of the pipe where there are others; it is never saved.
+_ATTR = "raw_scores"
+# What a row of the table and its parts say of calibrated scores.
+_CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
+
+
+def judge_raw(run: EvaluateOptions, nlp: Language) -> JudgedStatistics:
+    """The statistics of raw scores on the gold of a run: a pipe that changes nothing is put behind the component, in memory.
+
+    RAISES C317, C318: there is no such component. C030 to C035, C164: the gold, or the component, see `Calibrator.fit`.
+    """
+    from ...pipe.component import Calibrator
+    from ...pipe.gathering import FitArguments, gather
+    from ...pipe.judging import raw_statistics
+
+    others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
+    own = None if any(pipe.fitted for pipe in others) else own_block(nlp, None, run.component)
+    given: dict[str, Any] = {"method": "identity", "context": False}
+    if own is None:
+        given |= {"component": run.component or _only_component(nlp), **({"attr": _ATTR} if others else {})}
+    nlp, calib = place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc)
+    examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
+    done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
+    gathered = gather(calib, done, FitArguments())
+    if gathered.data.n_unknown and not run.silent:
+        words = gathered.data.unknown.words()
+        warn(unknown_sentence(words, calib.source.component or "the source", gathered.annotation.unit))
+    return raw_statistics(calib, gathered, done)
+
+
+def _only_component(nlp: Language) -> str:
+    """The component that a fit takes by itself; where the pipeline has not that one, the only one that can be calibrated."""
+    from ...sources.find import readable_in
+
+    default: str = DEFAULTS["source"]["component"]
+    readable = readable_in(nlp)
+    return readable[0] if default not in nlp.component_names and len(readable) == 1 else default
+
+
+def without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
+    """A table of `evaluate` whose calibrated scores are raw ones, with nothing said of calibrated ones."""
+    bare = {
+        **table,
+        "errors": [{**row, **dict.fromkeys(_CALIBRATED)} for row in table["errors"]],
+        "scores": {key: {**row, "calibrated": None} for key, row in table["scores"].items()},
+        "change": {key: dict.fromkeys(row) for key, row in table["change"].items()},
+    }
+    return bare if table.get("entities") is None else {**bare, "entities": without_calibrated(table["entities"])}
+
+
+def verdict_on_raw(found: JudgedStatistics) -> str:
+    """How far raw scores are off, in one sentence; "" where there is none to judge."""
+    from ...doc.annotations import get_annotation, unit_of
+    from ...metrics.calibration_error import calibration_error
+    from ...pages.verdict import leaning_in_words
+
+    of, counts = f"the likeliest label of each {unit_of(found.about['layer'])}", found.tokens
+    if found.spans is not None and found.spans.total and get_annotation(found.identity.layer).spans_first:
+        of, counts = f"predicted {found.about['called'][1]}", found.spans
+    scores, hits, weights = _likeliest(counts)
+    off = calibration_error(scores, hits, found.about["bins"], norm="l1", weights=weights)
+    if off is None:
+        return ""
+    excess = float((weights * (scores - hits)).sum() / weights.sum())
+    whose = f"The scores of '{found.identity.component}'" if found.identity.component else "The scores"
+    return f"{whose} are off by {number(off, 3)} on average, {leaning_in_words(excess, off)} ({of}, on this data)"
+
+
+def _likeliest(counts: JudgedCounts) -> tuple[Any, Any, Any]:
+    """(raw scores, hits, weights) of the likeliest labels."""
+    import numpy as np
+
+    rows, hits, weights = counts.by_hit()
+    raw, _, likeliest = (key[rows].astype(np.float64) for key in counts.keys)
+    own = likeliest > 0
+    return raw[own], hits[own], weights[own]
+
+
+def fit_command(run: EvaluateOptions, component: str) -> str:
+    """The command that makes these scores true. component (str): Whose they are."""
+    of = "" if component in ("", DEFAULTS["source"]["component"]) else f" --component {shlex.quote(component)}"
+    return f"python -m spacy calib fit {shlex.quote(run.model)} dev.spacy ./calibrated{of}"
+
 
 # Of the simulated noise floor and of intervals.
 _SEED = 0
@@ -31,7 +125,7 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from ...statistics.judged import JudgedStatistics
     from ...statistics.tables import JudgedCounts
-    from ..evaluate import EvaluateOptions
+    from .options import EvaluateOptions
 
 
 @dataclass
@@ -125,7 +219,7 @@ def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]
     RAISES C237: they belong to none of these. C238, C239, C243: see `read_windows`.
     """
     from ...pages.series_plots import section_of
-    from ..shared.windows import accuracy_of_fit, read_windows
+    from ..shared.collected import accuracy_of_fit, read_windows
 
     for pipe in pipes:
         try:
@@ -180,7 +274,13 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None) -> d
         **judge_counts(found.tokens, about["groups"], identity.labels),
     }
     if found.spans is not None:
-        accepted = None if about["precision"] is None else accepted_share(about["precision"], **found.accepted)
+        accepted = None
+        if about["precision"] is not None:
+            judged, kept, right = (found.accepted[key] for key in ("judged", "kept", "right"))
+            accepted = {
+                "wanted": about["precision"], "kept": kept, "share": kept / judged if judged else None,
+                "precision": right / kept if kept else None,
+            }  # fmt: skip
         flagged = None if found.flags is None else flagged_rows(found.flags, RecallCutoffs.read(about["recall"]))
         result["entities"] = {
             "called": about["called"],
@@ -193,19 +293,6 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None) -> d
         events = zip(found.events, about["events"], strict=True)
         result["events"] = [event_table(counts, event, bins or 10, _SEED) for counts, event in events]
     return result
-
-
-def accepted_share(wanted: float, judged: int, kept: int, right: int) -> dict[str, Any]:
-    """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have.
-
-    judged (int): Entities with gold. right (int): Of those kept.
-    """
-    return {
-        "wanted": wanted,
-        "kept": kept,
-        "share": kept / judged if judged else None,
-        "precision": right / kept if kept else None,
-    }
 
 
 def judged_units(model: ScoredModel, run: EvaluateOptions) -> dict[str, JudgedView]:

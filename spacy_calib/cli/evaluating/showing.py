@@ -7,9 +7,9 @@ from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit
 from ..fitting.fit_event import show_event_table
-from ..shared.results import print_exact
+from ..shared.evidence import show_other_weights, show_seen
 from ..shared.screen import Column, msg, number, show_rows, whole
-from ..shared.seen import show_other_weights, show_seen
+from ..shared.writing import print_exact
 
 
 def show_table(name: str, table: dict[str, Any]) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import counted
+from ..shared.evidence import show_other_weights
 from ..shared.screen import first_of, msg, number, print_table
-from ..shared.seen import show_other_weights
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator

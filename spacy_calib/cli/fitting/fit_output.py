@@ -1,24 +1,135 @@
-"""What `spacy calib fit` prints of a fit, and `spacy calib info` again."""
+"""What `spacy calib fit` prints of a fit, its context and its promises, and `spacy calib info` again."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...calibration.sufficiency import tokens_for_sets
+from ...errors import calib_error
 from ...pairs.documents import LABEL_WORDS, TOKEN
-from ..shared.gold import unknown_in_short
-from ..shared.screen import Column, msg, number, show_rows, whole
-from ..shared.sources import sources_line
-from .context import context_line
-from .promises import warn_of_promises
+from ..shared.options import sources_line
+from ..shared.screen import Column, first_of, msg, number, print_table, shorten, show_rows, whole
 
 if TYPE_CHECKING:
     from ...calibration.sufficiency import HeldOut
     from ...pipe.component import Calibrator
     from ...pipe.fit_info import FitInfo, FitRow
+
+
+def context_line(context: Mapping[str, Any] | None) -> str:
+    """Whether scores look at the word and at what surrounds it, and what that gains."""
+    if context is None:
+        return "none"
+    if context["why"]:
+        return f"none: {context['why']}"
+    found = context["comparison"]
+    before, after = found["without"], found["with_context"]
+    change = f"{'lowers' if after <= before else 'raises'} the log loss of held-out documents from {number(before)} to {number(after)}"
+    if not context["kept"]:
+        better = ", and another way loses less" if after <= before else ""
+        return f"not kept: it {change}{better} (standard error of the difference {number(found['error'], 5)})"
+    asked = " as asked, though" if after > before else ":"
+    return f"kept{asked} it {change} (standard error of the difference {number(found['error'], 5)})"
+
+
+def show_context(context: Mapping[str, Any]) -> None:
+    """Print what it looks at."""
+    if not context["kept"]:
+        return
+    msg.divider("What context looks at")
+    words = f"{context['endings']:,} endings and {context['forms']:,} forms that the fit data have at least three times"
+    looked = ["its score, its rival's and how evenly scores are spread", "the tag beside its rival"]
+    looked += [words, "the tags before and behind", "title case and numbers"] if context["words"] and context["endings"] else []
+    for one in [*looked, *context["columns"]]:
+        msg.text(f"- {one}")
+    hidden = "" if context["words"] else " The words are hidden: the statistics came without their key."
+    msg.text(
+        f"{context['size']:,} numbers, held back by a ridge of {context['ridge']:g}. "
+        f"{100 * context['reordered']:.1f} % of the held-out tokens have another likeliest tag by the calibrated scores.{hidden}"
+    )
+
+
+def show_span_context(context: Mapping[str, Any] | None, several: str) -> None:
+    """Print what the features of spans weigh. several (str): What these are called."""
+    if context is None or not context["weights"]:
+        return
+    msg.divider(f"What context looks at for {several}" + ("" if context["kept"] else " (not kept)"))
+    rows = [(one["what"], _weight(one["weight"])) for one in context["weights"]]
+    print_table(rows, ("One standard deviation more of", "Log-odds"), ("l", "r"))
+
+
+def _weight(value: float) -> str:
+    return f"{value:+.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:+.2f}"
+
+
+_TAGS_NAMED = 8
+
+
+def warn_of_promises(info: FitInfo) -> None:
+    """Warn where the sets promise nothing, and where tag offsets are all 0."""
+    if info.sets:
+        warn_of_sets(info.sets, f"{info.row_unit}s")
+    if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
+        warn_of_offsets(info.scaling)
+
+
+def check_sets(info: FitInfo) -> None:
+    """RAISES C131: there are so few tokens that no set short of all tags keeps the promise."""
+    sets = info.sets
+    if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
+        alpha, n = sets["alpha"], sets["tokens"]
+        reached = ceil(1000 / (n + 1)) / 1000
+        raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
+
+
+def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
+    """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty. rows (str): What has sets."""
+    worth = tokens_for_sets(sets["alpha"])[1]
+    if sets["tokens"] < worth:
+        msg.warn(
+            f"The sets are made of {sets['tokens']:,} {rows}: what they miss may be far from {100 * sets['alpha']:g} %, for which {worth:,} "
+            "at least are wanted; give more data or ask for less (--sets)"
+        )
+    share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
+    tags = sets["unreached"]
+    if tags:
+        others = sets["tags"] - len(tags)
+        held = f"; it holds for each of the other {others}" if others else ", so that there are no sets"
+        msg.warn(
+            f"The sets can promise nothing for {len(tags)} tags ({share}), seen too seldom or scored too low: {name_tags(tags)}{held}"
+        )
+    elif sets["out_of_reach"]:
+        msg.warn(
+            f"The sets can promise nothing for {share}, which have none: "
+            f"there are too few {rows}, or the right tag is below the threshold too often; ask for less (--sets)"
+        )
+    if sets["empty"]:
+        what = (
+            "their sets hold the likeliest tag alone (--allow-empty-sets leaves them empty)"
+            if sets["nonempty"]
+            else "their sets are empty (without --allow-empty-sets they hold the likeliest tag)"
+        )
+        msg.warn(
+            f"No tag of {number(100 * sets['empty'], 1)} % of the fit {rows} is sure enough for sets that may miss "
+            f"{100 * sets['alpha']:g} %: {what}; ask for less than the error rate (--sets) to have none of these"
+        )
+
+
+def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
+    """Say that tag offsets were asked for and are all 0."""
+    biased = scaling is not None and scaling.get("biased")
+    why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"
+    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out --tag-offsets")
+
+
+def name_tags(tags: list[str]) -> str:
+    """The first few tags, and how many more there are."""
+    return first_of(tags, _TAGS_NAMED)
 
 
 def show_fit(calib: Calibrator, output: Path) -> None:
@@ -37,7 +148,11 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     if calib.source.says:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:
-        msg.warn(unknown_in_short(info.unknown, info.component or "the source", info.row_unit))
+        told, unknown = info.unknown, shorten(info.unknown["unknown"], 16)
+        msg.warn(
+            f"{told['n']} {info.row_unit}s ({told['share']} %) have a gold label that '{info.component or 'the source'}' does not know "
+            f"({unknown}): misses; see `calib info`, `fit --map`"
+        )
     if info.sampled is not None:
         msg.info(f"A sample was looked at: {sampled_line(info.sampled)}")
     warn_of_promises(info)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
+from ..shared.evidence import check_has_gold
 from ..shared.examples import read_examples, run_pipes, shown
-from ..shared.gold import check_has_gold
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -41,7 +41,7 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
     annotation = calib.source.annotation(pipe)
     examples = read_examples(nlp, path, gold_preproc=False)
     references = [example.reference for example in examples]
-    texts = units_of(annotation, examples)
+    texts = _texts_of(annotation, examples)
     counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), texts)
     if not counts.tags:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
@@ -60,11 +60,11 @@ def share_of_training(
 
     if not isinstance(read, FitStatistics):
         annotation = calib.source.annotation(calib.lookup.component())
-        return SeenTexts.of(counts.texts.digests).share_of(units_of(annotation, read))
+        return SeenTexts.of(counts.texts.digests).share_of(_texts_of(annotation, read))
     return None if key is None else SeenTexts(read.texts, key.salt).share_in(counts.texts)
 
 
-def units_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
+def _texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
     """The texts of some examples."""
     from ...doc.reading import TextWatch
 
@@ -77,55 +77,25 @@ def units_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
 def fit_pipe(
     nlp: Language,
     calib: Calibrator,
-    examples: list[Example],
+    read: list[Example] | FitStatistics,
     counts: GoldCounts | None,
     *,
-    counted_on: str = "",
     silent: bool = True,
     n_process: int = 1,
-    max_unknown: float = 1.0,
-    key: Key | None = None,
+    **told: Any,
 ) -> None:
-    """Run what stands before the source, and the source's own component if its output is read, and fit.
-
-    RAISES: see `ready_to_read` and `Calibrator.fit`.
+    """Fit on examples, for which what stands before the source runs, and the source's own component if its output is read; or on what
+    `calib collect` gathered. told: Further fields of `FitArguments`. RAISES: see `ready_to_read` and `Calibrator.fit`.
     """
-    calib.fit(
-        ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process),
-        counts and counts.tags,
-        progress=partial(shown, silent=silent),
-        **_arguments(calib, counts, counted_on, max_unknown, key),
-    )
-
-
-def fit_on_statistics(
-    calib: Calibrator,
-    collected: FitStatistics,
-    counts: GoldCounts | None,
-    *,
-    counted_on: str = "",
-    max_unknown: float = 1.0,
-    key: Key | None = None,
-) -> None:
-    """Fit on what `calib collect` gathered. RAISES: see `Calibrator.fit`."""
-    calib.fit(collected, counts and counts.tags, **_arguments(calib, counts, counted_on, max_unknown, key))
-
-
-def _arguments(
-    calib: Calibrator, counts: GoldCounts | None, counted_on: str, max_unknown: float, key: Key | None
-) -> dict[str, Any]:
-    """See FitArguments."""
     from ...pipe.scorer import scorer_like
 
     n_bins = scorer_like(calib.scorer).n_bins
-    return {
-        "span_counts": counts and counts.spans,
-        "min_pairs": n_bins,
-        "counted_on": counted_on,
-        "n_bins": n_bins,
-        "max_unknown": max_unknown,
-        "key": key,
-    }
+    told |= {"span_counts": counts and counts.spans, "min_pairs": n_bins, "n_bins": n_bins}
+    given: Any = read
+    if isinstance(read, list):
+        given = ready_to_read(nlp, calib, read, silent=silent, n_process=n_process)
+        told["progress"] = partial(shown, silent=silent)
+    calib.fit(given, counts and counts.tags, **told)
 
 
 def ready_to_read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
@@ -11,9 +12,8 @@ from ...doc.events import EVENTS
 from ...errors import brief, calib_error
 from ...pipe.loading import reason
 from ...pipe.settings import BLOCKS, PipeSettings, default_config
+from ..shared.arguments import override, override_path
 from ..shared.checks import check_option, check_registered, registered_name
-from .labels import labels_from
-from .overrides import override, override_path
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -30,6 +30,8 @@ DEFAULTS: dict[str, Any] = {
     "context": {BLOCKS["context"]: _CONTEXT, "when": "no_worse"},
     "scorer": {**_OF_PIPE["scorer"], "n_bins": 10},
 }
+# Where more of the gold tokens have a label that the component does not know, the data is taken to follow another label scheme.
+MOST_UNKNOWN = 0.2
 # Words of --normalize, and the setting that each stands for.
 NORMALIZE: dict[str, Any] = {"none": False, "kept": True, "other": "other"}
 # What --method auto chooses: the options, and the blocks of the config.
@@ -132,19 +134,9 @@ def check_settings(options: dict[str, Any]) -> None:
     check("threshold", lambda score: 0 <= score < 1, "at least 0 and below 1")
     check("sets", lambda share: 0 < share < 1, "above 0 and below 1")
     if options.get("method") not in (None, "auto"):
-        _method(options["method"])
+        registered_name("--method", options["method"], "calib_recalibrators", ("auto",))
     if "scaling" in options:
-        _scaling(options["scaling"])
-
-
-def _method(given: str) -> str:
-    """The registered name of a recalibrator. RAISES C056: there is none of this name."""
-    return registered_name("--method", given, "calib_recalibrators", ("auto",))
-
-
-def _scaling(given: str) -> str:
-    """The registered name of a scaling. RAISES C056: there is none of this name."""
-    return registered_name("--scaling", given, "calib_scalings")
+        registered_name("--scaling", options["scaling"], "calib_scalings")
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
@@ -195,7 +187,7 @@ def _method_settings(settings: Mapping[str, Any], options: dict[str, Any], chose
     if options.get("tag_offsets"):
         changed["pooling"] = _block("pooling", settings)
     if "scaling" in options:
-        changed["scaling"] = _block("scaling", settings, _scaling(options["scaling"]))
+        changed["scaling"] = _block("scaling", settings, registered_name("--scaling", options["scaling"], "calib_scalings"))
     return changed
 
 
@@ -215,7 +207,7 @@ def _context_settings(settings: Mapping[str, Any], changed: Mapping[str, Any], o
 
 def _recalibrator(settings: Mapping[str, Any], method: str) -> dict[str, Any]:
     """The block of the method. Where its function takes a number of bins, that is its own, else the scorer's."""
-    block = _block("recalibrator", settings, _method(method))
+    block = _block("recalibrator", settings, registered_name("--method", method, "calib_recalibrators", ("auto",)))
     if not _has_bins(block[BLOCKS["recalibrator"]]) or {"n_bins", "bin_size"} & set(block):
         return block
     scorer = settings.get("scorer") or DEFAULTS["scorer"]
@@ -316,3 +308,18 @@ def _check_event(source: Source | None, event: str, component: str) -> None:
     events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
     if source is not None and events and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
+
+
+def labels_from(path: Path) -> list[str]:
+    """The labels in a file: a list in .json, one on each line of .txt.
+
+    RAISES C167: there is no such list.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        labels = json.loads(text) if path.suffix == ".json" else text.splitlines()
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise ValueError("no list of texts")
+    except (OSError, ValueError, RecursionError) as error:
+        raise calib_error("C167", path=path, why=str(error)) from None
+    return labels

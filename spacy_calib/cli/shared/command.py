@@ -6,6 +6,7 @@ and the keyword arguments of the function in Python.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -90,8 +91,9 @@ def declared(options: Any) -> tuple[Declared, ...]:
         held = [one for one in get_args(kind) if one is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
         factory = of_name[name].default_factory
         default = of_name[name].default if factory is MISSING else factory()
-        found.append(Declared(name, held[0], held[0] is not kind, info, default))
-    return tuple(sorted(found, key=lambda option: not isinstance(option.info, ArgumentInfo)))
+        found.append(Declared(name, held[0], held[0] is not kind, _named(name, info), default))
+    places = list(of_name)  # of arguments in Python, and so on the command line
+    return tuple(sorted(found, key=lambda one: places.index(one.name) if isinstance(one.info, ArgumentInfo) else len(places)))
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,9 @@ class Options:
                     check_path(option.word, path)
             if option.kind is int and value is not None:
                 check_number(option.name, option.flag, value)
-            if hasattr(option.info, "words") and value is not None:
-                check_choice(option.flag, option.info.words, value)
+            words = getattr(option.info, "words", ())
+            if words and value is not None:
+                check_choice(option.flag, words, value)
         self.check_options()
 
     def given(self) -> dict[str, Any]:
@@ -126,15 +129,35 @@ class Options:
         """RAISES C056: what else may be wrong with the options of this command."""
 
 
-def choice(words: tuple[str, ...], *flags: str, **settings: Any) -> Any:
-    """An option that is one of a few words: shown as such in the help, completed by the shell, and checked when options are built."""
+def argument(word: str, help: str) -> Any:
+    """An argument of a command line. word (str): What stands for it in the usage."""
+    return typer.Argument(metavar=word, help=help)
 
-    def complete(incomplete: str) -> list[str]:
-        return [word for word in words if word.startswith(incomplete)]
 
-    option = typer.Option(*flags, metavar=f"[{'|'.join(words)}]", autocompletion=complete, **settings)
-    option.words = words
-    return option
+def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -> Any:
+    """An option, which is called as its field is, unless the flags name it otherwise.
+
+    flags (str): Its letter, or all that it is called. words (Sequence[str]): Those that it is one of: shown in the help, completed by
+    the shell, and checked when options are built. settings: Further ones of typer's.
+    """
+    if words:
+        settings |= {
+            "metavar": f"[{'|'.join(words)}]",
+            "autocompletion": lambda incomplete: [one for one in words if one.startswith(incomplete)],
+        }
+    made = typer.Option(*flags, help=help, **settings)
+    made.words = words
+    return made
+
+
+def _named(name: str, info: Any) -> Any:
+    """The declaration with the option's name among its flags."""
+    flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
+    if isinstance(info, ArgumentInfo) or any(flag.startswith("--") for flag in flags):
+        return info
+    named = copy.copy(info)
+    named.default, named.param_decls = f"--{name.replace('_', '-')}", tuple(flags)
+    return named
 
 
 # Options that are no more than a setting of the config -> that setting.
@@ -266,17 +289,13 @@ class Command(Generic[P, R]):
         return run
 
 
-def _no_code(options: Any, result: Any) -> int:
-    return 0
-
-
 def command(
     options: Callable[P, Any],
     *,
     does: str,
     example: str,
     kind: type[CalibCommand] = CalibCommand,
-    exit_code: Callable[[Any, Any], int] = _no_code,
+    exit_code: Callable[[Any, Any], int] = lambda options, result: 0,
 ) -> Callable[[Callable[[Any], R]], Command[P, R]]:
     """Make a command of a function that takes such options; see `Command`."""
 

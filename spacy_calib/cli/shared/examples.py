@@ -1,16 +1,20 @@
-"""Gold files -> Examples, and the pipes that run over them."""
+"""Files of gold and of texts -> Examples, one by one, and the pipes that run over them."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...corpus.visible import shown_path
 from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
-from .workers import watched
+from .checks import check_option
+from .outputs import READABLE
+from .records import FIELDS, KEYED, Fields, read_records, suffix_of, unreadable
+from .session import watched
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -132,11 +136,7 @@ def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: 
 
 
 def read_through(
-    nlp: Language,
-    examples: Iterable[Example],
-    names: Sequence[str],
-    read: Callable[[Iterator[Example]], Read],
-    how: Pass,
+    nlp: Language, examples: Iterable[Example], names: Sequence[str], read: Callable[[Iterator[Example]], Read], how: Pass
 ) -> Iterator[Read]:
     """Run the named pipes as `run_pipes` does, over any number of texts: what is read of them is given some texts after the others, and their Docs are
     let go, with the words that only they brought.
@@ -154,3 +154,139 @@ def read_through(
             n_process=how.n_process,
             whole=how.gold,
         )
+
+
+def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
+    """The files with texts at a path.
+
+    fields (Fields): What text and id are called in them. RAISES C051: the path does not exist. C056: a column is named, and no file has columns, or keys.
+        C073: a folder without such files, or a file of another kind.
+    """
+    from ...doc.reading import GOLD_SUFFIXES, gold_files
+
+    if not path.exists():
+        raise calib_error("C051", path=path)
+    if not path.is_dir():
+        files = [path] if suffix_of(path) in READABLE else []
+    else:
+        found = (file for suffix in READABLE if suffix not in GOLD_SUFFIXES for file in path.rglob(f"*{suffix}"))
+        plain = (file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+        files = sorted([*gold_files(path), *plain])
+    if not files:
+        raise calib_error("C073", path=path, suffixes=", ".join(READABLE))
+    if not any(suffix_of(file) in KEYED for file in files):
+        kinds = ", ".join(sorted({suffix_of(file) for file in files}))
+        check_option("--columns", fields == FIELDS, f"left out for files without columns ({kinds})", "it")
+    return files
+
+
+def holds_gold(path: Path) -> bool:
+    """Whether there are gold files at a path, whose Docs are read as a whole. RAISES C051, C073: see `text_files`."""
+    from ...doc.reading import GOLD_SUFFIXES
+
+    return any(file.suffix in GOLD_SUFFIXES for file in text_files(path))
+
+
+def stream_examples(
+    nlp: Language,
+    path: Path,
+    *,
+    gold_preproc: bool = False,
+    doc_key: str | None = None,
+    required: bool = True,
+    date: str | None = None,
+    fields: Fields = FIELDS,
+    wanted: Container[int] | None = None,
+) -> Iterator[Example]:
+    """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
+
+    required (bool): False lets there be no documents. date (str | None): A key of JSON Lines whose value the origin of a text keeps under "date".
+    fields (Fields): What text and id are called in JSON Lines and Parquet. wanted (Container[int] | None): Numbers of the texts to be given, from 0: of
+        the others no Docs are made. None gives all.
+    RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
+        C052: there are no documents.
+    """
+    from ...doc.reading import GOLD_SUFFIXES
+
+    n_examples = 0
+    files = text_files(path)
+    for file in files:
+        check_lines(file, fields)
+    for file in files:
+        named = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
+        is_gold = file.suffix in GOLD_SUFFIXES
+        held: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if is_gold else read_texts(file, date, fields)
+        for one in held:
+            if wanted is None or n_examples in wanted:
+                yield one if is_gold else _example_of(nlp, file, one[0], {**named, **one[1]})
+            n_examples += 1
+    if required and not n_examples:
+        raise calib_error("C052", path=path)
+
+
+def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) -> Example:
+    """RAISES C448: the text is longer than nlp.max_length. C074: no Doc can be made of it."""
+    from spacy.training import Example
+
+    from ...doc.collect import ORIGIN
+    from ...doc.reading import DOC_KEY
+    from ...pairs.documents import TEXT, SourceDocument
+
+    check_length(nlp, file, origin["line"], text)
+    try:
+        example = Example(nlp.make_doc(text), nlp.make_doc(text))
+    except ValueError as error:
+        raise unreadable(file, reason(error)) from None
+    example.reference.user_data[ORIGIN] = origin
+    example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
+    return example
+
+
+def check_length(nlp: Language, file: Path, line: int, text: str) -> None:
+    """RAISES C448: the text is longer than nlp.max_length."""
+    if len(text) > nlp.max_length:
+        raise calib_error("C448", line=line, path=file, n=f"{len(text):,}", most=f"{nlp.max_length:,}")
+
+
+def check_lines(file: Path, fields: Fields = FIELDS) -> None:
+    """Read a file of plain texts to its end, so that a fault is found before the first text is scored. A FIFO, which can be read once only, is left alone.
+
+    RAISES C074, C304, C440 to C442: see `read_records`.
+    """
+    from ...doc.reading import GOLD_SUFFIXES
+
+    if file.suffix not in GOLD_SUFFIXES and file.is_file():
+        for _ in read_texts(file, fields=fields):
+            pass
+
+
+def read_texts(file: Path, date: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The texts of a file, each with its "line" (from 1; of Parquet its row), and the "id" and "meta" of its record; empty ones, and null, are left out.
+
+    date (str | None): A key of the records, or of their "meta", whose value is given as "date"; None where a record has none.
+    fields (Fields): What text and id are called there. RAISES C074, C304, C440 to C442: see `read_records`.
+    """
+    for number, record in read_records(file, fields, date):
+        if record["text"].strip():
+            yield record["text"], origin_of(number, record, date)
+
+
+def origins_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """(file, origin) of all plain texts at a path, so that what stands under a key of theirs is looked at before the work begins. Gold, and a FIFO,
+    which can be read once only, are looked at as they come. RAISES C074: see `read_texts`.
+    """
+    from ...doc.reading import GOLD_SUFFIXES
+
+    for file in text_files(path):
+        if file.suffix not in GOLD_SUFFIXES and file.is_file():
+            for _, origin in read_texts(file, key, fields):
+                yield file, origin
+
+
+def origin_of(number: int, record: dict[str, Any], date: str | None = None) -> dict[str, Any]:
+    """Where a text stood, as `read_texts` gives it."""
+    origin: dict[str, Any] = {"line": number, **{key: record[key] for key in ("id", "meta") if key in record}}
+    if date is None:
+        return origin
+    meta = record.get("meta")
+    return {**origin, "date": record.get(date, meta.get(date) if isinstance(meta, dict) else None)}

@@ -9,13 +9,15 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import calib_error
+from .checks import check_option
 from .records import KEYED, suffix_of
 
 # What data files end in: a DocBin, with gold or without; CoNLL-U; {"text": ...} on each line, compressed too; a text on each line; a text in each row.
 READABLE = (".spacy", ".conllu", ".txt", *KEYED)
+PICTURES = (".png", ".svg", ".pdf")
 _STANDARD_STREAMS = (1, 2)
 # Stands for the names of files in a folder.
 MANY = "*"
@@ -41,8 +43,12 @@ def check_files(
     force (bool): Files that exist may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str): The pipeline that
         is loaded. folder (Path | None): A folder that the same run writes.
     RAISES C054: a file exists. C055: it is a folder or a socket, or its place cannot be written. C056: it is one of the inputs, or would be
-        one of them the next time. C100: it lies in a pipeline. C102: two outputs are one.
+        one of them the next time. C061: what draws a picture is not installed. C100: it lies in a pipeline. C102: two outputs are one.
     """
+    if any(output.path.suffix.lower() in PICTURES for output in outputs):
+        from ...pages.plots import figure_class
+
+        figure_class()
     read = [path for path in inputs if path is not None]
     for output in outputs:
         with as_sentence(output.path):
@@ -65,9 +71,9 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
     for given in inputs:
         if given.is_dir():
             among_them = suffix_of(path) in READABLE and _resolved(given) in _resolved(path).parents
-            _check_place(option, not among_them, "outside the folder of the data", path)
+            check_option(option, not among_them, "outside the folder of the data", path)
         else:
-            _check_place(option, not is_same(path, given), "none of the files that are read", path)
+            check_option(option, not is_same(path, given), "none of the files that are read", path)
     if is_stream(path):
         return
     _check_outside_pipelines(path, model)
@@ -127,7 +133,7 @@ def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option
     for given in filter(None, inputs):
         if given.is_dir():
             among_them = _resolved(given) in (place, *place.parents)
-            _check_place(option, not among_them, "outside the folder of the data", target)
+            check_option(option, not among_them, "outside the folder of the data", target)
         if place in (_resolved(given), *_resolved(given).parents):
             raise calib_error("C101", path=target, given=given)
     loaded = model_folder(model)
@@ -135,12 +141,6 @@ def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option
         raise calib_error("C100", path=target, folder=loaded)
     if loaded is not None and place in loaded.parents:
         raise calib_error("C101", path=target, given=loaded)
-
-
-def _check_place(option: str, ok: bool, wanted: str, given: Path) -> None:
-    """RAISES C056: the path may not be there."""
-    if not ok:
-        raise calib_error("C056", option=option, wanted=wanted, given=given)
 
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
@@ -202,16 +202,22 @@ def is_same(one: Path, other: Path) -> bool:
 
 def is_pipeline(folder: Path) -> bool:
     """Whether it is a pipeline as `nlp.to_disk` writes it: a config and a meta that can be read, a vocab, and what its components saved."""
+    import srsly
     from thinc.api import Config
 
     if not has_marks(folder) or not (folder / "vocab").is_dir():
         return False
     try:
         config = Config().from_disk(folder / "config.cfg", interpolate=False)
-        meta = _read_meta(folder / "meta.json")
+        meta = srsly.read_json(folder / "meta.json")
     except Exception:  # whatever a broken file makes the readers raise
         return False
-    if "nlp" not in config or not isinstance(meta.get("lang"), str) or not isinstance(meta.get("pipeline"), list):
+    if (
+        "nlp" not in config
+        or not isinstance(meta, dict)
+        or not isinstance(meta.get("lang"), str)
+        or not isinstance(meta.get("pipeline"), list)
+    ):
         return False
     saved = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
     return not meta["pipeline"] or any(name in saved for name in meta["pipeline"])
@@ -220,13 +226,6 @@ def is_pipeline(folder: Path) -> bool:
 def has_marks(folder: Path) -> bool:
     """Whether it has the two files by which spaCy knows a pipeline."""
     return all((folder / name).is_file() for name in ("config.cfg", "meta.json"))
-
-
-def _read_meta(path: Path) -> dict[str, Any]:
-    import srsly
-
-    meta = srsly.read_json(path)
-    return meta if isinstance(meta, dict) else {}
 
 
 def model_folder(model: str) -> Path | None:

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-import typer
 
 from ...corpus.queue.units import KINDS
 from ...pairs.documents import DOCUMENT
 from .checks import check_option, check_raw_cells
-from .command import choice
-from .examples import run_pipes
+from .command import option
+from .examples import run_pipes, stream_examples
 from .options import FORMATS, Columns, FirstAttr, RawCells, Texts
 from .outputs import Output
-from .results import json_pieces, print_exact, print_json, write_pieces, write_text
-from .run import Run
-from .scoring import pipes_to_run
+from .run import Run, pipes_to_run
 from .screen import msg
-from .texts import stream_examples
+from .writing import json_pieces, print_exact, print_json, write_file, write_pieces, write_text
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -41,46 +38,31 @@ MIN_WORDS = 3
 
 @dataclass(frozen=True)
 class QueueOptions(Run):
-    """Texts, the order of their units, and the file and form of the queue."""
+    """Texts, the order of their units, and the file and form of the queue. suffixes (dict): Suffix of a file -> its form."""
+
+    suffixes: ClassVar[dict[str, str]] = SUFFIXES
 
     data: Texts
     _: KW_ONLY
     unit: Annotated[
         str | None,
-        choice(
-            KINDS,
-            "--unit",
-            "-u",
-            help="What is ranked",
-            show_default="token; entity for recognizers, document for text categories",
-        ),
+        option("What is ranked", "-u", words=KINDS, show_default="token; entity for recognizers, document for text categories"),
     ] = None
     order: str | None = None
-    top: Annotated[
-        int | None, typer.Option("--top", "--n", "-n", help="How many", show_default="20 on screen, all in a file")
-    ] = None
+    top: Annotated[int | None, option("How many", "--top", "--n", "-n", show_default="20 on screen, all in a file")] = None
     min_words: Annotated[
         int | None,
-        typer.Option(
-            "--min-words",
-            help="Leave out what has fewer words (with a letter or a digit)",
-            show_default=f"{MIN_WORDS} for sentences; else 0",
-        ),
+        option("Leave out what has fewer words (with a letter or a digit)", show_default=f"{MIN_WORDS} for sentences; else 0"),
     ] = None
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File for the queue; without --format by its suffix: .json (all that was found), .jsonl or .csv",
-        ),
+        option("File for the queue; without --format by its suffix: .json (all that was found), .jsonl or .csv", "-o"),
     ] = None
     format: Annotated[
         str,
-        choice(
-            (*FORMATS, "jsonl", "csv", *TOOLS),
-            "--format",
-            help="What is printed: table or json; or the queue in a form for programs and annotation tools, which goes to --output where one is given",
+        option(
+            "What is printed: table or json; or the queue in a form for programs and annotation tools, which goes to --output where one is given",
+            words=(*FORMATS, "jsonl", "csv", *TOOLS),
         ),
     ] = "table"
     raw_cells: RawCells = False
@@ -91,24 +73,19 @@ class QueueOptions(Run):
         """RAISES C056: the suffix of the output names no form, or another one."""
         suffix = None if self.output is None else self.output.suffix
         if self.format in FORMATS:
-            ends = ", ".join(self.suffixes())
-            check_option("--output", suffix is None or suffix in self.suffixes(), f"a file that ends in {ends}", self.output)
+            ends = ", ".join(self.suffixes)
+            check_option("--output", suffix is None or suffix in self.suffixes, f"a file that ends in {ends}", self.output)
         if self.format in TOOLS:
             wanted = f"a file that ends in .jsonl, .json where --format is {self.format}"
             check_option("--output", suffix not in (".spacy", ".csv"), wanted, self.output)
         check_raw_cells(self.raw_cells, self.form == "csv")
-
-    @classmethod
-    def suffixes(cls) -> dict[str, str]:
-        """Suffix of a file -> its form."""
-        return SUFFIXES
 
     @property
     def form(self) -> str | None:
         """The form of the queue, "json" where it is all that was found; None where there is neither a form nor a file."""
         if self.format not in FORMATS:
             return self.format
-        return None if self.output is None else self.suffixes()[self.output.suffix]
+        return None if self.output is None else self.suffixes[self.output.suffix]
 
     def outputs(self) -> list[Output]:
         named = (("--output", self.output), ("the labeling config", self.labels_file))
@@ -120,22 +97,17 @@ class QueueOptions(Run):
         return None if self.output is None or self.form != "label-studio" else self.output.with_suffix(".labels.xml")
 
 
-def labels_of(model: ScoredModel, unit: str, met: Iterable[str]) -> Sequence[str]:
-    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees.
-
-    unit (str): What is a task. met (Iterable[str]): Labels with a score.
-    """
-    if model.layer == "lemma":
-        return list(met)
-    return model.span_labels if model.span_groups is not None and unit != "token" else model.labels
-
-
 def deliver_queue(
-    run: QueueOptions, result: dict[str, Any], tasks: Sequence[Task], labels: Sequence[str], show: Callable[[], None]
+    run: QueueOptions,
+    model: ScoredModel,
+    result: dict[str, Any],
+    tasks: Sequence[Task],
+    met: Iterable[str],
+    show: Callable[[], None],
 ) -> None:
     """Write the queue, and print it, or what is told of it: without a file nothing but a queue that is asked for.
 
-    labels (Sequence[str]): What an annotator chooses from. show (Callable): Prints the table. RAISES C055: a file cannot be written.
+    met (Iterable[str]): Labels with a score. show (Callable): Prints the table. RAISES C055: a file cannot be written.
     """
     from ...corpus.queue.formats import WRITERS, label_studio_config, to_csv
 
@@ -148,7 +120,7 @@ def deliver_queue(
         write_pieces(run.output, text())
     if run.labels_file is not None:
         categories = bool(tasks) and tasks[0].labelled and tasks[0].unit == DOCUMENT
-        write_text(run.labels_file, label_studio_config(labels, categories))
+        write_text(run.labels_file, label_studio_config(_choices(model, result["unit"], met), categories))
     if run.silent:
         return
     if run.format == "json":
@@ -161,20 +133,19 @@ def deliver_queue(
             msg.good(f"Labeling config: {run.labels_file}")
 
 
+def _choices(model: ScoredModel, unit: str, met: Iterable[str]) -> Sequence[str]:
+    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
+    if model.layer == "lemma":
+        return list(met)
+    return model.span_labels if model.span_groups is not None and unit != "token" else model.labels
+
+
 def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]]) -> None:
-    """The batch as Docs. RAISES C055: the file cannot be written."""
+    """Write the chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring
+    lets go of every Doc, so that a pool of any length fits into memory. RAISES C055: the file cannot be written.
+    """
     from spacy.tokens import DocBin
 
-    from .atomic import write_file
-
-    assert run.output is not None
-    write_file(run.output, DocBin(docs=batch_docs(run, nlp, pipe, rows), store_user_data=True).to_bytes())
-
-
-def batch_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]]) -> list[Doc]:
-    """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
-    of every Doc, so that a pool of any length fits into memory.
-    """
     from ...doc.cutting import cut
 
     rows_of: dict[int, list[dict[str, Any]]] = {}
@@ -189,7 +160,8 @@ def batch_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequenc
         for row in rows_of[place]:
             is_whole = row["sentence"] is None
             docs[row["rank"]] = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
-    return [docs[row["rank"]] for row in rows]
+    assert run.output is not None
+    write_file(run.output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:

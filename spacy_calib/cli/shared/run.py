@@ -1,4 +1,4 @@
-"""A run of a calibrated pipeline over data: the options that seven commands share, and how each of them begins."""
+"""A run of a calibrated pipeline over data: the options that commands share, how each begins, and what is scored and judged."""
 
 from __future__ import annotations
 
@@ -7,24 +7,96 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ...pipe.loading import pipe_of
+from ...errors import calib_error
+from ...pairs.documents import TOKEN
+from ...pipe.loading import check_readable, open_model, pipe_of
 from .command import Options
-from .examples import Pass, data_files, read_examples, run_pipes
-from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold, check_whole_documents
-from .loading import open_model
+from .evidence import (
+    FirstDoc,
+    Seen,
+    check_gold_of_corpus,
+    check_gold_of_examples,
+    check_has_gold,
+    check_scored,
+    check_whole_documents,
+)
+from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
 from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
 from .records import Fields
-from .scoring import score, score_blocks
-from .seen import seen_by, watch_for
-from .texts import holds_gold, stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
     from ...corpus.scored import ScoredCorpus
+    from ...pairs.keyed import Key
     from ...pipe.component import Calibrator
+    from ...statistics.judged import JudgedStatistics
+
+
+def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
+    """The names of the pipes up to the calib pipe. Where sentences are wanted, and the first pipe that sets them stands behind it, up to that one."""
+    order = nlp.pipe_names
+    last = order.index(pipe.name)
+    if sentences:
+        setters = [
+            i for i, name in enumerate(order) if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)
+        ]
+        last = max(last, min(setters, default=last))
+    return order[: last + 1]
+
+
+# Rows of a block, at least: about 50 MB of tokens.
+BLOCK = 1 << 18
+ONE_PASS = Pass()
+
+
+def score(
+    nlp: Language, pipe: Calibrator, examples: Iterable[Example], how: Pass = ONE_PASS, *, sentences: bool = False
+) -> ScoredCorpus:
+    """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go.
+
+    sentences (bool): Whether the pipes that find sentences have to run too. RAISES C075: no token got a score.
+    """
+    (corpus,) = score_blocks(nlp, pipe, examples, how, sentences=sentences, one=True)
+    return corpus
+
+
+def score_blocks(
+    nlp: Language,
+    pipe: Calibrator,
+    examples: Iterable[Example],
+    how: Pass = ONE_PASS,
+    *,
+    sentences: bool = False,
+    one: bool = False,
+) -> Iterator[ScoredCorpus]:
+    """As `score`, but as corpora of some texts after the others, so that no more than one of them is held. Of gold there is one.
+
+    one (bool): Whether all are to be one block.
+    RAISES C075: no token got a score.
+    """
+    from ...doc.annotations import get_annotation
+    from ...doc.collect import Collector
+
+    annotation = get_annotation(pipe.fit_info.layer)
+    names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
+    first = FirstDoc(nlp, pipe)
+
+    collector, scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
+    for _ in read_through(nlp, examples, names, lambda some: collector.add(first.over(some)), how):
+        if collector.n_rows >= BLOCK and not (how.gold or one):
+            corpus = collector.take()
+            scored, n_blocks = scored or bool(corpus.counted.any()), n_blocks + 1
+            yield corpus
+    if collector.n_docs or not n_blocks:
+        corpus = collector.take()
+        scored = scored or bool(corpus.counted.any())
+        if scored:
+            yield corpus
+    if not scored:
+        raise first.silent()
 
 
 class Scored(NamedTuple):
@@ -146,14 +218,14 @@ class Run(Options):
         RAISES C075: no token got a score. C151: the component knows none of the gold labels.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        watch = watch_for(pipe)
+        seen = Seen(pipe)
         examples = also(self.stream(nlp))
         if judge:
-            examples = watch.over(examples)
+            examples = seen.over(examples)
         corpus = score(nlp, pipe, examples, self.passing(what), sentences=sentences)
         if judge:
             check_gold_of_corpus(pipe, corpus, self.silent)
-        return Scored(corpus, seen_by(pipe, watch) if judge else None)
+        return Scored(corpus, seen.to_dict() if judge else None)
 
     def score_blocks(
         self,
@@ -171,3 +243,38 @@ class Run(Options):
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)
+
+
+def judge(
+    run: Run,
+    nlp: Language,
+    pipes: Sequence[Calibrator],
+    shard: str | None = None,
+    what: str = "Evaluating",
+    key: Key | None = None,
+    also: Sequence[str] = (),
+) -> tuple[list[JudgedStatistics], list[Example]]:
+    """The statistics of each pipe on the gold data of a run, and the examples, on whose predicted Docs all pipes have written.
+
+    also (Sequence[str]): Names of other pipes that are to run.
+    shard (str | None), key (Key | None): See `judged_statistics`. what (str): Beside the progress bar.
+    RAISES C021, C069: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
+    """
+    from ...doc.annotations import plain_name
+    from ...pipe.event import event_pipes
+    from ...pipe.judging import judged_statistics
+
+    if len(pipes) == 1:
+        check_readable(nlp, pipes[0])
+    asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
+    events = [one.name for several in asked for one in several]
+    done = run.annotate(nlp, pipes, what=what, also=[*events, *also])
+    found = [
+        judged_statistics(pipe, events, done, shard, gold_preproc=run.gold_preproc, key=key)
+        for pipe, events in zip(pipes, asked, strict=True)
+    ]
+    if not any(one.tokens.total for one in found):
+        check_scored(nlp, pipes[0], done)
+        component = pipes[0].source.component or "the source"
+        raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
+    return found, done

@@ -26,7 +26,7 @@ class ScoredModel:
     labels (Sequence[str]), groups (Groups): Of tokens. span_labels, span_groups: Of entities; None without any. event (str): When one is right.
     called (tuple[str, str]): What entities are called, one and several. spans_first (bool): See Annotation.
     threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
-    row_unit (str): See ScoredCorpus. corpus (ScoredCorpus): The data, once they are read. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
+    row_unit (str): See ScoredCorpus. corpus (ScoredCorpus): The data, once they are read. seen (dict | None), weights_changed (bool | None): See `shared.evidence`.
     without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
     """
 

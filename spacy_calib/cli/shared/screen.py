@@ -93,6 +93,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def in_percent(share: float | None, digits: int = 1) -> str:
+    """A share in hundredths for a table; a dash where there is none."""
+    return number(None if share is None else 100 * share, digits)
+
+
 def whole(value: int) -> str:
     """A whole number for a table."""
     return f"{value:,}"
@@ -100,9 +105,9 @@ def whole(value: int) -> str:
 
 def percent(share: float) -> str:
     """A share for a table."""
-    return f"{number(100 * share, 2)} %"
+    return f"{in_percent(share, 2)} %"
 
 
 def interval(row: Mapping[str, Any]) -> str:
     """The interval of a share for a table: its "low" and "high"; a dash where there is none."""
-    return "-" if row["low"] is None else f"{number(100 * row['low'], 2)} to {number(100 * row['high'], 2)}"
+    return "-" if row["low"] is None else f"{in_percent(row['low'], 2)} to {in_percent(row['high'], 2)}"

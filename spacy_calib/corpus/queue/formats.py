@@ -50,12 +50,8 @@ def prodigy_of(task: Task) -> dict[str, Any]:
         ],
         "spans": [
             {
-                "start": span.start,
-                "end": span.end,
-                "token_start": span.first,
-                "token_end": span.last,
-                "label": span.label,
-                "score": round(span.score, _DIGITS),
+                **{"start": span.start, "end": span.end, "token_start": span.first, "token_end": span.last},
+                **{"label": span.label, "score": round(span.score, _DIGITS)},
             }
             for span in task.spans
         ],
@@ -65,41 +61,23 @@ def prodigy_of(task: Task) -> dict[str, Any]:
 
 def label_studio_of(task: Task) -> dict[str, Any]:
     """For a project with the interface of `label_studio_config`: the text, and what the model said as a prediction."""
-    made = [_choice(task)] if _is_category(task) else [_region(task, i) for i in range(len(task.spans))]
-    return {
-        "data": {_OBJECT: task.text, "meta": _meta(task)},
-        "predictions": [
-            {
-                "model_version": f"spacy-calib {__version__}",
-                "score": round(task.score, _DIGITS),
-                "result": made,
-            }
-        ],
-    }
-
-
-def _choice(task: Task) -> dict[str, Any]:
-    """The category of a document, as Label Studio has it."""
-    value = {"choices": [visible(task.spans[0].label)]}
-    return {"id": f"{task.rank}-0", "from_name": _CONTROL, "to_name": _OBJECT, "type": "choices", "value": value}
-
-
-def _region(task: Task, i: int) -> dict[str, Any]:
-    """A labelled stretch, as Label Studio has it. i (int): Which of the task's."""
-    span = task.spans[i]
-    return {
-        "id": f"{task.rank}-{i}",
-        "from_name": _CONTROL,
-        "to_name": _OBJECT,
-        "type": "labels",
-        "value": {
-            "start": span.start,
-            "end": span.end,
-            "text": task.text[span.start : span.end],
-            "labels": [visible(span.label)],
-        },
-        "score": round(span.score, _DIGITS),
-    }
+    kind = "choices" if _is_category(task) else "labels"
+    made = []
+    for i, span in enumerate(task.spans):
+        value: dict[str, Any] = {kind: [visible(span.label)]}
+        one: dict[str, Any] = {
+            "id": f"{task.rank}-{i}",
+            "from_name": _CONTROL,
+            "to_name": _OBJECT,
+            "type": kind,
+            "value": value,
+        }
+        if kind == "labels":
+            one["value"] = {"start": span.start, "end": span.end, "text": task.text[span.start : span.end], **value}
+            one["score"] = round(span.score, _DIGITS)
+        made.append(one)
+    prediction = {"model_version": f"spacy-calib {__version__}", "score": round(task.score, _DIGITS), "result": made}
+    return {"data": {_OBJECT: task.text, "meta": _meta(task)}, "predictions": [prediction]}
 
 
 def doccano_of(task: Task) -> dict[str, Any]:

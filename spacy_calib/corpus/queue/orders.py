@@ -93,20 +93,15 @@ def doubts(corpus: ScoredCorpus, by: str = "calibrated") -> Floats:
     raw = by.startswith("raw")
     label_scores, tag_scores = (corpus.raw, corpus.tag_raw) if raw else (corpus.calibrated, corpus.tag_calibrated)
     if by.endswith("margin"):
-        found = best_other(corpus, tag_scores) - label_scores
+        other = corpus.tags != corpus.labels[corpus.rows]
+        best = np.zeros(len(corpus))  # where no other tag reaches the threshold
+        np.maximum.at(best, corpus.rows[other], tag_scores[other])
+        found = best - label_scores
     elif by.endswith("entropy"):
         found = entropies(corpus, tag_scores)
     else:
         found = 1 - label_scores
     return np.where(corpus.counted, found, np.nan)
-
-
-def best_other(corpus: ScoredCorpus, tag_scores: Floats) -> Floats:
-    """The highest score of a tag that is not the label of its token, 0 where no other reaches the threshold; shape (n,)."""
-    other = corpus.tags != corpus.labels[corpus.rows]
-    best = np.zeros(len(corpus))
-    np.maximum.at(best, corpus.rows[other], tag_scores[other])
-    return best
 
 
 def entropies(corpus: ScoredCorpus, tag_scores: Floats) -> Floats:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from spacy_calib import CalibError
-from spacy_calib.cli.shared import atomic
-from spacy_calib.cli.shared.atomic import write_chunks, write_file, write_folder
+from spacy_calib.cli.shared import writing
 from spacy_calib.cli.shared.outputs import Output, check_files, check_folder, check_pipeline_folder, is_pipeline
+from spacy_calib.cli.shared.writing import write_chunks, write_file, write_folder
 from tests.forked import fork
 
 
@@ -255,7 +255,7 @@ def left_by(process, target, monkeypatch, host=platform.node()):
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: process)
         patch.setattr(platform, "node", lambda: host)
-        return atomic._partial_of(target)
+        return writing._partial_of(target)
 
 
 def test_the_next_run_removes_what_dead_ones_left(tmp_path, monkeypatch):

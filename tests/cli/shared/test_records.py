@@ -8,8 +8,8 @@ import sys
 import pytest
 import spacy
 
+from spacy_calib.cli.shared.examples import read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.records import Fields, read_records
-from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, refuses
 

@@ -11,17 +11,21 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_calib.cli.shared.examples import Pass
-from spacy_calib.cli.shared.loading import open_pipeline
-from spacy_calib.cli.shared.scoring import pipes_to_run, score
-from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
+from spacy_calib.cli.shared.examples import Pass, read_texts, stream_examples, text_files
+from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.collect import ORIGIN, scored_corpus
 from spacy_calib.errors import CalibError
+from spacy_calib.pipe.loading import load_pipeline, pipe_of
 from tests.cli.conftest import bare_docs, entity_docs, save_gold
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
+
+
+def opened(model, attr=None):
+    nlp = load_pipeline(str(model))
+    return nlp, pipe_of(nlp, attr)
 
 
 def test_entities_meet_the_gold_of_their_doc(calibrated_ner):
@@ -138,7 +142,7 @@ def test_gold_is_read_as_spacy_does(test_file):
 
 
 def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
-    nlp, pipe = open_pipeline(str(calibrated), None, code=None, gpu_id=-1)
+    nlp, pipe = opened(calibrated)
     names = pipes_to_run(nlp, pipe)
     assert names[-1] == "calib"
     assert "senter" not in names
@@ -146,7 +150,7 @@ def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
 
 
 def test_workers_give_the_same_corpus(calibrated, test_file):
-    nlp, pipe = open_pipeline(str(calibrated), "calib", code=None, gpu_id=-1)
+    nlp, pipe = opened(calibrated, "calib")
     one = score(nlp, pipe, stream_examples(nlp, test_file))
     two = score(nlp, pipe, stream_examples(nlp, test_file), Pass(n_process=2))
     assert one.words.tolist() == two.words.tolist()
@@ -156,12 +160,12 @@ def test_workers_give_the_same_corpus(calibrated, test_file):
 
 def test_a_prefix_that_no_pipe_has(calibrated):
     with pytest.raises(CalibError, match="no fitted calib pipe with the prefix 'other'; its prefixes are: calib"):
-        open_pipeline(str(calibrated), "other", code=None, gpu_id=-1)
+        opened(calibrated, "other")
 
 
 def test_texts_without_a_score_are_refused(calibrated, tmp_path):
     (tmp_path / "a.txt").write_text("one two")
-    nlp, pipe = open_pipeline(str(calibrated), None, code=None, gpu_id=-1)
+    nlp, pipe = opened(calibrated)
     empty = [Example(nlp.make_doc(""), nlp.make_doc(""))]
     with pytest.raises(CalibError, match="gave no token of the 1 documents a score"):
         score(nlp, pipe, empty)
@@ -178,7 +182,7 @@ def test_a_text_too_long_for_the_pipeline_is_named(tmp_path):
 def test_every_text_says_where_it_stood(calibrated, tmp_path):
     (tmp_path / "a.txt").write_text("the dog runs .\n\nthe cat eats .\n")
     (tmp_path / "b.jsonl").write_text('{"text": "a duck .", "id": 7, "meta": {"source": "pond"}, "label": []}\n')
-    nlp, pipe = open_pipeline(str(calibrated), None, code=None, gpu_id=-1)
+    nlp, pipe = opened(calibrated)
     assert score(nlp, pipe, stream_examples(nlp, tmp_path / "a.txt")).origins == ({"line": 1}, {"line": 3})
     both = score(nlp, pipe, stream_examples(nlp, tmp_path), Pass(n_process=2))
     assert [both.origin(doc) for doc in range(3)] == [

@@ -9,8 +9,7 @@ from functools import partial
 import pytest
 
 from spacy_calib import CalibError
-from spacy_calib.cli.shared.session import session
-from spacy_calib.cli.shared.workers import end_workers, watched
+from spacy_calib.cli.shared.session import end_workers, session, watched
 from tests.forked import fork
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system has no waitid")
@@ -55,7 +54,7 @@ def deaf(tell):
 
 def test_a_worker_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
     """As one that was only just forked does not, if the signal comes before Python is ready for it."""
-    monkeypatch.setattr("spacy_calib.cli.shared.workers.PATIENCE", 0.1)
+    monkeypatch.setattr("spacy_calib.cli.shared.session.PATIENCE", 0.1)
     told, tell = multiprocessing.Pipe(duplex=False)
     worker = start(partial(deaf, tell))
     told.recv()

@@ -1,4 +1,4 @@
-"""Writing a file or a folder so that a killed run leaves either the old or the new one, never half."""
+"""Results as files, which a killed run leaves as they were or whole, never half; and on the standard output."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ import re
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ...corpus.visible import visible
 from ...errors import calib_error
 from .outputs import check_folder, is_stream, standard_stream
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.strings import StringStore
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -123,6 +129,45 @@ def _exchange(new: Path, old: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+# Pipelines, without the words that they have read
+
+_STRINGS = Path("vocab", "strings.json")
+
+
+def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
+    """Write a pipeline as `write_folder` does, with the strings of `loaded_strings`; its vocab in memory stays as it is.
+
+    RAISES C054, C055, C100: see `write_folder`.
+    """
+    write_folder(target, lambda folder: _write(nlp, folder), force)
+
+
+def loaded_strings(nlp: Language) -> StringStore:
+    """All strings in the folder that a pipeline was loaded from, and its labels: not what it has read since. One from no folder keeps all."""
+    from spacy.strings import StringStore
+
+    if nlp.path is None:
+        return nlp.vocab.strings
+    kept = StringStore()
+    for file in Path(nlp.path).rglob(_STRINGS.name):
+        for one in StringStore().from_disk(file):
+            kept.add(one)
+    for _, pipe in nlp.components:
+        for label in filter(lambda one: isinstance(one, str), getattr(pipe, "labels", ())):
+            kept.add(label)
+    return kept
+
+
+def _write(nlp: Language, folder: Path) -> None:
+    """Everywhere that spaCy writes all strings of the vocab: a knowledge base has a file of them too."""
+    kept = loaded_strings(nlp)
+    nlp.to_disk(folder)
+    everything = (folder / _STRINGS).read_bytes()
+    for file in folder.rglob(_STRINGS.name):
+        if file.read_bytes() == everything:
+            kept.to_disk(file)
+
+
 # What is written until it is whole
 
 
@@ -177,3 +222,72 @@ def _is_alive(process: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a file with every digit of every number: srsly rounds at the tenth, which can lift a cut-off above the score that it was taken
+    from.
+
+    RAISES C055: the file cannot be written. An older file stays until the new one is whole.
+    """
+    write_pieces(path, json_pieces(data))
+
+
+def json_pieces(data: Any) -> Iterator[str]:
+    """The lines of a JSON file, piece by piece; items that are made on demand are written one by one."""
+    import json
+
+    from ...corpus.stored import for_json
+
+    yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False, default=for_json).iterencode(data)
+    yield "\n"
+
+
+def write_picture(path: Path, figure: Any, **settings: Any) -> None:
+    """Draw a figure of matplotlib into a file, by its suffix. RAISES C055: the file cannot be written."""
+    from ...pages.plots import picture_bytes
+
+    write_file(path, picture_bytes(figure, path.suffix, **settings))
+
+
+def write_text(path: Path, text: str) -> None:
+    r"""Write a text as UTF-8. Bytes of file names that are not UTF-8, which Python holds as lone surrogates, become \udcNN.
+
+    RAISES C055: the file cannot be written. An older file stays until the new one is whole.
+    """
+    write_pieces(path, (text,))
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """Write a text whose pieces are made while it is written. RAISES C055: see `write_text`."""
+    write_chunks(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
+
+
+def deliver(result: Any, show: Callable[[], None], *, output: Path | None, format: str, silent: bool) -> None:
+    """Write a result as JSON to `output`, and print it, as JSON or by `show`, unless silent.
+
+    RAISES C055: the file cannot be written.
+    """
+    if output is not None:
+        write_json(output, result)
+    if silent:
+        return
+    if format == "json":
+        print_json(result)
+    else:
+        show()
+
+
+def print_json(result: Any) -> None:
+    """Print a result as JSON on the standard output; the commands then print nothing else there."""
+    print_exact(json_pieces(result), json=True)
+
+
+def print_exact(pieces: Iterable[str], json: bool) -> None:
+    """Print the text of a file as it is, which typer does not; but on a terminal with control characters made visible.
+
+    pieces (Iterable[str]): Of the text, printed as they are made. json (bool): Whether escapes are to be those of JSON.
+    """
+    unusual = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
+    for piece in pieces:
+        sys.stdout.write(visible(piece.replace("\r\n", "\n"), keep="\n", json=json) if unusual else piece)

@@ -7,9 +7,9 @@ import os
 import pytest
 
 from spacy_calib import CalibError
-from spacy_calib.cli.shared import atomic
-from spacy_calib.cli.shared.atomic import write_folder
+from spacy_calib.cli.shared import writing
 from spacy_calib.cli.shared.outputs import check_folder
+from spacy_calib.cli.shared.writing import write_folder
 
 
 def pipeline(path, mark):
@@ -131,7 +131,7 @@ def test_a_target_that_came_up_meanwhile_is_not_overwritten(tmp_path):
 
 
 def test_systems_that_cannot_swap_use_two_renames(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic.sys, "platform", "another")
+    monkeypatch.setattr(writing.sys, "platform", "another")
     old = pipeline(tmp_path / "old", "old")
     write_folder(old, lambda folder: pipeline(folder, "new"), force=True)
     assert marks(old) == {"new"}
@@ -139,7 +139,7 @@ def test_systems_that_cannot_swap_use_two_renames(tmp_path, monkeypatch):
 
 
 def test_when_the_second_rename_fails_the_old_target_comes_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic.sys, "platform", "another")
+    monkeypatch.setattr(writing.sys, "platform", "another")
     old = pipeline(tmp_path / "old", "old")
     rename = type(tmp_path).rename
 

@@ -1,4 +1,4 @@
-"""Whether there is anything to judge: scores on the documents, and gold whose labels the component knows."""
+"""Whether data can tell anything of a pipe: gold and scores, labels that it knows, texts that it was not fitted on, and of its kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import UnknownGold, shorter
 from ...types import OUTSIDE
 from .checks import check_option
-from .screen import shorten, warn
+from .screen import msg, shorten, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...corpus.scored import ScoredCorpus
+    from ...expect.record import SeenShare
     from ...pipe.component import Calibrator
+
 
 _WIDTH = 90
 
@@ -158,14 +160,6 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str
     )
 
 
-def unknown_in_short(words: Mapping[str, Any], component: str, unit: str) -> str:
-    """The same in two lines, for `fit`; `info` tells all. The arguments are those of `unknown_sentence`."""
-    return (
-        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({shorten(words['unknown'], 16)}): "
-        "misses; see `calib info`, `fit --map`"
-    )
-
-
 def check_whole_documents(unit: str, gold_preproc: bool) -> None:
     """unit (str): What has labels. RAISES C056: sentences are to be examples of their own, where documents have them."""
     left_out = "left out for a component that labels whole documents"
@@ -176,3 +170,94 @@ def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
     """RAISES C005: more bins are asked for than there are pairs."""
     if bins is not None and n_pairs < bins:
         raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=bins)
+
+
+TOO_FEW_TO_TELL = (
+    "Too few texts to tell: as few texts of the fit data differ so much by chance alone that a difference which matters could not be seen. "
+    "The intervals hold if the texts are of the same kind; give more documents to know."
+)
+
+
+class Seen:
+    """How much of the texts that pass the fit of a pipe has seen: sums alone are kept of what was added. gold (bool): Whether only texts
+    with gold of its annotation count.
+    """
+
+    def __init__(self, pipe: Calibrator, gold: bool = True):
+        from ...doc.annotations import get_annotation
+        from ...doc.reading import TextWatch
+        from ...expect.record import SeenSums
+
+        self._watch = TextWatch(get_annotation(pipe.fit_info.layer) if gold else None)
+        self._texts, self._sums, self.over = pipe.learned.seen, SeenSums(), self._watch.over
+
+    def add(self) -> None:
+        """Count what passed since the last time."""
+        units = self._watch.take()
+        if self._texts is not None:
+            self._sums += self._texts.sums_of(units)
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """See `expect.record.SeenShare`; None where the pipe keeps no record of its texts, or no text counts."""
+        self.add()
+        share = self._sums.share()
+        return None if share is None else share.to_dict()
+
+
+def check_apart(share: SeenShare | None, what: str, allowed: bool) -> None:
+    """Warn that a pipe is to be fitted, in part, on what its component was trained on. share (SeenShare | None): Of the fit data. what (str): What
+    these are: documents, whose words are counted, or texts.
+
+    RAISES C482: in great part, and that was not allowed.
+    """
+    if share is None or not share.some:
+        return
+    of = " of the words" if what == "documents" else ""
+    part = f"{share.seen:,} of {share.documents:,} {what} ({100 * share.share:.0f} %{of})"
+    if not share.many:
+        warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
+    elif not allowed:
+        raise calib_error("C482", part=part)
+    else:
+        msg.fail(
+            f"FITTED ON THE TRAINING DATA: {part} stand in --train-data too, so that scores on any other text will be too high."
+        )
+
+
+def show_seen(seen: dict[str, Any] | None) -> None:
+    """Warn that the data is, in part, that of the fit."""
+    from ...expect.record import warning_of
+
+    warning = warning_of(seen)
+    if warning:
+        msg.fail(warning)
+
+
+def show_other_weights(changed: bool | None) -> None:
+    """Warn that the component has other weights than at the fit. changed (bool | None): See `SourceLookup.weights_changed`."""
+    from ...expect.drift import OTHER_WEIGHTS_SENTENCE
+
+    if changed:
+        msg.fail(OTHER_WEIGHTS_SENTENCE)
+
+
+def differences_in(drift: dict[str, Any]) -> str:
+    """In what texts differ from the fit data."""
+    return ", ".join(one["name"] for one in drift["checks"] if one["differs"])
+
+
+def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
+    """Warn where texts are not known to be like the fit data. from_found (Sequence[dict]): Queries that are counted from what was found."""
+    from ...expect.drift import DIFFERENT, TOO_FEW
+
+    if drift["verdict"] == TOO_FEW:
+        msg.warn(TOO_FEW_TO_TELL)
+    elif drift["verdict"] == DIFFERENT and from_found:
+        n = max(one["effects"]["sources"] for one in from_found)
+        told = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
+        msg.warn(
+            f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "
+            f"farther off. The intervals are as wide as {told}. Label a few of these texts: `count --gold` corrects the counts."
+        )
+    elif drift["verdict"] == DIFFERENT:
+        msg.warn(f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected numbers; see `count --gold`.")
