@@ -29,7 +29,7 @@ def make_selector(
     methods: list[str] | None = None,
     scalings: list[str] | None = None,
 ) -> Selector:
-    """The selection of a config, by names in the registries.
+    """Registered as spacy-calib.Auto.v1. The selection of a config, by names in the registries.
 
     methods, scalings (list[str] | None): Short names; None tries every registered one whose class says `tried_by_auto`.
     RAISES C001: a setting out of range. C185: two registered things have one short name.
@@ -40,7 +40,7 @@ def make_selector(
 
 
 def make_context(when: str = "always", features: list[str] | None = None, shrinkage: float | None = None) -> TokenContext:
-    """The context of a config, by the names of its features.
+    """Registered as spacy-calib.Context.v1. The context of a config, by the names of its features.
 
     features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does. shrinkage (float | None): Of contexts that were
         fitted before they looked at words, and are of no use any more.
