@@ -32,7 +32,7 @@ CORE = (
     "arrays",
     "statistics",
 )
-SHELL = ("registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "factory", "presidio", "spark", "cli")
+SHELL = ("registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "cli")
 ROOMS = (*NOUNS, *CORE, *SHELL, "__init__")
 LIMITS = {"lines": 350, "methods": 20, "function": 60, "entries": 26}
 # What the whole is to weigh at most, and which of these are reached: from then on they are limits.

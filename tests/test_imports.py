@@ -32,7 +32,7 @@ CORE = [
     "arrays",
     "statistics",
 ]
-SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "factory", "presidio", "spark", "cli", "__init__"]
+SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
@@ -92,7 +92,7 @@ def test_the_reader_of_imports_sees_them():
     assert ("numpy", False) in imports_of("pairs/bins")
     assert (".types", False) in imports_of("calibration/recalibrators/isotonic")
     assert ("sklearn", True) in imports_of("calibration/recalibrators/isotonic")
-    assert ("spacy", False) in imports_of("factory")
+    assert ("spacy", False) in imports_of("pipe/factory")
     # Under TYPE_CHECKING only, and inside the function.
     assert (".doc/events", True) in imports_of("pipe/settings")
     assert (".doc/events", False) not in imports_of("pipe/settings")
@@ -169,10 +169,10 @@ def modules_after(*steps: str) -> list[set[str]]:
 def test_entry_point_modules_import_nothing_heavy():
     # spaCy imports every entry point of spacy_cli in `python -m spacy`, and all of spacy_factories in every Language().
     without, alone, ours = modules_after(
-        "import spacy, spacy.cli", "import spacy_calib", "import spacy_calib.factory, spacy_calib.cli"
+        "import spacy, spacy.cli", "import spacy_calib", "import spacy_calib.pipe.factory, spacy_calib.cli"
     )
     assert "spacy_calib.doc.attributes" in alone  # it has registered with spaCy
-    assert {"spacy_calib.factory", "spacy_calib.cli"} <= ours - alone
+    assert {"spacy_calib.pipe.factory", "spacy_calib.cli"} <= ours - alone
     assert not [name for name in alone if name.startswith("spacy_calib.") and ("cli" in name or "component" in name)]
     brought = {name.split(".")[0] for name in ours - without}
     assert not brought & HEAVY

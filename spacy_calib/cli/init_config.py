@@ -74,7 +74,7 @@ def config_text(name: str, settings: Mapping[str, Any]) -> str:
     """
     from thinc.api import Config
 
-    from ..factory import DEFAULT_CONFIG
+    from ..pipe.factory import DEFAULT_CONFIG
     from ..registry import registry
 
     unknown = sorted(set(settings) - set(DEFAULT_CONFIG))

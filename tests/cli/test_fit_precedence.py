@@ -11,7 +11,7 @@ from spacy_calib.cli.fitting.new_calib import own_block
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
 from spacy_calib.cli.shared.arguments import override, split_overrides
 from spacy_calib.errors import CalibError
-from spacy_calib.factory import DEFAULT_CONFIG
+from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from spacy_calib.pipe.settings import BLOCKS
 from tests.cli.conftest import calib, refuses
 from tests.conftest import revive

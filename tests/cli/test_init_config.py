@@ -9,7 +9,7 @@ from thinc.api import Config
 
 from spacy_calib.cli.fitting.settings import settings_from_file
 from spacy_calib.cli.init_config import config_text
-from spacy_calib.factory import DEFAULT_CONFIG
+from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from tests.cli.conftest import calib, refuses
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -21,7 +21,7 @@ from spacy_calib.calibration.recalibrators.binning import HistogramBinning, Scal
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
-from spacy_calib.factory import DEFAULT_CONFIG
+from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from tests.catalogue_tables import find_transformers
 from tests.conftest import gold_doc, made_up_sentences
 

@@ -14,7 +14,7 @@ import srsly
 from thinc.api import Config
 
 from spacy_calib import TagCalibrator
-from spacy_calib.factory import DEFAULT_CONFIG
+from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from tests.docs.pages import DOCS, PAGES, ROOT, Block, Run, blocks_of, goes_on_from, holds, reprinted
 from tests.forked import alone
 

@@ -1,6 +1,6 @@
 """Grouping by structure: tags that share a part (CCG result, lexical category, part of speech, entity type)."""
 
-# No `from __future__ import annotations` here, as in `factory`: an argument has a type that a string does not tell.
+# No `from __future__ import annotations` here, as in `pipe.factory`: an argument has a type that a string does not tell.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The factories, the only thing that every `Language()` imports of us: light, and it never fails."""
+"""The factories of pipes, recognizers and parsers, the only thing that every `Language()` imports of us: light, and it never fails."""
 
 # No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
 # and cannot resolve strings.
@@ -9,8 +9,8 @@ from typing import Any
 from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
-from . import registry as _registry  # noqa: F401  (creates the registries that the config names)
-from .pipe.settings import PipeSettings, block, block_or_none, component_factory, default_config
+from .. import registry as _registry  # noqa: F401  (creates the registries that the config names)
+from .settings import PipeSettings, block, block_or_none, component_factory, default_config
 
 DEFAULT_CONFIG = default_config(PipeSettings)
 _TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores", "interval", "set")]
