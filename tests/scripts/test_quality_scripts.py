@@ -52,9 +52,9 @@ def drawn(n: int, seed: int):
 def held():
     from quality.data import DataSet, Split
 
-    counts = tuple(np.bincount(drawn(1500, 0)[1].clip(0), minlength=N_TAGS).tolist())
+    counts = tuple(np.bincount(drawn(900, 0)[1].clip(0), minlength=N_TAGS).tolist())
     labels = tuple("ABCDEF")
-    return DataSet("ewt-tagger", "Made up", labels, counts, False, 0.5, Split(*drawn(1500, 0)), Split(*drawn(1500, 1)))
+    return DataSet("ewt-tagger", "Made up", labels, counts, False, 0.5, Split(*drawn(900, 0)), Split(*drawn(900, 1)))
 
 
 def test_a_task_holds_the_thresholded_pairs_of_tokens_with_gold(held, tmp_path):
@@ -152,7 +152,7 @@ def test_the_benchmark_on_a_made_up_set(held, tmp_path, monkeypatch):
     assert total["never_worse"] == {loss: int(row["never_worse"][loss]["held"]) for loss in ("log_loss", "brier")}
     text = bench_quality.markdown({"command": "python x", "acceptance": total, "sets": [row]})
     assert "| **auto** |" in text
-    assert "Made up. 6 labels, accuracy 0.5000; fit: 1,500 tokens" in text
+    assert "Made up. 6 labels, accuracy 0.5000; fit: 900 tokens" in text
     assert f"{row['ours']['auto']['log_loss']:.4f}" in text
     assert json.loads(json.dumps(bench_quality.rounded(row)))["never_worse"]["brier"]["rivals"] == len(fixed)
     # Sets of the right kind hold about as often as they promise.
