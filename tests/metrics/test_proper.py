@@ -161,10 +161,9 @@ def test_the_order_of_the_pairs_does_not_matter(given_pairs, binner):
 def test_the_estimates_approach_the_truth():
     source = Synthetic(2.0, 1.0, "power", 2.0)
     found = decompose(*source.draw(200_000, np.random.default_rng(0)), make_binner(50))
-    # The standard error of a mean of 200,000 numbers in [0, 1] is at most 0.0011.
-    assert found.refinement == pytest.approx(
-        source.mean(lambda score: source.chance(score) * (1 - source.chance(score))), abs=0.005
-    )
+    # The standard error of a mean of 200,000 numbers in [0, 1] is at most 0.0011. A score s has the density 2 s and is right as often as s^2:
+    # the mean of s^2 (1 - s^2) is 2/4 - 2/6.
+    assert found.refinement == pytest.approx(1 / 6, abs=0.005)
     assert math.sqrt(found.reliability) == pytest.approx(source.error(), abs=0.01)
     assert found.sharpness == pytest.approx(1 / 18, abs=0.003)
 
