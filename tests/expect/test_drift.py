@@ -122,10 +122,12 @@ def test_state_and_seed_give_the_same_again(profile):
     assert again.compare(new, seed=3) != profile.compare(new, seed=4)
 
 
-def test_edges_beyond_the_scores_there_can_be_are_refused(profile):
-    state = profile.state()
-    state["edges"] = np.append(state["edges"][:-1], 1.5)
-    with pytest.raises(Misfit, match="edges"):
+@pytest.mark.parametrize("name", ["edges", "span_edges"])
+def test_edges_beyond_the_scores_there_can_be_are_refused(profile, name):
+    state = profile.state() | {"span_edges": np.array([0.5]), "spans": np.ones((len(profile.scores), 2))}
+    assert DriftProfile.read(state).spans.shape[1] == 2
+    state[name] = np.append(state[name][:-1], 1.5)
+    with pytest.raises(Misfit, match=f"{name}' is not an array of numbers from 0 to 1"):
         DriftProfile.read(state)
 
 

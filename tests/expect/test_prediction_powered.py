@@ -82,6 +82,18 @@ def test_shares_of_nothing_are_left_out():
     assert entities(survey)[2] == {}
 
 
+def test_how_many_are_missed_says_nothing_of_the_precision():
+    def precision(missed):
+        observed = np.array([[30.0, missed], [20.0, 0.0], [26.0, 2.0], [36.0, 0.0]])
+        known = Known(observed, np.array([[33.0, 5.0]] * 4), np.zeros((4, 2)), np.array([[40.0, 50.0]] * 4))
+        texts = np.array([[800.0, 100.0]]), np.array([[1000.0, 1000.0]])
+        return entities(Survey(known, np.zeros(2), np.zeros(2), *texts))[2]["precision"][0]
+
+    few, many = precision(1.0), precision(40.0)
+    assert (few.expected, few.low, few.high) == pytest.approx((many.expected, many.low, many.high))
+    assert few.low < few.expected < few.high
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=8),
     st.integers(0, 500),
