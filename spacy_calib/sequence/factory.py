@@ -1,7 +1,5 @@
 """The factories of sequence models and their settings: light, since every `Language()` imports them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
