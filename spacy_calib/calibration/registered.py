@@ -85,7 +85,6 @@ def prototypes(name: str) -> dict[str, Any]:
     return found
 
 
-@cache
 def needs_nothing(function: Any) -> bool:
     """Whether a function can be called without arguments."""
     needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

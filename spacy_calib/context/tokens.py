@@ -179,6 +179,11 @@ class TagsOfSpans(Saved):
     labels: Ints = kept(wholes(-1))
 
     @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        tags, labels = held["tags"].max(initial=-1), held["labels"].max(initial=-1)
+        return f"a label of tokens has the number {tags}, those of spans go up to {labels}" if tags > labels else ""
+
+    @classmethod
     def of(cls, tags: Sequence[str], prefixed: bool, labels: Sequence[str]) -> TagsOfSpans:
         """prefixed (bool): Whether labels of tokens begin with B-, I-, L- or U-. labels (Sequence[str]): Of spans, as
         tokens have them; a single one without a name (of sentences) has all labels of tokens.
@@ -224,7 +229,8 @@ class SpanContext(Saved):
 
     @classmethod
     def agree(cls, held: dict[str, Any]) -> str:
-        return lengths({"weights": len(held["columns"])}, {"weights": held["model"].weights})
+        wanted = {"weights": len(held["columns"]), "labels": len(held["groups"].of_tag)}
+        return lengths(wanted, {"weights": held["model"].weights, "labels": held["tags"].labels})
 
     def apply(self, given: Predictions) -> Predictions:
         """Move the scores of the spans on the Docs."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from spacy_calib.calibration.recalibrators import Platt, Recalibrator
 from spacy_calib.calibration.registered import recalibrators, scalings
 from spacy_calib.calibration.scaling import Scaling, TemperatureScaling
 from spacy_calib.cli.info import _scaling_line
-from spacy_calib.pipe.registered import make_selector, metrics
+from spacy_calib.pipe.registered import make_context, make_selector, metrics
 from spacy_calib.pipe.saved import load_part
 from spacy_calib.registry import registry
 
@@ -160,6 +162,19 @@ def test_a_function_that_needs_arguments_has_no_prototype(register):
 
     register("calib_recalibrators", "elsewhere.Needy.v1", make)
     assert not [one for one in recalibrators().values() if one.registered == "elsewhere.Needy.v1"]
+
+
+def test_what_is_registered_need_not_be_hashable(register):
+    @dataclass
+    class Lengths:
+        unit: int = 1
+
+        def __call__(self, doc):
+            return [len(doc) / self.unit]
+
+    register("calib_features", "elsewhere.Lengths.v1", Lengths())
+    (feature,) = make_context(features=["elsewhere.Lengths.v1"]).functions
+    assert feature.registered == "elsewhere.Lengths.v1"
 
 
 def test_two_of_one_short_name_are_refused_by_both_names(register):
