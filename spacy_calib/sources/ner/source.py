@@ -17,16 +17,8 @@ from ...doc.events import EVENTS
 from ...errors import calib_error
 from ...pairs.build import DenseScores
 from ...types import Floats, Spans, stack_spans
-from ..base import (
-    ComponentSource,
-    KeptReadings,
-    ParsedDocs,
-    clear_copy,
-    has_weights,
-    missing_input,
-    overwriting_pipe,
-    preset_before,
-)
+from ..base import has_weights
+from ..kept import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .actions import read_actions
 from .decoding import decode
 from .readings import EntityReading, Preset, biluo_labels, read_beams, split_decoded, type_labels
@@ -143,7 +135,7 @@ def search_beam(
 GRANULARITIES = {"type": "ner", "biluo": "biluo"}
 
 
-class NerSource(ComponentSource):
+class NerSource(TransitionSource):
     """Marginals and entities of a recognizer.
 
     component (str): Name of the component, `ner` or `beam_ner` of spaCy, or `calib_ner`.
@@ -158,6 +150,8 @@ class NerSource(ComponentSource):
     events = tuple(EVENTS)
     alone = ("O",)
     of = (EntityRecognizer,)
+    keeping, kept = CalibEntityRecognizer, kept_reading
+    sets, attributes = "entities", frozenset({"doc.ents", "token.ent_type", "token.ent_iob"})
 
     def __init__(self, component: str = "ner", granularity: str = "type", beam_width: int = 1, beam_density: float = 0.0):
         if granularity not in GRANULARITIES:
@@ -184,37 +178,27 @@ class NerSource(ComponentSource):
     def is_trained(self, pipe: Any) -> bool:
         return bool(self.span_labels(pipe)) and has_weights(pipe)
 
-    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        if self.reads_output(pipe):
-            return ""
-        preset = preset_before(nlp, pipe, self.component, "entities", {"doc.ents", "token.ent_type", "token.ent_iob"})
-        return preset or overwriting_pipe(nlp, name, pipe)
-
     def reads_output(self, pipe: Any) -> bool:
-        return isinstance(pipe, CalibEntityRecognizer)
+        return self.keeps(pipe)
 
     def holds_preset(self, pipe: Any, doc: Doc) -> bool:
-        return not self.reads_output(pipe) and doc.has_annotation("ENT_IOB")
-
-    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        return kept_reading.missing(pipe, self.component, docs) if self.reads_output(pipe) else missing_input(pipe, docs)
+        return not self.keeps(pipe) and doc.has_annotation("ENT_IOB")
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
         """RAISES C024: NaN in the scores. C033: a model with other states."""
-        readings = self._readings(pipe, docs)
+        readings = self.readings(pipe, docs)
         n_types = len(self.span_labels(pipe))
         parts = [self._marginals(reading, n_types) for reading in readings]
         spans = [self._spans(reading, part) for reading, part in zip(readings, parts, strict=True)]
         return DenseScores(np.concatenate(parts), stack_spans(spans, [len(doc) for doc in docs]))
 
-    def _readings(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
-        if self.reads_output(pipe):
-            readings: list[Any] = [kept_reading(doc, pipe.name) for doc in docs]
-        else:
-            readings = decode_docs(pipe, docs, cleared=True)
-        if self.beam_width > 1:
-            return search_beam(pipe, docs, readings, self.beam_width, self.beam_density)
-        return readings
+    def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
+        found = super().readings(pipe, docs)
+        return search_beam(pipe, docs, found, self.beam_width, self.beam_density) if self.beam_width > 1 else found
+
+    def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
+        """RAISES C024, C033: see `read`."""
+        return decode_docs(pipe, docs, cleared=True)
 
     def _marginals(self, reading: EntityReading, n_types: int) -> Floats:
         """With a column for each label that the recognizer has now, and NaN for preset tokens."""

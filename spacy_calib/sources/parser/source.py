@@ -19,16 +19,8 @@ from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotatio
 from ...errors import calib_error
 from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
-from ..base import (
-    ComponentSource,
-    KeptReadings,
-    ParsedDocs,
-    clear_copy,
-    has_weights,
-    missing_input,
-    overwriting_pipe,
-    preset_before,
-)
+from ..base import has_weights
+from ..kept import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, Decided, arc_labels, decode, read_actions
 
 kept_reading = KeptReadings()
@@ -93,22 +85,11 @@ def predict_decided(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[D
     return states, [decided.part(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
-def parse_again(parser: Any, docs: Sequence[Doc]) -> list[ArcReading]:
-    """The readings by a second pass over Docs that a parser annotated; it runs on copies without arcs and sentences.
-
-    RAISES: see `predict_decided`.
-    """
-    copies = [clear_copy(doc, parsed=False) for doc in docs]
-    states, decided = predict_decided(parser, copies)
-    DependencyParser.set_annotations(parser, copies, states)
-    return [ArcReading(one, arcs_on(copy)) for one, copy in zip(decided, copies, strict=True)]
-
-
 # Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
 _CLIP = 1e-3
 
 
-class ParserSource(ComponentSource):
+class ParserSource(TransitionSource):
     """The probability of each token's arc, and the sentences.
 
     It is that of the decision by which the token got its head, times the probability that no other decision gave it another one; of a token
@@ -123,6 +104,8 @@ class ParserSource(ComponentSource):
     events = ARC_EVENTS
     alone = (ROOT,)
     of = (DependencyParser,)
+    keeping, kept = CalibDependencyParser, kept_reading
+    sets, attributes = "sentences", frozenset({"doc.sents", "token.is_sent_start"})
     distributions = False
 
     def __init__(self, component: str = "parser", event: str = "head"):
@@ -143,26 +126,15 @@ class ParserSource(ComponentSource):
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         if pipe.cfg["beam_width"] != 1:
             return "a parser with a beam does not say how probable each of its decisions was; set its beam_width to 1"
-        if isinstance(pipe, CalibDependencyParser):
-            return ""
-        preset = preset_before(nlp, pipe, self.component, "sentences", {"doc.sents", "token.is_sent_start"})
-        return preset or overwriting_pipe(nlp, name, pipe)
+        return super().obstacle(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
         """Always: the arcs that are judged stand on the Docs. Of stock parsers the probabilities are not there, and come from a second pass."""
         return True
 
-    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        if isinstance(pipe, CalibDependencyParser):
-            return kept_reading.missing(pipe, self.component, docs)
-        return missing_input(pipe, docs)
-
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """One entry for each token whose arc is still that of the parser. RAISES C024: NaN in the scores. C271: a model with other states."""
-        if isinstance(pipe, CalibDependencyParser):
-            readings: list[Any] = [kept_reading(doc, pipe.name) for doc in docs]
-        else:
-            readings = parse_again(pipe, docs)
+        readings: list[ArcReading] = self.readings(pipe, docs)
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
         columns = columns_of(hashes, self.labels(pipe))
@@ -174,6 +146,13 @@ class ParserSource(ComponentSource):
         rows = np.flatnonzero(same)
         marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
         return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
+
+    def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
+        """By a pass over copies without arcs and sentences. RAISES: see `predict_decided`."""
+        copies = [clear_copy(doc, parsed=False) for doc in docs]
+        states, decided = predict_decided(pipe, copies)
+        DependencyParser.set_annotations(pipe, copies, states)
+        return [ArcReading(one, arcs_on(copy)) for one, copy in zip(decided, copies, strict=True)]
 
     def _scores(self, reading: ArcReading) -> Floats:
         decided = reading.decided
