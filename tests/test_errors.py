@@ -12,7 +12,8 @@ import numpy as np
 from spacy.errors import Errors, Warnings
 
 import spacy_calib
-from spacy_calib.errors import _MESSAGES, WARNINGS, CalibError, calib_error
+from spacy_calib.errors import CalibError, calib_error
+from spacy_calib.errors.messages import MESSAGES, WARNINGS
 
 from .looping import each
 
@@ -77,19 +78,19 @@ def test_calls_were_found():
 @each(raised)
 def test_every_call_gives_the_values_that_the_sentence_names(call):
     where, code, names = call
-    assert code in _MESSAGES, f"{where} raises an unknown code"
+    assert code in MESSAGES, f"{where} raises an unknown code"
     if names is not None:
-        assert names == fields_of(_MESSAGES[code]), where
+        assert names == fields_of(MESSAGES[code]), where
 
 
-@each(sorted(_MESSAGES))
+@each(sorted(MESSAGES))
 def test_every_message_is_used(code):
-    assert any(f'"{code}"' in source for path, source in SOURCES.items() if path.name != "errors.py")
+    assert any(f'"{code}"' in source for path, source in SOURCES.items() if path.name != "messages.py")
 
 
-@each(sorted(_MESSAGES))
+@each(sorted(MESSAGES))
 def test_messages_are_sentences(code):
-    message = _MESSAGES[code]
+    message = MESSAGES[code]
     assert code.startswith("C")
     assert len(code) == 4
     assert message.endswith((".", "{why}")), "a sentence ends with a full stop, or with the reason that it quotes"
@@ -106,4 +107,4 @@ def test_warnings_name_their_code(code):
 def test_our_codes_do_not_look_like_those_of_spacy():
     theirs = {name.rstrip(string.digits) for holder in (Errors, Warnings) for name in dir(holder) if not name.startswith("_")}
     assert theirs >= {"E", "W"}
-    assert not theirs & {code.rstrip(string.digits) for code in (*_MESSAGES, *WARNINGS)}
+    assert not theirs & {code.rstrip(string.digits) for code in (*MESSAGES, *WARNINGS)}

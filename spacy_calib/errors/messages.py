@@ -1,29 +1,6 @@
-"""Every message of the package, each with a code. An error is one sentence: the thing, what was given, what is wanted, what to do."""
+"""Every message of the package, each with a code."""
 
-from __future__ import annotations
-
-from pathlib import PurePath
-
-
-class CalibError(ValueError):
-    """A fault that the user can mend. `code` names the message, `str()` is the sentence that the CLI prints; `pipe` is the name of the
-    pipe whose saved state cannot be read, "" for any other fault.
-    """
-
-    def __init__(self, code: str, message: str, pipe: str = ""):
-        super().__init__(f"[{code}] {message}")
-        self.code = code
-        self.message = message
-        self.pipe = pipe
-
-    def __reduce__(self):
-        return CalibError, (self.code, self.message, self.pipe)
-
-
-# The saved state of a pipe cannot be read: such a pipe can only be fitted anew.
-UNREADABLE = ("C010", "C011", "C012")
-
-_MESSAGES = {
+MESSAGES = {
     # Arrays and settings
     "C001": "{name} must be {wanted}, but {given} was given.",
     "C002": "{what} needs one {first} for every {second}, but got {n_first} and {n_second}; pass arrays of equal length.",
@@ -157,7 +134,7 @@ _MESSAGES = {
     "C237": "The windows belong to another pipe than this one, or to another fit of it; give the pipeline that they were counted with.",
     "C238": "Windows of {given} cannot be added to windows of {wanted}; give windows that were made alike.",
     "C239": "There is no window to read in {where} ({why}); give what `spacy calib watch` or a Monitor wrote.",
-    "C240": "The date {given} cannot tell the {every} of a text ({why}); write it as 2026-11-22, with a time behind it or without.",
+    "C240": "The date {given} cannot tell the {every} of a text ({why}); write it as 2026-11-22, with a time behind it or without, or give --window, for a stream of each value.",
     "C241": "{path} has no dates: they are read from JSON Lines; give .jsonl files, or leave --by out.",
     "C242": "The text on line {line} of {path} has no date under {key!r} that tells its {every} ({why}); write it as 2026-11-22, with a time behind it or without.",
     "C243": "The windows in {path} were given twice and would count double; name each file once.",
@@ -302,6 +279,15 @@ _MESSAGES = {
     "C548": "The gold source '{given}' is none that the pipe '{name}' was fitted on; {known}.",
     "C549": "The name of a gold source must be a text, but {given} was given; set Doc._.calib_source to a name or to None.",
     "C560": "The pipe '{name}' has no map for texts of other sources, since its fit looked at no words or was adapted to texts of another kind; leave --map-for out, or fit with --context.",
+    "C615": "Component '{component}' of {model} sets {layer}, and that of {other} (--against) {given}: there is nothing to compare; give a pipeline whose component labels the same.",
+    "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}): their tag sets differ; compare pipelines that were trained on one scheme, or fit one with --map.",
+    "C617": "No token of the gold has a scored label of component '{component}' by both {model} and {other} (--against): there is nothing to compare; --gold-preproc gives both the tokens of the gold.",
+    "C618": "An {called} counts as right by the event '{event}' in {model}, and by '{given}' in {other} (--against): fit both with one --event.",
+    "C625": "Gold is audited by maps that did not see its document, which needs two documents or more, but the data are one; give more, or name the documents that it is of (--doc-key).",
+    "C600": "The function that is registered in calib_keys as '{key}' failed on the Doc that begins {text}: {why}; mend the function.",
+    "C601": "No document has anything under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
+    "C602": "Each of the {n} documents has a value of its own under the key '{key}', so that none can be judged beside others of its kind; give a key that documents share.",
+    "C610": "Slices are searched on one half of the documents and confirmed on the other (--find-slices), but there are {n} documents with gold and scores; give at least {wanted}.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 
@@ -318,26 +304,3 @@ WARNINGS = {
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }
-
-
-# Values of sentences that are what somebody gave, of any length: these are cut, paths among them and lists of what is allowed are not.
-_GIVEN = {"given", "query", "text"}
-
-
-def brief(value: object, most: int = 40) -> str:
-    """What was given, as a sentence tells it: on one line, of so many characters at most."""
-    text = " ".join(str(value).split())
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def calib_error(code: str, **values: object) -> CalibError:
-    """Build the error with this code; what was given is cut, see `brief`.
-
-    code (str): A key of the message table. values: What the sentence names.
-    RETURNS (CalibError): The error, to be raised by the caller.
-    """
-    pipe = str(values["name"]) if code in UNREADABLE else ""
-    for key in _GIVEN & values.keys():
-        if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
-            values[key] = brief(values[key])
-    return CalibError(code, _MESSAGES[code].format(**values), pipe)
