@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calibration.least import least
 from ..calibration.recalibrators.logistic import sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import lowest_from
@@ -205,9 +206,7 @@ def _drawn(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: Log
 
 def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
     """The model of least penalized log loss."""
-    from scipy.optimize import minimize
     from scipy.sparse import csr_matrix, hstack
-    from threadpoolctl import threadpool_limits
 
     met = [np.unique(block.codes[block.codes >= 0]) for block in data.blocks]
     design = hstack([_design(block, codes) for block, codes in zip(data.blocks, met, strict=True)]).tocsr()
@@ -226,10 +225,7 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
         return found, (across @ residuals + penalty * values) * units
 
     begin = np.zeros(len(units)) if start is None else _begin(start, data.blocks, met) / units
-    options = {"maxiter": _MOST_STEPS, "ftol": tolerance, "gtol": 1e-3, "maxcor": _MEMORY}
-    # The vectors are short: threads would mostly wait for one another.
-    with threadpool_limits(1):
-        values = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x * units
+    values = least(loss, begin, tolerance, _MOST_STEPS, _MEMORY) * units
     parts = np.split(values, np.cumsum(sizes)[:-1])
     return LogLinear(
         ridge,

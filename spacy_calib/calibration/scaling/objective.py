@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...pairs.documents import thin_out
 from ...types import Floats, Ints, Pairs
+from ..least import least
 from ..recalibrators.logistic import PRIOR
 from .base import held_out
 from .entries import LEAST, Entries, number_codes
@@ -79,19 +80,8 @@ class Objective:
         start (Weights | None): Where the search begins; None: at no change. tolerance (float): It ends with a step that
             lowers the loss by less than this share of it.
         """
-        from scipy.optimize import minimize
-        from threadpoolctl import threadpool_limits
-
-        # The vectors are short: threads would mostly wait for one another.
-        with threadpool_limits(1):
-            found = minimize(
-                self.loss,
-                self.start(start),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": _MOST_STEPS, "ftol": tolerance, "gtol": 1e-3, "maxcor": _MEMORY},
-            )
-        return self.unpack(found.x * self.units)
+        found = least(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
+        return self.unpack(found * self.units)
 
     def start(self, given: Weights | None) -> Floats:
         """The vector of these weights, in its units; pairs of tags that they lack have weight 0."""
