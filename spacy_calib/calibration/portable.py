@@ -20,8 +20,9 @@ from .recalibrators.logistic import combine, log_odds, sigmoid
 from .steps import Predictions
 
 # Conventions differ where the model is this sure of a tag and the gold has another: for so many tokens, for such a
-# share of those of which it is so sure, and so many times as often as the scores let expect.
-_SURE, _FEWEST, _RATE, _TIMES = 0.9, 10, 0.03, 5.0
+# share of those of which it is so sure, so many times as often as the scores let expect, and in such a share of the
+# cases where the gold disagrees. Errors go many ways, and another name is one.
+_SURE, _FEWEST, _RATE, _TIMES, _ONE_WAY = 0.9, 10, 0.03, 5.0, 0.5
 # A Doc is unlike those of the fit by so many standard deviations.
 _FAR = 3.0
 
@@ -40,6 +41,16 @@ class Convention:
     rows: Ints
     of: int
 
+    def told(self, labels: Sequence[str], sources: Sequence[str] = ()) -> dict[str, Any]:
+        """In names: "source" ("" for one without), "said" and "gold", and "tokens" "of" so many.
+
+        labels, sources (Sequence[str]): Names of the columns, and of sources of gold.
+        """
+        source = "" if self.source < 0 else sources[self.source]
+        return {
+            "source": source, "said": labels[self.said], "gold": labels[self.gold], "tokens": len(self.rows), "of": self.of,
+        }  # fmt: skip
+
 
 def find_conventions(pairs: Pairs, gold: Ints, sources: Ints) -> list[Convention]:
     """Where conventions differ, source by source; most tokens first. gold: Of each token. sources: Of each pair."""
@@ -49,8 +60,9 @@ def find_conventions(pairs: Pairs, gold: Ints, sources: Ints) -> list[Convention
         own = sure[(sources[sure] == source) & (pairs.tags[sure] == said)]
         rows, expected = pairs.rows[own], float((1.0 - pairs.scores[own]).sum())
         columns, counts = np.unique(gold[rows], return_counts=True)
+        least = max(_FEWEST, _RATE * len(own), _TIMES * expected, _ONE_WAY * counts[(columns != said) & (columns != -2)].sum())
         for column, n in zip(columns.tolist(), counts.tolist(), strict=True):
-            if column not in (said, -1, -2) and n >= max(_FEWEST, _RATE * len(own), _TIMES * expected):
+            if column not in (said, -1, -2) and n >= least:
                 found.append(Convention(source, said, column, rows[gold[rows] == column], len(own)))
     return sorted(found, key=lambda one: -len(one.rows))
 

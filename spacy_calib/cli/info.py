@@ -24,6 +24,7 @@ from .fitting.fit_output import (
 )
 from .shared.collected import describe_statistics, holds_statistics, read_any
 from .shared.command import Options, argument, command, option
+from .shared.conventions import show_conventions
 from .shared.evidence import unknown_sentence
 from .shared.options import Code, ForceFile, Format, Silent, sources_line
 from .shared.outputs import check_files, wanted_output
@@ -253,27 +254,6 @@ def portable_line(pipe: Calibrator) -> str:
         return f"{line}, for texts that name no source (Doc._.calib_source): sources left out of the fit lost less with it"
     told = portable.usual is not None
     return f"{line}, {'for texts with far more unknown words than those of the fit' if told else 'with --map-for anywhere'}"
-
-
-_CONVENTIONS = (
-    Column("Gold", "source", lambda name: name or "-", "l"),
-    Column("Component says", "said", align="l"),
-    Column("Gold says", "gold", align="l"),
-    Column("Tokens", "tokens", whole),
-    Column("Of those it is sure of", "of", whole),
-)
-
-
-def show_conventions(conventions: Sequence[Mapping[str, Any]]) -> None:
-    """Print the tags that the gold often calls otherwise though the component is sure, and the --map of those that it mostly does."""
-    if not conventions:
-        return
-    msg.divider("Looks like another convention")
-    show_rows(conventions, _CONVENTIONS)
-    mostly = {one["said"]: one["gold"] for one in conventions if 2 * one["tokens"] > one["of"]}
-    pasted = ",".join(f"{said}={gold}" for said, gold in mostly.items() if not set(",=") & set(said + gold))
-    if pasted:
-        msg.text(f"To go by the names of the gold: --map {pasted}")
 
 
 def show_selection(selection: Mapping[str, Any], everything: bool) -> None:

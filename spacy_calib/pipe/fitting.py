@@ -26,14 +26,13 @@ from ..context.words import unusual_words
 from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import TOKEN
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of
-from ..types import Groups
+from ..types import Groups, Ints
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
-from .gathering import HERE, FitArguments, Gathered, gather, of_one_tag
+from .gathering import HERE, FitArguments, Gathered, gather, may_differ, of_one_tag
 from .scorer import calib_scores, set_performance
 from .state import PipeState
 from .upstream import learn_labels, settle
@@ -119,17 +118,27 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
 
 def _learn_portable(gathered: Gathered, fitted: TokenFit) -> list[Convention]:
     """Give the calibration a portable map, where a context makes it one of many numbers. RETURNS (list): The conventions that meet."""
-    if not of_one_tag(gathered.settings, gathered.annotation) or gathered.annotation.unit != TOKEN:
+    if not may_differ(gathered.settings, gathered.annotation):
         return []
     tokens, found = gathered.tokens, fitted.chosen.context
-    sources = gathered.data.of_sources[tokens.kept_documents]
-    conventions = find_conventions(tokens.kept_pairs, tokens.gold, sources)
+    conventions, sources = conventions_in(gathered), _sources_of_pairs(gathered)
     if fitted.chosen.moves and isinstance(found, TokenContextFit):
         words, usual = tokens.words.words, None
         if tokens.words.shown:
             usual = UsualWords.of(unusual_words(words)[words.counts], words.docs[words.counts])
         fitted.calibration.portable = Portable.fit(tokens.kept_pairs, conventions, sources, found.elsewhere, usual)
     return conventions
+
+
+def conventions_in(gathered: Gathered) -> list[Convention]:
+    """Where labels and gold look like two conventions; only of tokens that have one right tag."""
+    if not may_differ(gathered.settings, gathered.annotation):
+        return []
+    return find_conventions(gathered.tokens.kept_pairs, gathered.tokens.gold, _sources_of_pairs(gathered))
+
+
+def _sources_of_pairs(gathered: Gathered) -> Ints:
+    return gathered.data.of_sources[gathered.tokens.kept_documents]
 
 
 def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanFit:
@@ -207,7 +216,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
             "python": platform.python_version(),
         },
         sources=_sources(gathered),
-        conventions=[_describe_convention(gathered, one) for one in learned.conventions],
+        conventions=[one.told(gathered.labels, data.sources) for one in learned.conventions],
     )
 
 
@@ -225,13 +234,6 @@ def _sources(gathered: Gathered) -> list[Mapping[str, Any]]:
         {"name": name, "documents": int((data.of_sources == number).sum()), "pairs": int((kept == number).sum())}
         for number, name in enumerate(data.sources)
     ]
-
-
-def _describe_convention(gathered: Gathered, found: Convention) -> dict[str, Any]:
-    """A convention in names; "source" is "" where that has none."""
-    source = "" if found.source < 0 else gathered.data.sources[found.source]
-    names = {"said": gathered.labels[found.said], "gold": gathered.labels[found.gold]}
-    return {"source": source, **names, "tokens": len(found.rows), "of": found.of}
 
 
 def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:

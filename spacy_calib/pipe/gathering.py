@@ -209,3 +209,8 @@ def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
 def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
     """Whether a token has one right tag, and scores of all that it may be."""
     return settings.source.distributions and not annotation.overlapping
+
+
+def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
+    """Whether conventions are looked for: each token has one right tag."""
+    return of_one_tag(settings, annotation) and annotation.unit == TOKEN

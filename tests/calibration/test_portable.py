@@ -66,6 +66,38 @@ def test_each_source_has_its_own_conventions_and_the_most_tokens_come_first():
     assert find_conventions(both, unknown, np.zeros(200, dtype=np.intp)) == []
 
 
+def with_changed_gold(n: int, share: float, seed: int, one_way: bool) -> tuple[Pairs, np.ndarray]:
+    """Tokens of 40 tags in Zipf's frequencies, scored truly; of those of tag 5 the gold then calls this share tag 1, or any."""
+    rng = np.random.default_rng(seed)
+    usual = 1 / np.arange(1, 41)
+    said, scores = rng.choice(40, n, p=usual / usual.sum()), rng.beta(30, 1, n).clip(0.5, 0.9999)
+    gold = np.where(rng.random(n) < scores, said, rng.choice(40, n, p=usual / usual.sum()))
+    changed = np.flatnonzero((said == 5) & (gold == 5) & (rng.random(n) < share))
+    others = np.where(np.arange(40) == 5, 0, usual)
+    gold[changed] = 1 if one_way else rng.choice(40, len(changed), p=others / others.sum())
+    return Pairs(np.arange(n), said, scores, gold == said, n), gold
+
+
+def test_another_name_is_a_convention_and_as_many_errors_that_go_any_way_are_none():
+    for n in (2_000, 20_000):
+        for share in (0.3, 0.6, 0.9):
+            for seed in range(5):
+                found = {}
+                for one_way in (True, False):
+                    pairs, gold = with_changed_gold(n, share, seed, one_way)
+                    found[one_way] = [(one.said, one.gold) for one in find_conventions(pairs, gold, np.full(n, -1))]
+                assert found == {True: [(5, 1)], False: []}, (n, share, seed)
+
+
+def test_half_of_those_that_the_gold_contradicts_have_to_go_one_way():
+    pairs, gold = sure_tokens(100, 40)
+    # Of -1 the model has no column, and -2 is no gold, which contradicts nothing.
+    for others, sizes in (((1, 2), [20, 20]), ((1, 2, 3), []), ((-1, -1, 1), []), ((-2, -2, 1), [13])):
+        changed = gold.copy()
+        changed[gold == 1] = np.resize(others, 40)
+        assert [len(one.rows) for one in find_conventions(pairs, changed, np.full(100, -1))] == sizes, others
+
+
 def test_the_line_is_platts_without_the_tokens_of_conventions():
     pairs, gold = sure_tokens(200, 40)
     others = drawn(500, 0)

@@ -108,7 +108,7 @@ def test_what_runs_the_pipe_says_by_which_map(fitted, sources, calibrated, tmp_p
 
 
 def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
-    from spacy_calib.cli.info import show_conventions
+    from spacy_calib.cli.shared.conventions import show_conventions
 
     show_conventions([])
     assert not capsys.readouterr().out

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.sufficiency import tokens_for_sets
 from ...errors import calib_error
 from ...pairs.documents import LABEL_WORDS, TOKEN
+from ..shared.conventions import show_conventions
 from ..shared.options import sources_line
 from ..shared.screen import Column, first_of, msg, number, print_table, shorten, show_rows, whole
 
@@ -164,6 +165,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         if info.spans is not None:
             msg.info(f"Context of {words_of_spans(info)[1]} {context_line(info.spans.context)}")
     print_fit_tables(info)
+    show_conventions(info.conventions)
 
 
 def verdict_on(info: FitInfo) -> str:

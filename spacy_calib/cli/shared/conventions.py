@@ -1,0 +1,46 @@
+"""Where the labels of a component and those of the gold look like two conventions: what `fit`, `info`, `evaluate` and the page say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .screen import Column, msg, show_rows, whole
+
+# So many are shown.
+SHOWN = 10
+_COLUMNS = (
+    Column("Gold", "source", lambda name: name or "-", "l"),
+    Column("Component says", "said", align="l"),
+    Column("Gold says", "gold", align="l"),
+    Column("Tokens", "tokens", whole),
+    Column("Of those it is sure of", "of", whole),
+)
+
+
+def map_to_paste(conventions: Sequence[Mapping[str, Any]]) -> str:
+    """The value of --map for those that the gold calls otherwise in most cases; "" without any that could stand in it."""
+    mostly = {one["said"]: one["gold"] for one in conventions if 2 * one["tokens"] > one["of"]}
+    return ",".join(f"{said}={gold}" for said, gold in mostly.items() if not set(",=") & set(said + gold))
+
+
+def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    """What a page shows of them: the first "rows", and the "map" to paste."""
+    found = conventions or ()
+    return {"rows": list(found[:SHOWN]), "map": map_to_paste(found)}
+
+
+def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
+    """Print the tags that the gold often calls otherwise though the component is sure, and the --map of those that it mostly does.
+
+    conventions (Sequence[Mapping] | None): As in `FitInfo`; None where it is not known.
+    """
+    if not conventions:
+        return
+    msg.divider("Looks like another convention")
+    show_rows(conventions[:SHOWN], _COLUMNS)
+    if len(conventions) > SHOWN:
+        msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
+    pasted = map_to_paste(conventions)
+    if pasted:
+        msg.text(f"To go by the names of the gold: --map {pasted}")
