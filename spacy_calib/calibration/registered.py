@@ -31,6 +31,7 @@ _NAMES = (
     "calib_metrics",
     "calib_forecasters",
     "calib_events",
+    "calib_keys",
 )
 
 
@@ -85,8 +86,18 @@ def prototypes(name: str) -> dict[str, Any]:
     return found
 
 
+# Of each function, which need not be hashable: it, so that its number stays its own, and whether it needs nothing. Signatures take long to read.
+_KNOWN: dict[int, tuple[Any, bool]] = {}
+
+
 def needs_nothing(function: Any) -> bool:
     """Whether a function can be called without arguments."""
+    if id(function) not in _KNOWN:
+        _KNOWN[id(function)] = function, _needs_nothing(function)
+    return _KNOWN[id(function)][1]
+
+
+def _needs_nothing(function: Any) -> bool:
     needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     given = inspect.signature(function).parameters.values()
     return all(one.default is not inspect.Parameter.empty or one.kind not in needed for one in given)

@@ -132,11 +132,11 @@ def count(run: CountOptions) -> dict[str, Any]:
         fault of the input.
     """
     from ..pipe.counting import group_of
-    from .shared.examples import origins_in
+    from .shared.examples import values_in
 
     if run.by is not None:
-        for file, origin in origins_in(run.data, run.by, run.fields):
-            group_of(origin, file, run.by, run.every)
+        for file, line, value in values_in(run.data, run.by, run.fields):
+            group_of(value, line, file, run.by, run.every)
     nlp = run.begin()
     pipes, queries = ask(run, nlp)
     counting = count_texts(run, nlp, pipes, queries, run.data)
@@ -209,7 +209,7 @@ def count_texts(
             some = one.over(some)
         counting.add(some)
 
-    examples, needed = run.stream(nlp, path, run.by), pipes_for(nlp, pipes, queries)
+    examples, needed = run.stream(nlp, path), pipes_for(nlp, pipes, queries)
     for _ in read_through(nlp, examples, needed, read, run.passing("Counting", path)):
         pass
     if first and not counting.scored:

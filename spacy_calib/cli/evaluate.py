@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .evaluating.judging import Judgement, judgement, told_of
+from .evaluating.against import check_against, compared
+from .evaluating.judging import Judgement, judgement, table_of_unit
 from .evaluating.options import EvaluateOptions, kind_of
 from .evaluating.page import page_contents, picture_numbers, picture_title, show_verdicts, write_pictures
 from .evaluating.showing import show_table
+from .evaluating.slices import found_slices, slices_of
 from .shared.arguments import TakesStatistics
 from .shared.checks import check_option
 from .shared.command import command
@@ -38,15 +40,18 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     `calib collect --judge` read; MODEL may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `statistics.further_tables.event_table`), "misaligned" how many tokens align with no single gold token, "pictures"
-        the numbers in pictures of the first pipe (see `picture_numbers`), where some are asked for. Of raw scores calibrated figures are None,
+        pipes say of whole units (see `statistics.further_tables.event_table`), "misaligned" how many tokens align with no single gold token;
+        what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `corpus.slices.judge_slices`), those of
+        --find-slices under "found_slices", with "examples"; how the pipeline of --against compares, "against", with the rows of
+        `metrics.paired`; "pictures"
+        the numbers in pictures of the first pipe (see `picture_numbers`), where some are asked for; "conventions" is as in `FitInfo`, None
+        where it is not known. Of raw scores calibrated figures are None,
         and "unfitted" holds the "verdict" and the command for a "fit".
     RAISES CalibError: every fault of the input.
     """
     check_option("--watch", run.watch is None or bool(run.pages), "left out without a page (--output page.html)", run.watch)
     names = list(dict.fromkeys([name for name, _ in run.pictures] or run.names()))
-    found = judgement(run, shown=bool(run.pages or names))
-    result = {one.about["name"]: told_of(one, run) for one in found.statistics}
+    found, result = _judged(run, shown=bool(run.pages or names))
     contents = _write_page(found, result, run) if run.pages else None
     if names:
         numbers = picture_numbers(found, result, names, run)
@@ -59,9 +64,20 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
 
 def page(run: EvaluateOptions) -> dict[str, Any]:
     """All that the page of a run shows, which is written where one is asked for. RAISES CalibError: every fault of the input."""
-    found = judgement(run, shown=True)
-    tables = {one.about["name"]: told_of(one, run) for one in found.statistics}
+    found, tables = _judged(run, shown=True)
     return _write_page(found, tables, run)
+
+
+def _judged(run: EvaluateOptions, shown: bool) -> tuple[Judgement, dict[str, Any]]:
+    """What was judged, and the table of each pipe. shown (bool): See `judgement`."""
+    check_against(run)
+    found = judgement(run, shown or run.by is not None or run.find_slices)
+    tables = found.tables(run)
+    more = ((run.against, "against", compared), (run.by, "slices", slices_of), (run.find_slices, "found_slices", found_slices))
+    for asked, key, tell in more:
+        for (name, unit), told in tell(found, run).items() if asked else ():
+            table_of_unit(tables[name], unit)[key] = told
+    return found, tables
 
 
 def _write_page(found: Judgement, tables: dict[str, Any], run: EvaluateOptions) -> dict[str, Any]:

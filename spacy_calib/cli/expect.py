@@ -47,6 +47,13 @@ class ExpectOptions(Run):
         option("A few labelled documents, picked at random from such texts: they correct what the scores say"),
     ] = None
     confidence: Annotated[float, option("How often an interval holds the true value")] = 0.95
+    by: Annotated[
+        str | None,
+        option(
+            "What to expect of each part of the texts that shares a value of this key too, see `spacy_calib.doc.keys`",
+            metavar="KEY",
+        ),
+    ] = None
     per_doc: Annotated[bool, option("The expected accuracy of every document too")] = False
     check: Annotated[bool, option("Compare with the gold in DATA")] = False
     fail_on: Annotated[
@@ -61,8 +68,11 @@ class ExpectOptions(Run):
         return [] if self.gold is None else data_files(self.gold)
 
     def check_options(self) -> None:
-        """RAISES C056: no confidence, or no verdict."""
+        """RAISES C056: no confidence, no verdict, or options that do not go together."""
         check_confidence(self.confidence)
+        check_option(
+            "--by", self.by is None or self.gold is None, "left out beside --gold, which corrects all texts together", self.by
+        )
         failing_verdicts(self.fail_on)
 
 
@@ -102,13 +112,14 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
-        on request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
+        on request "slices": "by" and "rows", see `Summed.expected_by_slice`, "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
         `expect.record.SeenShare`.
     RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels. CalibError: every other
         fault of the input.
     """
     nlp, pipe = run.open()
     from ..doc.annotations import get_annotation
+    from ..doc.keys import Names
     from ..doc.reading import Noted
     from ..expect.few_labels import Beside, Read, with_gold
     from ..expect.summary import Summed, checked_documents, corrected, true_values, without_trust
@@ -116,6 +127,7 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     annotation = get_annotation(pipe.fit_info.layer)
     record, labels = pipe.learned.record, pipe.lookup.labels()
     noted, summed, beside, seen = Noted(annotation), Summed(labels, record), None, None
+    names = Names(run.by)
     if run.check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if run.gold is not None:
@@ -123,19 +135,20 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
         beside = Beside(few, labels, None if record is None else record.entities)
     corpora: Iterable[ScoredCorpus]
     if run.check:
-        corpus, seen = run.score(nlp, pipe, sentences=False, also=noted.over)
+        corpus, seen = run.score(nlp, pipe, sentences=False, also=lambda examples: names.over(noted.over(examples)))
         corpora = [corpus]
     else:
-        corpora = run.score_blocks(nlp, pipe, sentences=False, also=noted.over)
+        corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.over(noted.over(examples)))
     for corpus in corpora:
         if run.per_doc:  # labelled documents, where there are any, stand in for the fit
             summed.add_documents(corpus, record if beside is None else None, run.confidence, run.check)
-        summed.add(corpus)
+        summed.add(corpus, names.take())
         read = Read(corpus, *noted.take())
         if beside is not None:
             beside.add(read)
     if run.check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
+    trusted = not pipe.lookup.weights_changed()
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
@@ -144,10 +157,10 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
         "by": corpus.unit,
         "tokens": summed.sums.tokens,
         "confidence": run.confidence,
-        "weights_changed": pipe.lookup.weights_changed(),
+        "weights_changed": not trusted,
         **summed.expected(pipe.fit_info.span_event, run.confidence),
     }
-    if result["weights_changed"]:
+    if not trusted:
         result = without_trust(result)
     if beside is not None:
         result = with_gold(result, beside, run.confidence)
@@ -156,6 +169,9 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     if run.check:
         result |= {"seen": seen, **checked_documents(corpus)}
         result["true"] = true_values(corpus, noted.n_gold, result)
+    if run.by is not None:
+        names.check()
+        result["slices"] = {"by": run.by, "rows": summed.expected_by_slice(pipe.fit_info.span_event, run.confidence, trusted)}
     if run.per_doc:
         result["per_doc"] = summed.rows if beside is None else corrected(summed.rows, result["gold"]["correction"])
     deliver(result, lambda: show(result), output=run.output, format=run.format, silent=run.silent)
@@ -197,6 +213,8 @@ def show(result: dict[str, Any]) -> None:
     show_estimates(result)
     if "gold" in result:
         show_gold(result, unit)
+    if "slices" in result:
+        show_slices(result["slices"], result["confidence"], unit)
     if "per_doc" in result:
         show_documents(result["per_doc"], result["confidence"], unit)
     corrected = "gold" in result and result["trusted"]
@@ -257,6 +275,24 @@ def show_gold(result: dict[str, Any], unit: str) -> None:
 
 def _title(name: str) -> str:
     return "Accuracy" if name == "accuracy" else f"{'F' if name == 'f' else name.capitalize()} of entities"
+
+
+def show_slices(told: dict[str, Any], confidence: float, unit: str) -> None:
+    """Print what to expect of each slice, and which are not like the fit data. unit (str): What has labels."""
+    from ..expect.drift import LIKE
+
+    msg.divider(f"By {told['by']}, the worst to be expected first")
+    columns = (
+        Column("Slice", "slice", align="l"),
+        Column("Documents", "documents", whole),
+        Column(f"{unit.capitalize()}s", "tokens", whole),
+        Column("Expected", "accuracy", lambda accuracy: percent(accuracy["expected"])),
+        Column(f"{100 * confidence:g} % interval", "accuracy", interval),
+        Column(
+            "Texts", "drift", lambda drift: "" if drift is None or drift["verdict"] == LIKE else drift["verdict"], align="l"
+        ),
+    )
+    show_rows(told["rows"], columns)
 
 
 def show_documents(documents: list[dict[str, Any]], confidence: float, unit: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -47,7 +48,13 @@ class WatchOptions(Run):
     gold_preproc: bool = False
     doc_key: str | None = None
     window: Annotated[int | None, option("Documents of a window", show_default=str(DOCUMENTS))] = None
-    by: Annotated[str | None, option("Windows by date: key of the lines of .jsonl, or of their meta", metavar="KEY")] = None
+    by: Annotated[
+        str | None,
+        option(
+            "Windows by date: key of the lines of .jsonl, or of their meta; beside --window a stream for each value of the key, see `spacy_calib.doc.keys`",
+            metavar="KEY",
+        ),
+    ] = None
     every: Annotated[str | None, option("Period of a window, beside --by", words=PERIODS, show_default="day")] = None
     merge: Annotated[list[Path], option("Windows that watch wrote, to be added (file or folder; may be repeated)")] = field(
         default_factory=list
@@ -70,8 +77,11 @@ class WatchOptions(Run):
         """RAISES C056: no rate, or options that say nothing beside each other."""
         check_option("--rate", 1 <= self.rate < 1e12, "a number of windows, 1 or more", self.rate)
         check_option("--fail-on", self.fail_on in (None, "alarm"), "alarm", repr(self.fail_on))
-        check_option("--window", self.window is None or self.by is None, "left out beside --by", self.window)
         check_option("--every", self.every is None or self.by is not None, "left out without --by", self.every)
+        check_option("--every", self.every is None or self.window is None, "left out beside --window", self.every)
+        check_option(
+            "--part", self.part is None or not self.in_streams, "left out where each value of --by is a stream", self.part
+        )
 
     def read_files(self) -> list[Path]:
         return self.merge
@@ -84,7 +94,12 @@ class WatchOptions(Run):
     @property
     def window_of_texts(self) -> int | str:
         """What a window of texts is to be."""
-        return (self.every or PERIODS[0]) if self.by is not None else (self.window or DOCUMENTS)
+        return (self.every or PERIODS[0]) if self.by is not None and not self.in_streams else (self.window or DOCUMENTS)
+
+    @property
+    def in_streams(self) -> bool:
+        """Whether each value of --by is a stream of its own."""
+        return self.by is not None and self.window is not None
 
 
 def exit_code(run: WatchOptions, result: dict[str, Any]) -> int:
@@ -115,7 +130,7 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     if of_windows:
         for flag, given in (("--window", run.window), ("--by", run.by), ("--part", run.part), ("--columns", run.columns)):
             check_option(flag, given is None, "left out where DATA holds windows", given)
-    elif run.by is not None:
+    elif run.by is not None and not run.in_streams:
         check_dates(run.data, run.by, str(run.window_of_texts), run.fields)
     from ..doc.annotations import plain_name
 
@@ -159,26 +174,25 @@ def check_dates(path: Path, key: str, every: str, fields: Fields = FIELDS) -> No
 
     RAISES C241: a file cannot have dates. C242: a line has none. C074: see `read_texts`.
     """
-    from .shared.examples import origins_in, text_files
+    from .shared.examples import text_files, values_in
     from .shared.records import KEYED, suffix_of
 
     for file in text_files(path):
         if suffix_of(file) not in KEYED:
             raise calib_error("C241", path=file)
-    for file, origin in origins_in(path, key, fields):
-        _date(origin, file, key, every)
+    for file, line, value in values_in(path, key, fields):
+        _date(value, line, file, key, every)
 
 
-def _date(origin: dict[str, Any], file: Path, key: str, every: str) -> Any:
+def _date(given: Any, line: int, file: Path, key: str, every: str) -> Any:
     """What stands under the key. RAISES C242: that is no date."""
     from ..expect.periods import period_of
 
-    given = origin["date"]
     try:
         period_of(given, every)
     except ValueError as error:
         why = "there is none" if given is None else f"{brief(repr(given))}: {brief(error, 160)}"
-        raise calib_error("C242", line=origin["line"], path=file, key=key, every=every, why=why) from None
+        raise calib_error("C242", line=line, path=file, key=key, every=every, why=why) from None
     return given
 
 
@@ -187,7 +201,7 @@ def monitor_for(run: WatchOptions, pipe: Calibrator, older: Monitor | None) -> M
     from ..pipe.monitor import Monitor
 
     window = run.window_of_texts
-    named = run.part if run.part is not None else "" if isinstance(window, str) else run.data.name
+    named = run.part if run.part is not None else "" if isinstance(window, str) or run.in_streams else run.data.name
     monitor = Monitor(pipe, window, run.rate, named, confidence=CONFIDENCE)
     if older is not None:
         older.merge(monitor)  # which is empty: whether they can be added is told before the work begins
@@ -197,26 +211,42 @@ def monitor_for(run: WatchOptions, pipe: Calibrator, older: Monitor | None) -> M
 def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Monitor) -> dict[str, Any] | None:
     """Run the pipeline over the texts and count them; the Docs are let go one by one.
 
-    RETURNS (dict | None): How much of them the fit has seen, see `seen_by`. RAISES C075: no token got a score. C242: a text has no date.
+    RETURNS (dict | None): How much of them the fit has seen, see `seen_by`. RAISES C075: no token got a score. C242: a text has no date. C601, C602: no text has
+    anything under the key of --by, or each something of its own.
     """
     from ..doc.collect import ORIGIN
+    from ..doc.keys import check_names, name_of, value_of
     from .shared.evidence import FirstDoc, check_whole_documents
     from .shared.examples import read_through
     from .shared.run import pipes_to_run
 
     check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
     first, seen = FirstDoc(nlp, pipe), Seen(pipe, gold=False)
+    streams: dict[str | None, Monitor] = {}
+    met: Counter[str | None] = Counter()
 
     def read(examples: Iterator[Example]) -> None:
         for example in seen.over(first.over(examples)):
-            when = None
-            if run.by is not None:
-                when = _date(example.reference.user_data[ORIGIN], run.data, run.by, str(monitor.window))
-            monitor.update(example.predicted, when)
+            when, own = None, monitor
+            if run.by is not None and run.in_streams:
+                name = name_of(value_of(example.reference, run.by))
+                met[name] += 1
+                if name not in streams:
+                    part = name or f"without {run.by}"
+                    streams[name] = type(monitor)(pipe, monitor.window, run.rate, part, confidence=CONFIDENCE)
+                own = streams[name]
+            elif run.by is not None:
+                value, line = value_of(example.reference, run.by), example.reference.user_data[ORIGIN]["line"]
+                when = _date(value, line, run.data, run.by, str(monitor.window))
+            own.update(example.predicted, when)
 
-    examples = run.stream(nlp, date=run.by)
+    examples = run.stream(nlp)
     for _ in read_through(nlp, examples, pipes_to_run(nlp, pipe), read, run.passing("Watching")):
         seen.add()
+    if run.by is not None and run.in_streams:
+        check_names(met, run.by)
+    for stream in streams.values():
+        monitor.merge(stream)
     if not any(line["counts"]["tokens"] for line in monitor.to_dict()["windows"]):
         raise first.silent()
     return seen.to_dict()

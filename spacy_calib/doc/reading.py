@@ -65,8 +65,10 @@ class GoldReader:
         for number, reference in enumerate(references):
             document = self._document(reference, file, number)
             arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
+            # What the document is filed under holds for its sentences.
+            filed = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
             for example in self._with_arrays(nlp, reference, arrays) if arrays else make(nlp, [reference]):
-                example.reference.user_data[DOC_KEY] = document
+                example.reference.user_data.update({**filed, DOC_KEY: document})
                 keep_source(reference, example.predicted)
                 yield example
 

@@ -59,6 +59,11 @@ class Labelled:
         labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
         return Labelled(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
 
+    def of_documents(self, documents: Ints) -> Labelled:
+        """Those of some documents, ascending, numbered anew."""
+        found = self.take(np.flatnonzero(np.isin(self.documents, documents)))
+        return replace(found, documents=np.searchsorted(documents, found.documents), n_docs=len(documents))
+
 
 @dataclass(frozen=True)
 class Check:

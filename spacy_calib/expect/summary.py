@@ -97,18 +97,27 @@ def expected_of(
 class Summed:
     """Texts summed up, part by part. labels (Sequence[str]): Of the source. record (FitRecord | None): Of the fit.
 
-    n_documents (int): So far. rows (list): What `documents_of` gave for the parts in `add_documents`.
+    n_documents (int): So far. rows (list): What `documents_of` gave for the parts in `add_documents`. slices (dict): Name -> (documents, sums) of the
+        texts that have it.
     """
 
     labels: Sequence[str]
     record: FitRecord | None
     n_documents: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)
+    slices: dict[str, tuple[int, TextSums]] = field(default_factory=dict)
     _parts: list[TextSums] = field(default_factory=list)
 
-    def add(self, corpus: ScoredCorpus) -> None:
-        """Add texts."""
-        self._parts.append(TextSums.of(tokens_of(corpus, self.labels), spans_of(corpus), self.record))
+    def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
+        """Add texts. names (Sequence): The slice of each Doc; None for none, () where there are no slices."""
+        tokens, spans = tokens_of(corpus, self.labels), spans_of(corpus)
+        for name in sorted({name for name in names if name is not None}):
+            own = np.unique(corpus.documents_of(np.flatnonzero([one == name for one in names])))
+            found = TextSums.of(tokens.of_documents(own), spans.of_documents(own), self.record)
+            if found.tokens:
+                n, before = self.slices.get(name, (0, None))
+                self.slices[name] = n + len(own), found if before is None else before + found
+        self._parts.append(TextSums.of(tokens, spans, self.record))
         self._parts = [self.sums]
         self.n_documents += corpus.n_documents
 
@@ -125,6 +134,17 @@ class Summed:
     def expected(self, event: str, confidence: float = 0.95) -> dict[str, Any]:
         """`expected_of` these texts."""
         return expected_of(self.sums, self.record, event, confidence)
+
+    def expected_by_slice(self, event: str, confidence: float = 0.95, trusted: bool = True) -> list[dict[str, Any]]:
+        """`expected_of` the texts of each slice, with "slice", "documents" and "tokens"; the least accuracy first. trusted (bool): False where the
+        component was trained since the fit.
+        """
+        rows = []
+        for name, (n, sums) in self.slices.items():
+            found = expected_of(sums, self.record, event, confidence)
+            told = found if trusted else without_trust(found)
+            rows.append({"slice": name, "documents": n, "tokens": sums.tokens, **told})
+        return sorted(rows, key=lambda row: row["accuracy"]["expected"])
 
 
 def told_of_drift(drift: Drift) -> dict[str, Any]:

@@ -98,16 +98,17 @@ def resample_error(
     n_samples: int = 1000,
     seed: int = 0,
     weights: ArrayLike | None = None,
+    among: ArrayLike | None = None,
 ) -> ResampledError | None:
     """Resample a calibration error by document, for its interval or for paired differences of errors.
 
-    Arguments as in `error_interval`. RETURNS (ResampledError): None without pairs.
+    Arguments as in `error_interval`. among (ArrayLike | None): All documents, where some may have no pairs. RETURNS (ResampledError): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
     given = as_probabilities("scores", scores)
     one = np.zeros(len(given), dtype=np.intp)
     right, mass = as_hits(hits, len(given)), as_weights(weights, len(given))
-    return _resampled(given, right, mass, one, 1, documents, n_bins, bin_size, n_samples, seed)
+    return _resampled(given, right, mass, one, 1, documents, n_bins, bin_size, n_samples, seed, among)
 
 
 def mean_gmce_interval(
@@ -155,10 +156,14 @@ def _resampled(
     bin_size: int | None,
     n_samples: int,
     seed: int,
+    among: ArrayLike | None = None,
 ) -> ResampledError | None:
     """The mean error of the groups. mass: Weight of each pair. of_pair (Ints): Group of each pair, in [0, n_groups)."""
     binner = make_binner(n_bins, bin_size)
     codes, n_documents = document_codes(documents, len(scores))
+    if among is not None:
+        distinct = np.unique(among)
+        codes, n_documents = np.searchsorted(distinct, documents), len(distinct)
     check_count("n_samples", n_samples)
     if not len(scores):
         return None
@@ -231,4 +236,4 @@ class _DocumentSums:
         total = self.by_group @ count
         squared = self.by_group @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0)
         roots = np.where(total > 0, _signed_root(squared - less[:, None]), 0.0)
-        return roots.sum(axis=0) / (total > 0).sum(axis=0)
+        return roots.sum(axis=0) / np.maximum((total > 0).sum(axis=0), 1)

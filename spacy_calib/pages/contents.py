@@ -16,7 +16,7 @@ from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
 from ..pairs.documents import by_unit, counted
 from ..types import Floats, Ints
-from .judged import JudgedView, in_context
+from .judged import JudgedView, carried_by, in_context
 from .plot_data import bins_for, coverage_curves, reliability_curve
 from .tag_rows import tag_rows, worst_tags
 from .verdict import noun_of, verdict
@@ -66,6 +66,9 @@ def view_contents(
         "worst": worst_tags(corpus, judged),
         "decomposition": decompositions(judged),
         "errors": confident_errors(corpus, judged),
+        "slices": found.get("slices"),
+        "found_slices": found.get("found_slices"),
+        "conventions": {"rows": [], "map": ""},
     }
 
 
@@ -196,12 +199,8 @@ def decompositions(judged: JudgedView) -> dict[str, Any]:
 
 def confident_errors(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
     """The wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
-    if judged.kind == "entities":
-        wrong = np.flatnonzero(~judged.pairs.hits)
-    else:
-        tags = corpus.tags[corpus.hits >= 0]
-        carried = tags == corpus.labels[judged.pairs.rows]
-        wrong = np.flatnonzero(carried & ~judged.pairs.hits & corpus.counted[judged.pairs.rows])
+    carried = carried_by(corpus, judged)
+    wrong = carried[~judged.pairs.hits[carried]]
     order = wrong[np.argsort(-judged.calibrated[wrong], kind="stable")]
     found: list[dict[str, Any]] = []
     of_kind: dict[tuple[str, str], int] = {}

@@ -133,6 +133,15 @@ def _text(corpus: ScoredCorpus, first: int, last: int) -> str:
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 
 
+def carried_by(corpus: ScoredCorpus, judged: JudgedView) -> Ints:
+    """Places of the pairs of each counted token with the label on it, one for each; of entities all pairs."""
+    if judged.kind == "entities":
+        return np.arange(len(judged))
+    rows = judged.pairs.rows
+    own: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.counted[rows])
+    return own
+
+
 def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
     """The gold labels of some tokens, equal neighbours once; a question mark where none is known."""
     numbers = corpus.gold[start:end].tolist()

@@ -77,6 +77,7 @@
       draw();
       $(".coverage").replaceChildren(pictures.coverage(view.coverage, KINDS));
       $(".errors").replaceChildren(pictures.errors(view.errors, KINDS));
+      $(".slices")?.replaceChildren(pictures.errors(view.slices, KINDS, "Calibration error by slice; its values are in the table below"));
     };
     which.addEventListener("change", draw);
     section.querySelectorAll("input[type=radio]").forEach((input) => input.addEventListener("change", draw));

@@ -111,6 +111,7 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
     curves = view["curves"]
     return {
         "errors": error_marks(_drawn(view["table"]["errors"])),
+        "slices": [{"name": row["slice"], **row} for row in _slices(view)[:MAX_ERROR_ROWS]],
         "columns": _CURVE,
         "all": _compact(curves["all"]),
         "top": curves["top"] and _compact(curves["top"]),
@@ -118,6 +119,10 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
         "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
         "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
     }
+
+
+def _slices(view: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return view["slices"]["rows"] if view.get("slices") else []
 
 
 def _drawn(errors: list[Any]) -> list[Any]:

@@ -177,10 +177,10 @@ const pictures = (() => {
   }
 
   // The error before and after, of all and of each group, with its 95 % interval and what chance would show (Kranzlein et al. 2021, figures 2 and 3).
-  function errors(marks, kinds) {
+  function errors(marks, kinds, label = "Calibration error by group; its values are in the table below") {
     const values = marks.flatMap((mark) => [mark.raw, mark.calibrated, mark.true_high, mark.floor95]).filter((value) => value !== null);
     const x = { ...around([0, ...values], plain, 5), title: "calibration error (lower is better)", grid: true };
-    const made = frame("Calibration error by group; its values are in the table below", 26 * Math.max(1, marks.length), x,
+    const made = frame(label, 26 * Math.max(1, marks.length), x,
       { names: marks.map((mark) => mark.name) }, kinds);
     marks.forEach((mark) => {
       const { x, y } = made.place, at = y(mark.name);

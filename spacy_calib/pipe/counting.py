@@ -18,6 +18,7 @@ from spacy.training import Example
 from ..doc.annotations import get_annotation, plain_name
 from ..doc.carried import CarriedReader
 from ..doc.collect import ORIGIN
+from ..doc.keys import name_of, value_of
 from ..doc.queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
 from ..doc.queries.patterns import Asked
 from ..doc.reading import document_of
@@ -270,8 +271,8 @@ class Counting:
     def _group_of(self, doc: Doc) -> str:
         if self._key is None:
             return ""
-        origin = doc.user_data.get(ORIGIN, {"date": doc.user_data.get(self._key), "line": len(self._groups) + 1})
-        return group_of(origin, self._path, self._key, self._every)
+        line = doc.user_data.get(ORIGIN, {}).get("line", len(self._groups) + 1)
+        return group_of(value_of(doc, self._key), line, self._path, self._key, self._every)
 
     def drift(self, seed: int) -> dict[str, dict[str, Any]]:
         """Prefix -> what `Compared.drift` gives of the pipe."""
@@ -305,11 +306,10 @@ def check_annotated(query: Query, doc: Doc, path: Path) -> None:
             raise calib_error("C396", query=repr(query.text), key=key, path=path)
 
 
-def group_of(origin: Mapping[str, Any], path: Path, key: str, every: str | None) -> str:
+def group_of(given: Any, line: int, path: Path, key: str, every: str | None) -> str:
     """By what a text is counted. RAISES C397: there is nothing under the key, or no date where a period is asked for."""
-    given = origin.get("date")
-    why = ""
-    if given is None or isinstance(given, (dict, list)) or not str(given).strip():
+    why, name = "", name_of(given)
+    if name is None:
         why = "there is none" if given is None else f"{brief(repr(given))} is no name"
     elif every is not None:
         try:
@@ -317,5 +317,5 @@ def group_of(origin: Mapping[str, Any], path: Path, key: str, every: str | None)
         except ValueError as error:
             why = f"{brief(repr(given))}: {brief(error, 160)}"
     if why:
-        raise calib_error("C397", line=origin.get("line", "?"), path=path, key=key, why=why)
-    return str(given).strip()
+        raise calib_error("C397", line=line, path=path, key=key, why=why)
+    return str(name)

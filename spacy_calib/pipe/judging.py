@@ -11,7 +11,8 @@ import numpy as np
 from spacy.training import Example
 
 from ..calibration.grouping.named import group_beside, informed
-from ..corpus.scored import ScoredSpans
+from ..calibration.portable import find_conventions
+from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation, plain_name
 from ..doc.reading import TextWatch, document_digest, document_of
 from ..pairs.build import JudgedPairs
@@ -24,6 +25,7 @@ from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
 from ..types import Groups
 from .collecting import identity_of
 from .event import EventPipe
+from .gathering import may_differ
 from .lookup import entity_tokens
 from .scorer import corpus_of, scorer_like
 
@@ -111,6 +113,16 @@ def raw_statistics(pipe: Calibrator, gathered: Gathered, examples: Sequence[Exam
         NOTHING_ACCEPTED,
         misaligned=misaligned(annotation, examples),
     )
+
+
+def conventions_met(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
+    """Where the labels of a fitted pipe and this gold look like two conventions, by its raw scores: as `FitInfo.conventions`."""
+    if not may_differ(pipe, get_annotation(pipe.fit_info.layer)):
+        return []
+    labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
+    # The first names are the labels, by column.
+    gold = np.where(corpus.gold < len(labels), np.where(corpus.gold < 0, -2, corpus.gold), -1)
+    return [one.told(labels) for one in find_conventions(pairs, gold, np.full(len(pairs), -1))]
 
 
 def _documents(examples: Iterable[Example], shard: str | None, key: Key | None) -> tuple[Digests, frozenset[str]]:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 import spacy
+import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.cli.expect import expect
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
+from tests.conftest import made_up_sentences
 
 
 def run_expect(model, data, tmp_path, *options):
@@ -170,6 +172,41 @@ def test_span_categorizers(calibrated_spancat, span_gold):
 )
 def test_bad_options_are_named(calibrated, test_file, options, sentence):
     refuses(calib("expect", calibrated, test_file, *options), sentence)
+
+
+def test_each_slice_is_expected_as_its_texts_alone(calibrated, calibrated_ner, gold, tmp_path):
+    """Texts of lines, filed in the line or in its meta; of entities too."""
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(60, seed=8)]
+    lines = [{"text": text, "kind": "a"} for text in texts[:25]] + [
+        {"text": text, "meta": {"kind": "b"}} for text in texts[25:]
+    ]
+    lines[0].pop("kind")
+    srsly.write_jsonl(tmp_path / "all.jsonl", lines)
+    for kind, own in (("a", lines[1:25]), ("b", lines[25:])):
+        srsly.write_jsonl(tmp_path / f"{kind}.jsonl", own)
+    for model in (calibrated, calibrated_ner):
+        outcome, result = run_expect(model, tmp_path / "all.jsonl", tmp_path, "--by", "kind")
+        told = result["slices"]
+        assert told["by"] == "kind"
+        assert sorted((row["slice"], row["documents"]) for row in told["rows"]) == [("a", 24), ("b", 35)]
+        expected = [row["accuracy"]["expected"] for row in told["rows"]]
+        assert expected == sorted(expected)
+        assert "By kind, the worst to be expected first" in outcome.text
+        for row in told["rows"]:
+            _, alone = run_expect(model, tmp_path / f"{row['slice']}.jsonl", tmp_path)
+            for key in ("tokens", "accuracy", "entities", "drift", "trusted"):
+                assert row[key] == alone[key], (row["slice"], key)
+
+
+def test_keys_that_tell_nothing_of_texts_are_refused(calibrated, test_file, tmp_path):
+    srsly.write_jsonl(tmp_path / "texts.jsonl", [{"text": "a dog", "own": n} for n in range(4)])
+    refuses(
+        calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "kind"), "No document has anything under the key 'kind'"
+    )
+    refuses(
+        calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "own"), "Each of the 4 documents has a value of its own"
+    )
+    refuses(calib("expect", calibrated, test_file, "--by", "own", "--gold", test_file), "--by must be left out beside --gold")
 
 
 def test_a_file_that_is_not_there(calibrated, tmp_path):

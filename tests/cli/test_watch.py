@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 import spacy
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
 
 from spacy_calib import CalibError, Monitor
 from spacy_calib.cli.api import report
 from spacy_calib.cli.watch import watch
 from spacy_calib.expect.windows import ONE
-from tests.cli.conftest import bare_docs, calib, entity_docs, refuses
+from tests.cli.conftest import bare_docs, calib, entity_docs, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.expect.streams import few_draws  # noqa: F401
 
@@ -131,6 +133,24 @@ def test_dates_that_cannot_be_read_are_refused_before_the_work(line, why, calibr
     assert why in str(error.value)
 
 
+def test_each_value_of_a_key_is_a_stream_of_its_own(calibrated, test_file, tmp_path):
+    docs = list(DocBin().from_disk(test_file).get_docs(Vocab()))
+    for number, doc in enumerate(docs):
+        doc.user_data.update({"shop": "north" if number % 4 else "south"} if number else {})
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "filed.spacy")
+    north = save_docs(tmp_path / "north.spacy", [doc for doc in docs if doc.user_data.get("shop") == "north"])
+    outcome = ok(
+        calib("watch", calibrated, tmp_path / "filed.spacy", "--by", "shop", "--window", 20, "-o", tmp_path / "w.jsonl")
+    )
+    lines = [json.loads(line) for line in (tmp_path / "w.jsonl").read_text().splitlines()]
+    windows = [(line["part"], line["at"], line["documents"]) for line in lines]
+    assert windows == [("north", 1, 20), ("north", 2, 20), ("north", 3, 20), ("south", 1, 19), ("without shop", 1, 1)]
+    assert "north 1" in outcome.text
+    ok(calib("watch", calibrated, north, "--part", "north", "--window", 20, "-o", tmp_path / "n.jsonl"))
+    alone = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
+    assert [line["counts"] for line in alone] == [line["counts"] for line in lines[:3]]
+
+
 def test_what_has_no_dates_is_refused(calibrated, dev):
     refuses(calib("watch", calibrated, dev, "--by", "when"), "has no dates")
 
@@ -138,7 +158,9 @@ def test_what_has_no_dates_is_refused(calibrated, dev):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--window", 5, "--by", "when"], "Option --window must be left out beside --by"),
+        (["--window", 5, "--by", "when", "--every", "day"], "Option --every must be left out beside --window"),
+        (["--window", 5, "--by", "when", "--part", "a"], "Option --part must be left out where each value of --by is a stream"),
+        (["--window", 5, "--by", "shop"], "No document has anything under the key 'shop'"),
         (["--every", "week"], "Option --every must be left out without --by"),
         (["--rate", 0], "Option --rate must be"),
         (["--fail-on", "rain"], "Option --fail-on must be alarm"),

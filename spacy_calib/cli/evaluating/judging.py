@@ -15,7 +15,7 @@ from ..fitting.new_calib import own_block, place_calib
 from ..fitting.settings import DEFAULTS, pipe_settings
 from ..scores import is_calibrator, judged_scores, scored_file
 from ..shared.checks import check_option
-from ..shared.collected import read_judged, statistics_files
+from ..shared.collected import read_judged, statistics_files, windows_over_time
 from ..shared.evidence import check_bins, unknown_sentence
 from ..shared.examples import read_examples
 from ..shared.options import go_by
@@ -27,41 +27,53 @@ from ..shared.screen import number, warn
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ...pages.judged import JudgedView
+    from ...pipe.component import Calibrator
     from ...statistics.judged import JudgedStatistics
     from ...statistics.tables import JudgedCounts
+    from .against import Side
     from .options import EvaluateOptions
 
+# Of the simulated noise floor and of intervals.
+_SEED = 0
 # Prefix of the pipe where there are others; it is never saved.
 _ATTR = "raw_scores"
 # What a row of the table and its parts say of calibrated scores.
 _CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 
 
-def judge_raw(run: EvaluateOptions, nlp: Language) -> JudgedStatistics:
-    """The statistics of raw scores on the gold of a run: a pipe that changes nothing is put behind the component, in memory.
+def judge_raw(run: EvaluateOptions, nlp: Language) -> tuple[JudgedStatistics, list[dict[str, Any]]]:
+    """(the statistics of raw scores on the gold of a run, where conventions differ): a pipe that changes nothing is put behind the component, in memory.
 
     RAISES C317, C318: there is no such component. C030 to C035, C164: the gold, or the component, see `Calibrator.fit`.
     """
-    from ...pipe.component import Calibrator
+    from ...pipe.fitting import conventions_in
     from ...pipe.gathering import FitArguments, gather
     from ...pipe.judging import raw_statistics
 
-    others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    own = None if any(pipe.fitted for pipe in others) else own_block(nlp, None, run.component)
-    given: dict[str, Any] = {"method": "identity", "context": False}
-    if own is None:
-        given |= {"component": run.component or _only_component(nlp), **({"attr": _ATTR} if others else {})}
-    nlp, calib = place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc)
+    nlp, calib = place_raw(run, nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
     done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
     gathered = gather(calib, done, FitArguments())
     if gathered.data.n_unknown and not run.silent:
         words = gathered.data.unknown.words()
         warn(unknown_sentence(words, calib.source.component or "the source", gathered.annotation.unit))
-    return raw_statistics(calib, gathered, done)
+    return raw_statistics(calib, gathered, done), [one.told(gathered.labels) for one in conventions_in(gathered)]
 
 
-def _only_component(nlp: Language) -> str:
+def place_raw(run: EvaluateOptions, nlp: Language) -> tuple[Language, Calibrator]:
+    """The pipeline with a pipe that changes nothing. RAISES C317, C318: there is no such component."""
+    from ...pipe.component import Calibrator
+
+    others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
+    own = None if any(pipe.fitted for pipe in others) else own_block(nlp, None, run.component)
+    given: dict[str, Any] = {"method": "identity", "context": False}
+    if own is None:
+        given |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
+    return place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc)
+
+
+def only_component(nlp: Language) -> str:
     """The component that a fit takes by itself; where the pipeline has not that one, the only one that can be calibrated."""
     from ...sources.find import readable_in
 
@@ -115,26 +127,16 @@ def fit_command(run: EvaluateOptions, component: str) -> str:
     return f"python -m spacy calib fit {shlex.quote(run.model)} dev.spacy ./calibrated{of}"
 
 
-# Of the simulated noise floor and of intervals.
-_SEED = 0
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from ...pages.judged import JudgedView
-    from ...pipe.component import Calibrator
-    from ...statistics.judged import JudgedStatistics
-    from ...statistics.tables import JudgedCounts
-    from .options import EvaluateOptions
-
-
 @dataclass
 class Judgement:
     """What was judged.
 
     name, version (str): What a page calls MODEL; of a calibrator of scores no more than its file. statistics (list[JudgedStatistics]): Of each pipe.
     models (list[ScoredModel]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
-    is not judged. over_time (dict | None): What windows show, see `windows_over_time`.
+    is not judged. over_time (dict | None): What windows show, see `windows_over_time`. values (Sequence | None): Of each Doc, of the key of --by.
+    fields (dict): Key of the user data -> the name that each Doc has under it; where slices are searched.
+    conventions (dict): By pipe, where labels and gold look like two conventions, see `FitInfo`; without the pipes of which it is not known.
+    sides (list[Side]): What fitted pipes say, for --against.
     """
 
     name: str
@@ -143,6 +145,18 @@ class Judgement:
     models: list[ScoredModel] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     over_time: dict[str, Any] | None = None
+    values: Sequence[str | None] | None = None
+    fields: dict[str, list[str | None]] = field(default_factory=dict)
+    conventions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    sides: list[Side] = field(default_factory=list)
+
+    def tables(self, run: EvaluateOptions) -> dict[str, Any]:
+        """By pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
+        names = [one.about["name"] for one in self.statistics]
+        return {
+            name: {**told_of(one, run), "conventions": self.conventions.get(name)}
+            for name, one in zip(names, self.statistics, strict=True)
+        }
 
 
 def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
@@ -150,9 +164,14 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
 
     RAISES CalibError: every fault of the input.
     """
+    from ...pipe.judging import conventions_met
+    from ...pipe.scorer import corpus_of
+
     if run.statistics:
         return Judgement("", [_collected(run)])
     if is_calibrator(run.model):
+        for name, given in (("--by", run.by), ("--find-slices", run.find_slices)):
+            check_option(name, not given, "left out beside a file of scores", given)
         go_by((), run.gold_source, run.map_for)
         scored = scored_file(run)
         return Judgement(Path(run.model).name, [judged_scores(run.model, scored)], models=[of_scores(run.model, scored)])
@@ -160,23 +179,32 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
     pipes = _pipes_of(run, nlp, shown)
     if not pipes:
-        return Judgement(name, [judge_raw(run, nlp)], version)
+        raw, met = judge_raw(run, nlp)
+        return Judgement(name, [raw], version, conventions={raw.about["name"]: met})
     over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
     behind = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if shown else []
     statistics, done = judge(run, nlp, pipes, also=behind)
     found = Judgement(name, statistics, version, over_time=over_time)
-    if shown:
-        from ...pipe.scorer import corpus_of
+    for pipe, own in zip(pipes, statistics, strict=True):
+        try:
+            check_readable(nlp, pipe)
+        except CalibError as error:
+            found.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
+            continue
+        corpus, seen = corpus_of(done, pipe.attr, pipe.lookup.labels()), None if own.seen is None else own.seen.share()
+        found.conventions[pipe.name] = conventions_met(pipe, corpus)
+        if run.against is not None:
+            from .against import side_of
 
-        for pipe, own in zip(pipes, statistics, strict=True):
-            try:
-                check_readable(nlp, pipe)
-            except CalibError as error:
-                found.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
-            else:
-                seen = None if own.seen is None else own.seen.share()
-                corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
-                found.models.append(of_pipe(pipe, corpus, None if seen is None else seen.to_dict()))
+            found.sides.append(side_of(pipe, done, run.by))
+        if shown:
+            found.models.append(of_pipe(pipe, corpus, None if seen is None else seen.to_dict()))
+    if run.by is not None or run.find_slices:
+        from ...doc.keys import fields_of, names_under
+
+        references = [example.reference for example in done]
+        found.values = None if run.by is None else names_under(references, run.by)
+        found.fields = fields_of(references) if run.find_slices else {}
     return found
 
 
@@ -211,25 +239,6 @@ def _pipes_of(run: EvaluateOptions, nlp: Language, shown: bool) -> list[Calibrat
         fitted_pipes(nlp)
         check_option("--component", False, "one that is calibrated, to be shown on a page or in pictures", run.component)
     return []
-
-
-def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]:
-    """What the page shows of windows, judged by the pipe that they belong to.
-
-    RAISES C237: they belong to none of these. C238, C239, C243: see `read_windows`.
-    """
-    from ...pages.series_plots import section_of
-    from ..shared.collected import accuracy_of_fit, read_windows
-
-    for pipe in pipes:
-        try:
-            found = read_windows(pipe, [path]).snapshot(closing=True)
-        except CalibError as error:
-            if error.code not in ("C236", "C237") or pipe is pipes[-1]:
-                raise
-        else:
-            break
-    return section_of(found, f"{pipe.source.component or 'scores'} on {path.name}", accuracy_of_fit(pipe))
 
 
 def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
@@ -313,10 +322,9 @@ def judged_units(model: ScoredModel, run: EvaluateOptions) -> dict[str, JudgedVi
     }
 
 
-def table_of_unit(table: Mapping[str, Any], unit: str) -> Mapping[str, Any]:
+def table_of_unit(table: Mapping[str, Any], unit: str) -> Any:
     """The part of a pipe's table that is of one unit."""
-    held: Mapping[str, Any] = table["entities"] if unit == "entities" else table
-    return held
+    return table["entities"] if unit == "entities" else table
 
 
 def nothing_to_show(found: Judgement) -> CalibError:

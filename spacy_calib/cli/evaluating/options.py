@@ -61,6 +61,18 @@ class EvaluateOptions(Run):
         ),
     ] = None
     bins: Annotated[int | None, option("Adaptive bins; else those of the fit", "-b", show_default="10")] = None
+    by: Annotated[
+        str | None,
+        option(
+            "Each part of the data that shares a value of this key of its documents too, see `spacy_calib.doc.keys`",
+            metavar="KEY",
+        ),
+    ] = None
+    against: Annotated[
+        str | None,
+        option("Another pipeline, calibrated or not: is it better on this gold, and where is it worse?", metavar="OTHER"),
+    ] = None
+    find_slices: Annotated[bool, option("Search parts of the data that nobody named, whose scores are off")] = False
     groups: Annotated[int | None, option("Judge by this many tag frequency groups; else by those of the fit")] = None
     format: Format = "table"
 
@@ -77,7 +89,8 @@ class EvaluateOptions(Run):
         of_documents = {
             "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1, "--component": self.component,
             "--gold-source": self.gold_source, "--map-for": self.map_for, "--kind": self.kind, "--tag": self.tags, "--unit": self.unit,
-            "--watch": self.watch, **{f"--output {path.name}": kind_of(path) != "numbers" for path in self.output},
+            "--watch": self.watch, "--by": self.by, "--against": self.against, "--find-slices": self.find_slices,
+            **{f"--output {path.name}": kind_of(path) != "numbers" for path in self.output},
         }  # fmt: skip
         check_source(self.statistics, self.data, of_documents)
         for path in self.output:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import calib_error
+from ..shared.conventions import conventions_of
 from ..shared.evidence import check_bins
 from ..shared.screen import msg
 from .judging import Judgement, judged_units, nothing_to_show, table_of_unit
@@ -59,6 +60,7 @@ def model_views(model: ScoredModel, table: Mapping[str, Any], run: EvaluateOptio
         if len(judged.pairs):
             check_bins(len(judged.pairs), run.bins, model.threshold)
             views.append(view_contents(model.corpus, judged, table_of_unit(table, unit), {"name": name, **facts}))
+            views[-1]["conventions"] = conventions_of(None if unit == "entities" else table["conventions"])
         else:
             skipped.append(f"Not judged: {name} (pipe {model.name}). The data has none that has both gold and a score.")
     return views, skipped

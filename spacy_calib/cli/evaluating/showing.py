@@ -7,9 +7,12 @@ from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit
 from ..fitting.fit_event import show_event_table
+from ..shared.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
 from ..shared.screen import Column, msg, number, show_rows, whole
 from ..shared.writing import print_exact
+from .against import show_against
+from .slices import show_found, show_slices
 
 
 def show_table(name: str, table: dict[str, Any]) -> None:
@@ -32,6 +35,12 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     several = LABEL_WORDS[unit][1]
     raw_only = unfitted is not None
     _show_errors(table, "ECE (top label)", several, raw_only)
+    if "slices" in table:
+        show_slices(table["slices"], f"{unit}s")
+    if "found_slices" in table:
+        show_found(table["found_slices"], f"{unit}s")
+    if "against" in table:
+        show_against(table["against"], f"{unit}s")
     entities = table.get("entities")
     if entities is not None:
         one, spans = entities["called"]
@@ -40,10 +49,17 @@ def show_table(name: str, table: dict[str, Any]) -> None:
             share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
             msg.text(f"{entities['pairs']:,} predicted {spans}, {share} % right, {entities['bins']} bins")
             _show_errors(entities, "ECE", "tags", raw_only)
+            if "slices" in entities:
+                show_slices(entities["slices"], spans)
+            if "found_slices" in entities:
+                show_found(entities["found_slices"], spans)
             _show_accepted(entities["accepted"], spans)
             _show_flagged(entities["flagged"])
+            if "against" in entities:
+                show_against(entities["against"], spans)
         else:
             msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+    show_conventions(table.get("conventions"))
     for event in table.get("events", ()):
         show_event_table(event)
     _show_legend(unit, by_unit(**table["by"]), raw_only)

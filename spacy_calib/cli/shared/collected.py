@@ -217,3 +217,21 @@ def window_files(paths: Iterable[Path]) -> list[Path]:
             raise calib_error("C243", path=file)
         files.append(file)
     return files
+
+
+def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]:
+    """What the page shows of windows, judged by the pipe that they belong to.
+
+    RAISES C237: they belong to none of these. C238, C239, C243: see `read_windows`.
+    """
+    from ...pages.series_plots import section_of
+
+    for pipe in pipes:
+        try:
+            found = read_windows(pipe, [path]).snapshot(closing=True)
+        except CalibError as error:
+            if error.code not in ("C236", "C237") or pipe is pipes[-1]:
+                raise
+        else:
+            break
+    return section_of(found, f"{pipe.source.component or 'scores'} on {path.name}", accuracy_of_fit(pipe))

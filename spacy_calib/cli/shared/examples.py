@@ -194,13 +194,13 @@ def stream_examples(
     gold_preproc: bool = False,
     doc_key: str | None = None,
     required: bool = True,
-    date: str | None = None,
+    key: str | None = None,
     fields: Fields = FIELDS,
     wanted: Container[int] | None = None,
 ) -> Iterator[Example]:
     """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
 
-    required (bool): False lets there be no documents. date (str | None): A key of JSON Lines whose value the origin of a text keeps under "date".
+    required (bool): False lets there be no documents. key (str | None): Of JSON Lines, whose value the origin of a text keeps, see `doc.keys`.
     fields (Fields): What text and id are called in JSON Lines and Parquet. wanted (Container[int] | None): Numbers of the texts to be given, from 0: of
         the others no Docs are made. None gives all.
     RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
@@ -215,7 +215,7 @@ def stream_examples(
     for file in files:
         named = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         is_gold = file.suffix in GOLD_SUFFIXES
-        held: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if is_gold else read_texts(file, date, fields)
+        held: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if is_gold else read_texts(file, key, fields)
         for one in held:
             if wanted is None or n_examples in wanted:
                 yield one if is_gold else _example_of(nlp, file, one[0], {**named, **one[1]})
@@ -260,33 +260,37 @@ def check_lines(file: Path, fields: Fields = FIELDS) -> None:
             pass
 
 
-def read_texts(file: Path, date: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
     """The texts of a file, each with its "line" (from 1; of Parquet its row), and the "id" and "meta" of its record; empty ones, and null, are left out.
 
-    date (str | None): A key of the records, or of their "meta", whose value is given as "date"; None where a record has none.
+    key (str | None): Of the records, or of their "meta", whose value is given too, see `doc.keys`; None where a record has none.
     fields (Fields): What text and id are called there. RAISES C074, C304, C440 to C442: see `read_records`.
     """
-    for number, record in read_records(file, fields, date):
+    for number, record in read_records(file, fields, key):
         if record["text"].strip():
-            yield record["text"], origin_of(number, record, date)
+            yield record["text"], origin_of(number, record, key)
 
 
-def origins_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """(file, origin) of all plain texts at a path, so that what stands under a key of theirs is looked at before the work begins. Gold, and a FIFO,
-    which can be read once only, are looked at as they come. RAISES C074: see `read_texts`.
+def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, int, Any]]:
+    """(file, line, what stands there under a key) of all plain texts at a path, so that it is looked at before the work begins. Gold, and a FIFO, which
+    can be read once only, are looked at as they come, and so is all where the key is a registered function. RAISES C074: see `read_texts`.
     """
+    from ...calibration.registered import REGISTRIES
+    from ...doc.keys import IN_LINE
     from ...doc.reading import GOLD_SUFFIXES
 
     for file in text_files(path):
-        if file.suffix not in GOLD_SUFFIXES and file.is_file():
+        if file.suffix not in GOLD_SUFFIXES and file.is_file() and key not in REGISTRIES["calib_keys"]:
             for _, origin in read_texts(file, key, fields):
-                yield file, origin
+                yield file, origin["line"], origin[IN_LINE]
 
 
-def origin_of(number: int, record: dict[str, Any], date: str | None = None) -> dict[str, Any]:
+def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
     """Where a text stood, as `read_texts` gives it."""
-    origin: dict[str, Any] = {"line": number, **{key: record[key] for key in ("id", "meta") if key in record}}
-    if date is None:
+    origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
+    if key is None:
         return origin
+    from ...doc.keys import IN_LINE
+
     meta = record.get("meta")
-    return {**origin, "date": record.get(date, meta.get(date) if isinstance(meta, dict) else None)}
+    return {**origin, IN_LINE: record.get(key, meta.get(key) if isinstance(meta, dict) else None)}

@@ -121,6 +121,7 @@ class Run(Options):
     # Each command says in its own words what these mean there, if it has them.
     attr: str | None = None
     columns: str | None = None
+    by: str | None = None
     output: Path | None = None
     gold_preproc: GoldPreproc = False
     doc_key: DocKey = None
@@ -191,10 +192,10 @@ class Run(Options):
             check_gold_of_examples(pipe, done, self.silent)
         return done
 
-    def stream(self, nlp: Language, path: Path | None = None, date: str | None = None) -> Iterator[Example]:
-        """The examples of the data, or of another path, one by one. date: See `stream_examples`."""
+    def stream(self, nlp: Language, path: Path | None = None) -> Iterator[Example]:
+        """The examples of the data, or of another path, one by one, with what their lines have under the key of --by."""
         return stream_examples(
-            nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, date=date, fields=self.fields
+            nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
 
     def passing(self, what: str, path: Path | None = None) -> Pass:

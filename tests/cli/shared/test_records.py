@@ -58,7 +58,7 @@ def test_other_columns_are_named_and_dates_become_text(tmp_path):
     file = write_parquet(tmp_path / "a.parquet", columns)
     fields = Fields("body", "key")
     assert list(read_texts(file, "when", fields)) == [
-        ("a dog", {"line": 1, "id": "k1", "meta": {"by": "Ann"}, "date": "2024-02-01"})
+        ("a dog", {"line": 1, "id": "k1", "meta": {"by": "Ann"}, "value": "2024-02-01"})
     ]
     (tmp_path / "a.jsonl").write_bytes(as_lines([{"body": "a dog", "key": "k1", "text": 3, "id": 4}]))
     assert list(read_texts(tmp_path / "a.jsonl", fields=fields)) == [("a dog", {"line": 1, "id": "k1"})]

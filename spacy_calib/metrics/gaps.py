@@ -1,0 +1,139 @@
+"""By how much scores are off in a part of the data, whether that can be chance, and what of many such findings stands.
+
+The gap is the mean score less the share that is right: above 0, scores are too high. Documents are the units that are
+independent, so that a test looks at their sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import calib_error
+from ..types import Floats, Ints, as_hits, as_probabilities
+from .resampling import check_coverage, document_codes
+
+
+@dataclass(frozen=True)
+class Gap:
+    """n (int): Scores. documents (int): That have some. score, right (float): Mean score, and the share that is right. gap (float): score -
+    right. low, high (float | None): Interval of the gap; None in a single document. p (float): Of "exactly true scores show a gap as large".
+    """
+
+    n: int
+    documents: int
+    score: float
+    right: float
+    gap: float
+    low: float | None
+    high: float | None
+    p: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def gap_of(
+    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: float | None = None, coverage: float = 0.95
+) -> Gap | None:
+    """The gap of n scores, by document.
+
+    The test is a t test of the documents' summed gaps, whose error is never taken for smaller than that of as many
+    independent scores that are true. Its degrees of freedom are one less than the number of documents of equal size
+    that would tell as much (Kish 1965). With few documents it rejects less often than its level. Where these are some
+    of many, `apart` says how far documents differ among all of them, and counts as much as ten documents of their own.
+
+    scores, hits, documents: One of each per unit. apart (float | None): See `documents_apart`.
+    RETURNS (Gap): None without any. RAISES C001: values out of range. C002: lengths differ.
+    """
+    given, right, codes, n_documents = _checked(scores, hits, documents)
+    check_coverage(coverage)
+    if not len(given):
+        return None
+    totals = totals_of(given - right, given * (1.0 - given), codes)
+    error, freedom = errors_of(totals, apart)
+    gap, n = float(totals[0, 0]) / len(given), len(given)
+    low = high = None
+    if n_documents > 1:
+        from scipy.special import stdtrit
+
+        wide = float(stdtrit(freedom[0], (1 + coverage) / 2) * error[0]) / n
+        low, high = max(gap - wide, float(given.mean()) - 1.0), min(gap + wide, float(given.mean()))
+    p = float(p_values(totals[0] / error, freedom)[0])
+    return Gap(n, n_documents, float(given.mean()), float(right.mean()), gap, low, high, p)
+
+
+def documents_apart(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
+    """How many times as much the gaps of documents vary as those of as many independent scores that are true; 1 at least.
+
+    Arguments, and what is raised, as of `gap_of`.
+    """
+    given, right, codes, n_documents = _checked(scores, hits, documents)
+    expected = float((given * (1.0 - given)).sum())
+    if n_documents < 2 or not expected:
+        return 1.0
+    sums = np.bincount(codes, given - right - (given - right).mean(), n_documents)
+    return max(1.0, float((sums**2).sum()) / expected * n_documents / (n_documents - 1))
+
+
+def _checked(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> tuple[Floats, NDArray[np.bool_], Ints, int]:
+    given = as_probabilities("scores", scores)
+    codes, n_documents = document_codes(documents, len(given))
+    return given, as_hits(hits, len(given)), codes, n_documents
+
+
+# So many documents of its own the spread among all of them counts as.
+_PRIOR = 10.0
+
+
+def totals_of(gaps: Floats, variances: Floats, documents: Ints) -> Floats:
+    """The totals of one part, see `errors_of`: shape (6, 1). gaps, variances (Floats): Of each unit. documents (Ints): Its document, from 0 on."""
+    sizes, sums = np.bincount(documents), np.bincount(documents, gaps)
+    found = (sums.sum(), (sums**2).sum(), sizes.sum(), (sizes**2).sum(), len(sizes), variances.sum())
+    return np.array(found, dtype=np.float64)[:, None]
+
+
+def errors_of(totals: Floats, apart: float | None = None) -> tuple[Floats, Floats]:
+    """(error of the summed gap, degrees of freedom) of k parts, see `gap_of`.
+
+    totals (Floats): Shape (6, k): the sums over documents of the gaps of their units, of these squared, of their units, and of these squared; how many
+    documents have units; and the sum of score (1 - score).
+    """
+    sums, squares, sizes, square_sizes, documents, variances = totals
+    held = np.maximum(documents, 2)
+    found = held / (held - 1.0) * (squares - sums**2 / held)
+    freedom = np.maximum(sizes**2 / np.maximum(square_sizes, 1.0) - 1.0, 0.0)
+    if apart is not None:
+        found = (freedom * found + _PRIOR * apart * variances) / (freedom + _PRIOR)
+        freedom = np.where(freedom > 0, freedom + _PRIOR, 0.0)
+    return np.sqrt(np.maximum(np.maximum(found, variances), np.finfo(float).tiny)), freedom
+
+
+def p_values(far: Floats, freedom: Floats) -> Floats:
+    """Two-sided p of each t; 1 where a single document tells nothing."""
+    from scipy.special import stdtr
+
+    enough = freedom > 0
+    found: Floats = np.where(enough, 2.0 * stdtr(np.where(enough, freedom, 1.0), -np.abs(far)), 1.0)
+    return found
+
+
+def stand(p: Sequence[float] | Floats, rate: float = 0.05) -> NDArray[np.bool_]:
+    """Which of many findings stand, so that on average no more than `rate` of those that do are chance (Benjamini and Hochberg 1995).
+
+    RAISES C001: rate not in (0, 1).
+    """
+    check_coverage(rate)
+    given = np.asarray(p, dtype=np.float64)
+    if ((given < 0) | (given > 1)).any():
+        raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=given[(given < 0) | (given > 1)][0])
+    order: Ints = np.argsort(given, kind="stable")
+    below = np.flatnonzero(given[order] <= rate * np.arange(1, len(given) + 1) / max(1, len(given)))
+    found = np.zeros(len(given), dtype=bool)
+    found[order[: below[-1] + 1 if len(below) else 0]] = True
+    return found
