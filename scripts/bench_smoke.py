@@ -40,6 +40,7 @@ RUNS = {
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
     "bench_statistics.py": Run("--pairs 20000 --kinds moved", "Targets"),
     "long_runs.py": Run("--documents 300", "| rank |"),
+    "audit_study.py": Run("tags entities --model {model} --tags {ewt_test} --entities {ner_dev}", "| calib audit, uniform |"),
     "bench_spark.py": Run("{calibrated} {ewt_test} --documents 60 --rounds 1", "one worker"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
     "sequence_confidence.py": Run(
@@ -61,6 +62,7 @@ RUNS = {
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
     "watch_table.py": Run("ewt --windows 8 --streams 1 --draws 1", "| EWT test, sentences | ARK tweets | 100 % |"),
+    "against_study.py": Run("--train test --population dev --epochs 1 2 --draws 2 --documents 20", "| 20 | smce |"),
     "cutoff_study.py": Run(
         "recall --model {calibrated_ner} --test {ner_test} --wanted 0.5 --repeats 3", "| predicted only: recall |"
     ),
@@ -68,6 +70,7 @@ RUNS = {
     "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/pairs/documents.py", "| pairs | 1 |"),
     "study_auto_small.py": Run("--made-up --draws 2 --sizes 200 600", "| 600 |"),
     "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| made up | 1 | 5 | 2 |"),
+    "slices_study.py": Run("--planted 2 --empty 2 --documents 60", "| documents differ | 2 |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
     "study_select_adapt.py": Run("{calibrated} {ewt_test} --documents 5 --draws 2", "| 5 | spread over doubt, no short ones |"),
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),

@@ -6,7 +6,23 @@ import typer
 from spacy.cli._util import app
 
 from ..about import __url__
-from . import adapt, apply, collect, count, evaluate, expect, fit, info, init_config, rank, select, stock, threshold, watch
+from . import (
+    adapt,
+    apply,
+    audit,
+    collect,
+    count,
+    evaluate,
+    expect,
+    fit,
+    info,
+    init_config,
+    rank,
+    select,
+    stock,
+    threshold,
+    watch,
+)
 from .shared.command import Command
 from .shared.session import CalibGroup
 
@@ -23,6 +39,7 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "evaluate": evaluate.evaluate,
     "rank": rank.rank,
     "select": select.select,
+    "audit": audit.audit,
     "expect": expect.expect,
     "count": count.count,
     "apply": apply.apply,

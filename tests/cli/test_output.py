@@ -27,6 +27,7 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "adapt": [calibrated, test_file, tmp_path / "adapted"],
         "watch": [calibrated, test_file, "--window", "1000"],
         "rank": [calibrated, test_file],
+        "audit": [calibrated, test_file],
         "select": [calibrated, test_file],
         "expect": [calibrated, test_file],
         "count": [calibrated, test_file, "--query", "lemma=the"],

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -24,6 +25,8 @@ _COLUMNS = (
     "rank", "score", "raw", "priority", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "start", "end", "words",
     "expected_errors", "origin", "text",
 )  # fmt: skip
+# Of gold that is audited, see `Task.doubted`; the last two are of arcs.
+_DOUBTED = ("kind", "suggestion", "suggestion_score", "suggested_text", "head", "suggested_head")
 
 # How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions.
 _CONTROL, _OBJECT = "label", "text"
@@ -33,7 +36,7 @@ def record_of(task: Task) -> dict[str, Any]:
     """Everything about a task, as plain data. Characters of "marks" count from the beginning of "text"; a "reason" is there where the unit has one."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": one.start, "end": one.end, "label": one.label, "score": one.score} for one in task.spans]
-    return {**record, **({} if task.reason is None else {"reason": task.reason})}
+    return {**record, **({} if task.reason is None else {"reason": task.reason}), **(task.doubted or {})}
 
 
 def prodigy_of(task: Task) -> dict[str, Any]:
@@ -41,7 +44,8 @@ def prodigy_of(task: Task) -> dict[str, Any]:
     is for its classification: the text and the label to accept or reject.
     """
     if _is_category(task):
-        return {"text": task.text, "label": task.spans[0].label, "score": round(task.score, _DIGITS), "meta": _meta(task)}
+        label = task.spans[0].label if task.spans else task.doubted["suggestion"]  # type: ignore[index]
+        return {"text": task.text, "label": label, "score": round(task.score, _DIGITS), "meta": _meta(task)}
     return {
         "text": task.text,
         "tokens": [
@@ -118,6 +122,8 @@ def _meta(task: Task) -> dict[str, Any]:
         del ours["focus"]
     if task.alternatives:
         ours["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())
+    if task.doubted is not None:
+        ours |= {key: _cell(value) for key, value in task.doubted.items()}
     meta = {**task.origin, **ours}
     given = meta.get("meta")
     if isinstance(given, dict) and not meta.keys() & given.keys():
@@ -148,10 +154,14 @@ def _array(record: Callable[[Task], dict[str, Any]]) -> Writer:
 
 def to_csv(tasks: Iterable[Task], raw: bool = False) -> Iterator[str]:
     """A header and a row for each task. raw (bool): See `csv_lines`."""
-    yield from csv_lines(_COLUMNS, map(_row_of, tasks), raw=raw)
+    tasks = iter(tasks)
+    first = next(tasks, None)
+    columns = _COLUMNS if first is None or first.doubted is None else (*_COLUMNS, *_DOUBTED)
+    rows = (_row_of(task, columns) for task in chain([] if first is None else [first], tasks))
+    yield from csv_lines(columns, rows, raw=raw)
 
 
-def _row_of(task: Task) -> list[object]:
+def _row_of(task: Task, columns: Sequence[str]) -> list[object]:
     label = task.reason["tag"] if task.reason else " ".join(span.label for span in task.spans)
     shown = {
         **record_of(task),
@@ -160,7 +170,7 @@ def _row_of(task: Task) -> list[object]:
         "right": None if task.right is None else int(task.right),
         "origin": json.dumps(task.origin, ensure_ascii=False) if task.origin else "",
     }
-    return [_cell(shown[column]) for column in _COLUMNS]
+    return [_cell(shown.get(column)) for column in columns]
 
 
 def _cell(value: Any) -> object:

@@ -47,6 +47,8 @@ class Task:
     expected_errors (float): Wrong labels in it. reason (dict | None): See `reason_of`; of sentences and documents.
     alternatives (dict): Tag -> calibrated probability, highest first; of a token or document, or of the reason.
     gold (str | None): The gold label of a token or document, where it is known. right (bool | None): Whether the unit is right, where that is known.
+    doubted (dict | None): Of gold that is audited: what is wrong with it ("kind"), "suggestion" ("" for nothing), its calibrated "suggestion_score", and
+    "suggested_text" where it stands elsewhere.
     """
 
     text: str
@@ -70,6 +72,7 @@ class Task:
     alternatives: dict[str, float]
     gold: str | None
     right: bool | None
+    doubted: dict[str, Any] | None = None
 
 
 def tasks_of(queue: Queue, tags: Collection[str] = ()) -> MadeOnDemand[Task]:

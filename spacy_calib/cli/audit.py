@@ -1,0 +1,190 @@
+"""`spacy calib audit`: gold that is probably wrong, the likeliest first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from .evaluating.judging import only_component
+from .fitting.new_calib import own_block, place_calib
+from .fitting.settings import pipe_settings
+from .shared.command import argument, command, option
+from .shared.evidence import check_gold_of_examples, check_has_gold
+from .shared.examples import read_examples, run_pipes, shown
+from .shared.options import Gold, LabelMap
+from .shared.queues import QueueOptions, deliver_queue
+from .shared.run import pipes_to_run
+from .shared.scored import of_pipe
+from .shared.screen import Column, msg, number, shorten, show_rows
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ..corpus.audit import Audit
+    from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
+
+SHOWN = 20
+# Prefix of the pipe where there are others; it is never saved.
+_ATTR = "audited"
+# Of labels of which a token, or a document, has one, scores down to here tell what gold is less likely than other gold.
+_LOWEST = 1e-4
+
+
+@dataclass(frozen=True)
+class AuditOptions(QueueOptions):
+    """Whose scores doubt the gold, and the queue."""
+
+    needs_gold = True
+
+    model: Annotated[str, argument("MODEL", "Pipeline with the trained component, calibrated or not")]
+    data: Gold
+    _: KW_ONLY
+    component: Annotated[str | None, option("Whose scores doubt the gold", "-C", show_default="tagger")] = None
+    label_map: LabelMap = None
+    unit: str | None = None
+    min_words: int | None = None
+    attr: str | None = None
+    columns: str | None = None
+    n_process: int = 1
+
+
+@command(
+    AuditOptions,
+    does="List gold labels that are probably wrong, the likeliest first",
+    example="en_core_web_sm test.spacy --format prodigy -o queue.jsonl",
+)
+def audit(run: AuditOptions) -> dict[str, Any]:
+    """
+    Put gold labels that are probably wrong in order, the likeliest first, each with
+    what it would rather be, and write them as a queue for an annotation tool. The
+    maps that doubt a label did not see its document.
+
+    RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
+        "expected_wrong": see `corpus.audit.expected_wrong`; "ranked": the doubted ones, see `corpus.queue.formats.record_of`.
+    RAISES C625: the data are of one document. C317, C318: there is no such component. CalibError: every fault of the input.
+    """
+    from ..corpus.audit import audit_tasks
+    from ..corpus.queue.formats import record_of
+    from ..corpus.stored import MadeOnDemand
+    from ..pipe.auditing import heads_of
+
+    calib, examples, corpus, unit, found = audited(run)
+    every = run.top is None and (run.output is not None or run.format != "table")
+    doubts = found.doubts if every else found.doubts[: run.top or SHOWN]
+    annotation = calib.source.annotation(calib.lookup.component())
+    tasks = audit_tasks(
+        corpus, doubts, unit, partial(heads_of, corpus=corpus, examples=examples) if annotation.arcs else lambda doubt: {}
+    )
+    result = {
+        "component": calib.source.component,
+        "unit": unit,
+        "labels": found.labels,
+        "doubted": len(found.doubts),
+        "kinds": dict(Counter(one.kind for one in found.doubts)),
+        "expected_wrong": found.expected,
+        "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
+    }
+    met = dict.fromkeys([*corpus.tags_met(), *(one.gold for one in doubts if one.gold)])
+    deliver_queue(run, of_pipe(calib), result, tasks, met, lambda: show_audit(result, run))
+    return result
+
+
+class Audited(NamedTuple):
+    """calib (Calibrator): The pipe that was fitted last. examples (list[Example]), corpus (ScoredCorpus): The gold, scored. unit (str), found (Audit): See `audit_gold`."""
+
+    calib: Calibrator
+    examples: list[Example]
+    corpus: ScoredCorpus
+    unit: str
+    found: Audit
+
+
+def audited(run: AuditOptions) -> Audited:
+    """What is found in the gold. RAISES: see `audit`."""
+    from ..pipe.auditing import audit_gold
+    from ..pipe.scorer import corpus_of
+
+    nlp, calib = _placed(run, run.begin())
+    examples = _scored(run, nlp, calib)
+    corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
+    return Audited(calib, examples, corpus, *audit_gold(calib, examples, corpus))
+
+
+def _placed(run: AuditOptions, nlp: Language) -> tuple[Language, Calibrator]:
+    """The pipeline with a pipe, in memory, to be fitted on the gold: with the settings of its own, where it has one. RAISES C317, C318: there is no such component."""
+    from ..pairs.label_map import read_map
+    from ..pipe.component import Calibrator
+
+    others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
+    own = own_block(nlp, None, run.component)
+    given: dict[str, Any] = {}
+    if own is None:
+        given = {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
+    table = None if run.label_map is None else read_map(run.label_map)
+    return place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc, table=table)
+
+
+def _scored(run: AuditOptions, nlp: Language, calib: Calibrator) -> list[Example]:
+    """The gold with what maps say that did not see it. RAISES C625, and see `Calibrator.fit`."""
+    from ..pipe.held_out import score_held_out
+
+    examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
+    check_has_gold(examples, calib)
+    annotation = calib.source.annotation(calib.lookup.component())
+    if not (annotation.overlapping or annotation.judges or annotation.any_label or calib.lookup.span_labels()):
+        calib.threshold = min(calib.threshold, _LOWEST)
+    names = [name for name in pipes_to_run(nlp, calib, sentences=True) if name != calib.name]
+    done = list(run_pipes(nlp, examples, names, silent=run.silent, what="Reading scores"))
+    score_held_out(calib, done, partial(shown, silent=run.silent))
+    check_gold_of_examples(calib, done, run.silent)
+    return done
+
+
+# What is printed
+
+
+def show_audit(result: dict[str, Any], run: AuditOptions) -> None:
+    """Print the first doubted labels, and how many may be wrong."""
+    kind = "entities" if result["unit"] == "entity" else "labels"
+    msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} doubted, most surely wrong first")
+    rows = result["ranked"][: run.top or SHOWN]
+    show_rows(rows, _COLUMNS)
+    if run.output is not None and len(result["ranked"]) > len(rows):
+        msg.text(f"... and {len(result['ranked']) - len(rows):,} more in {run.output}")
+    if result["kinds"]:
+        msg.text(", ".join(f"{kind}: {n:,}" for kind, n in sorted(result["kinds"].items(), key=lambda item: -item[1])))
+    if result["expected_wrong"] is not None:
+        msg.text(
+            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, if the surest predictions tell."
+        )
+    msg.text("A component that was trained on these texts agrees with their errors.")
+    if run.output is not None:
+        msg.good(f"{len(result['ranked']):,} gold {kind}: {run.output}")
+
+
+def _with_head(label: str | None, head: str | None) -> str:
+    return f"{label or '-'} < {head}" if head else label or "-"
+
+
+_COLUMNS = (
+    Column("#", "rank"),
+    Column("Kind", "kind", str, "l"),
+    Column("Unit", "focus", lambda text: shorten(text, 24), "l"),
+    Column("Gold", "", lambda row: _with_head(row["gold"], row.get("head")), "l"),
+    Column("P(gold)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
+    Column(
+        "Rather",
+        "",
+        lambda row: _with_head(
+            row.get("suggested_text") and f"{row['suggestion']}: {row['suggested_text']}" or row["suggestion"],
+            row.get("suggested_head"),
+        ),
+        "l",
+    ),
+    Column("P(that)", "suggestion_score", lambda score: number(score, 3)),
+    Column("In", "text", lambda text: shorten(text, 60), "l"),
+)
