@@ -21,7 +21,7 @@ VERSIONS ?= 3.10 3.11 3.12 3.13
 QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
 	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py
 
-.PHONY: help demo docs-real printed test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint house clean
+.PHONY: help demo docs-real printed test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint house release-check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -61,9 +61,15 @@ docs: $(VENV)/docs.stamp ## the site, in site/; a warning is an error
 	$(VENV)/bin/python scripts/docs_commands.py --check
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --quiet
 
-reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands and the drawing
+reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands, what is public, the drawing
 	$(VENV)/bin/python scripts/docs_commands.py
 	$(VENV)/bin/python scripts/house.py --svg docs/house.svg
+
+release-check: $(VENV)/release.stamp ## build what would be released, and run README.md with it on each of Python $(VERSIONS)
+	rm -rf dist
+	$(VENV)/bin/python -m build --outdir dist .
+	$(VENV)/bin/python -m twine check --strict dist/*
+	$(VENV)/bin/python scripts/release_check.py dist --versions $(VERSIONS)
 
 house: ## the rooms of the package, and where a module, class or function is too large
 	$(PYTHON) scripts/house.py
@@ -71,10 +77,11 @@ house: ## the rooms of the package, and where a module, class or function is too
 bench-smoke: $(VENV)/test.stamp ## every script of scripts/, small, on made-up data
 	$(VENV)/bin/python scripts/bench_smoke.py
 
-lint: $(VENV)/lint.stamp ## ruff and mypy
+lint: $(VENV)/lint.stamp ## ruff, mypy, and the form of the workflows
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -109,6 +116,10 @@ $(VENV)/lint.stamp: $(PACKAGE) | $(VENV)/bin/python
 
 $(VENV)/coverage.stamp: $(VENV)/test.stamp
 	$(PIP) install --editable ".[coverage]"
+	touch $@
+
+$(VENV)/release.stamp: $(PACKAGE) | $(VENV)/bin/python
+	$(PIP) install --editable ".[release]"
 	touch $@
 
 $(VENV)/docs.stamp: $(PACKAGE) | $(VENV)/bin/python

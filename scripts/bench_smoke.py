@@ -75,7 +75,7 @@ RUNS = {
     "study_select_adapt.py": Run("{calibrated} {ewt_test} --documents 5 --draws 2", "| 5 | spread over doubt, no short ones |"),
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),
     "house.py": Run("", "arrows between rooms"),
-    "docs_commands.py": Run("--output {output}.md", ""),
+    "docs_commands.py": Run("--check", ""),
     "fuzz_state.py": Run("--cases 10", "\n0 bad"),
     "demo.py": Run("{output} --max-steps 5", "Calibrated pipeline"),
 }

@@ -1,14 +1,17 @@
-"""Writes docs/reference/commands.md: every command of `python -m spacy calib`, its arguments and its options, read from the command line itself.
+"""Writes what of docs/reference/ is read from the code: commands.md, every command of `python -m spacy calib` with its arguments and options; and in
+stability.md the lists of what is public.
 
-python scripts/docs_commands.py           write the page
-python scripts/docs_commands.py --check   end with 1 where the page is not what would be written
+python scripts/docs_commands.py           write the pages
+python scripts/docs_commands.py --check   end with 1 where a page is not what would be written
 """
 
 from __future__ import annotations
 
 import argparse
+import configparser
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,10 @@ import typer
 from spacy_calib.cli import COMMANDS, calib_cli
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.md"
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+# Of these groups of setup.cfg the names are those that configs say.
+_IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_\w+)")
 BEGINNING = """# Commands
 
 <!-- Written by scripts/docs_commands.py (`make reference`) from the command line itself: change the help of the command, not this page. -->
@@ -95,19 +101,78 @@ def _marked(text: str) -> str:
     return "`".join(parts)
 
 
+# What is public
+
+
+def public_page() -> str:
+    """The page that names what is public, with the lists that stand in it today."""
+    lists = {
+        "python": _named(_python()), "commands": _named(f"calib {name}" for name in COMMANDS), "attributes": _named(_attributes()),
+        "columns": _columns(), "figures": _figures(), "configs": _configs(),
+    }  # fmt: skip
+    page = (REFERENCE / "stability.md").read_text(encoding="utf8")
+    for name, text in lists.items():
+        page = re.sub(rf"(<!-- public: {name} -->\n).*?(?=\n## |\Z)", rf"\g<1>\n{text}\n", page, flags=re.S)
+    return page
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _python() -> list[str]:
+    import spacy_calib
+
+    return sorted(spacy_calib.__all__)
+
+
+def _attributes() -> list[str]:
+    from spacy.tokens.underscore import Underscore
+
+    owners = {"Token": Underscore.token_extensions, "Span": Underscore.span_extensions, "Doc": Underscore.doc_extensions}
+    return [f"{owner}._.{name}" for owner, known in owners.items() for name in sorted(known) if name.split("_")[0] == "calib"]
+
+
+def _columns() -> str:
+    from spacy_calib.doc.score_rows import COLUMNS
+
+    return "\n".join(f"- {unit}: {_named(columns)}" for unit, columns in COLUMNS.items())
+
+
+def _figures() -> str:
+    from spacy_calib.pipe.scorer import score_names
+
+    found = [f"calib_{name}" for name in (*score_names(), "gmce_per_group")]
+    return f"{_named(found)}, each also with `_raw` but for the last, and of entities with `calib_ent_`."
+
+
+def _configs() -> str:
+    """What setup.cfg registers, group by group; of a pipe the settings of the default config."""
+    given = configparser.ConfigParser(delimiters=("=",))
+    given.optionxform = str  # type: ignore[assignment,method-assign]
+    given.read(ROOT / "setup.cfg", encoding="utf8")
+    rows = []
+    for group, text in given["options.entry_points"].items():
+        if _IN_CONFIGS.fullmatch(group):
+            rows.append(
+                f"- {group.removeprefix('spacy_')}: {_named(line.split(' = ')[0] for line in text.split(chr(10)) if line)}"
+            )
+    return "\n".join(rows)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="Write nothing; end with 1 where the page would change")
-    parser.add_argument("--output", type=Path, default=PAGE, help="The page")
+    parser.add_argument("--check", action="store_true", help="Write nothing; end with 1 where a page would change")
     options = parser.parse_args()
-    if not options.check:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(page(), encoding="utf8")
-        return 0
-    if options.output.read_text(encoding="utf8") == page():
-        return 0
-    print(f"{options.output.name} is not what the command line says today: run `make reference`.", file=sys.stderr)
-    return 1
+    old = []
+    for name, text in (("commands.md", page()), ("stability.md", public_page())):
+        if not options.check:
+            (REFERENCE / name).write_text(text, encoding="utf8")
+        elif (REFERENCE / name).read_text(encoding="utf8") != text:
+            old.append(name)
+    if old:
+        print(f"{' and '.join(old)} is not what the code says today: run `make reference`.", file=sys.stderr)
+    return 1 if old else 0
 
 
 if __name__ == "__main__":

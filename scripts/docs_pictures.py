@@ -1,9 +1,12 @@
-"""The picture of the report in README.md: what the quickstart's own command draws, as a browser shows it.
+"""The pictures of README.md and the site's home, on real data: what the quickstart's own commands and functions draw.
 
-    python scripts/docs_pictures.py ./calibrated test.spacy --output docs/report.png
+    python scripts/docs_pictures.py report ./calibrated test.spacy
+    python scripts/docs_pictures.py sentence ./calibrated
+    python scripts/docs_pictures.py abroad ./calibrated test.spacy gum.spacy
 
-In a folder where the quickstart of README.md was followed with UD English EWT. Needs Playwright and Debian's Chromium, as tests/browser does. The
-verdict is written into the picture (PNG text `Description`): tests/docs/test_real_pages.py compares it with what the command says.
+In a folder where the quickstart of README.md was followed with UD English EWT; gum.spacy is `gum_coref`'s dev part, by `spacy convert -n 10` too. The
+first two need Playwright and Debian's Chromium, as tests/browser does. What a picture says is written into it (PNG text `Description`):
+tests/docs/test_real_pages.py compares it with what the command says.
 """
 
 from __future__ import annotations
@@ -12,50 +15,126 @@ import argparse
 import io
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, PngImagePlugin
-from playwright.sync_api import sync_playwright
-
-from spacy_calib import report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+SENTENCE = "Time flies like an arrow but fruit flies like a banana."
+# What hovering over a word shows stands beside its tag here.
+NUMBERS = """for (const word of document.querySelectorAll(".cb-w")) {
+  const [tag, number] = [word.querySelector(".cb-tag"), word.querySelector(".cb-own .cb-num")];
+  if (tag && number) tag.dataset.tag += " " + Math.min(number.textContent.match(/[\\d.]+/)[0] / 100, .99).toFixed(2).slice(1);
+}"""
 # From the top of the page to the end of its first diagram; the window, and how wide the picture is made of it.
 WIDTH, SHOWN, LAST = 900, 640, "#view-0 .scores"
 
 
-def photograph(page: Path) -> tuple[bytes, str]:
-    """RETURNS (tuple): A PNG of the page, and its verdict."""
-    browser = next(found for name in BROWSERS if (found := shutil.which(name)))
+@contextmanager
+def browser(width: int, scale: float = 1) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    found = next(found for name in BROWSERS if (found := shutil.which(name)))
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        shown = started.new_page(viewport={"width": WIDTH, "height": 900})
+        started = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield started.new_page(viewport={"width": width, "height": 900}, device_scale_factor=scale)
+        started.close()
+
+
+def save(picture: bytes, said: str, file: Path, width: int | None = None) -> None:
+    """width (int | None): How wide the picture is made."""
+    told = PngImagePlugin.PngInfo()
+    told.add_text("Description", " ".join(said.split()))
+    shown = Image.open(io.BytesIO(picture)).convert("RGB")
+    if width is not None:
+        shown = shown.resize((width, round(shown.height * width / shown.width)), Image.Resampling.LANCZOS)
+    shown.save(file, pnginfo=told, optimize=True)
+
+
+def report(model: str, data: Path) -> None:
+    """The first view of the page that `calib evaluate` writes, with its verdict."""
+    import spacy_calib
+
+    with tempfile.TemporaryDirectory() as folder, browser(WIDTH) as shown:
+        page = Path(folder) / "report.html"
+        spacy_calib.report(model, data, page)
         shown.goto(page.resolve().as_uri())
         shown.wait_for_selector("html[data-drawn=yes]")
         box = shown.locator(LAST).first.bounding_box()
-        assert box is not None
         height = box["y"] + box["height"] + 12
         picture = shown.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
         verdict = " ".join(shown.locator("#view-0 .verdict p:not(.heading)").all_text_contents())
-        started.close()
-    return picture, verdict
+    save(picture, verdict, DOCS / "report.png", SHOWN)
+
+
+def scores_of(model: str) -> tuple[Any, Any, str]:
+    """(the sentence with the scores as they were, with calibrated ones: Docs that `render` draws; both scores of each word, in words)."""
+    import spacy
+
+    nlp = spacy.load(model)
+    calibrated = nlp(SENTENCE)
+    nlp.remove_pipe("calib")
+    nlp.add_pipe("calib")  # which is not fitted, and hands on what the tagger says
+    raw = nlp(SENTENCE)
+    words = [f"{one.text} {one._.calib_raw:.2f} {other._.calib_score:.2f}" for one, other in zip(raw, calibrated, strict=True)]
+    return raw, calibrated, " ".join(words)
+
+
+def sentence(model: str) -> None:
+    """One sentence, raw above calibrated, with the score below each word."""
+    from spacy_calib import render
+
+    raw, calibrated, said = scores_of(model)
+    raw.user_data["title"], calibrated.user_data["title"] = "The softmax of the tagger", "Calibrated"
+    markup = render([raw, calibrated], jupyter=False, options={"tags": "all", "legend": False})
+    with browser(1060, 2) as shown:
+        shown.set_content(markup)
+        shown.evaluate(NUMBERS)
+        save(shown.locator(".spacy-calib").first.screenshot(), said, DOCS / "sentence.png")
+
+
+def reliability(model: str, home: Path, away: Path) -> tuple[list[dict[str, Any]], str]:
+    """(panels of a diagram: the scores of the tags that tokens carry, on gold of home and of elsewhere; their errors, in words)."""
+    import spacy
+    from frame import bare, docs_in
+
+    from spacy_calib.metrics import calibration_error
+
+    nlp = spacy.load(model)
+    panels, said = [], []
+    for title, file in (("At home: EWT test", home), ("Abroad: GUM", away)):
+        found = [
+            (token._.calib_raw, token._.calib_score, token.tag_ == other.tag_)
+            for gold in docs_in(file, nlp.vocab)
+            for token, other in zip(nlp(bare(gold)), gold, strict=True)
+            if other.tag and token._.calib_score is not None
+        ]
+        raw, calibrated, hits = map(list, zip(*found, strict=True))
+        panels.append({"title": title, "hits": hits, "raw": raw, "calibrated": calibrated})
+        said.append(f"{title} {calibration_error(raw, hits):.4f} {calibration_error(calibrated, hits):.4f}")
+    return panels, " ".join(said)
+
+
+def abroad(model: str, home: Path, away: Path) -> None:
+    """Their picture."""
+    from spacy_calib.pages.plots import compare_reliability, picture_bytes
+
+    panels, said = reliability(model, home, away)
+    figure = compare_reliability(panels, title="Tags of en_core_web_sm: share right against score")
+    save(picture_bytes(figure, ".png"), said, DOCS / "reliability-en.png")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("picture", choices=("report", "sentence", "abroad"))
     parser.add_argument("model")
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--output", type=Path, default=Path("docs/report.png"))
+    parser.add_argument("data", type=Path, nargs="*")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "report.html"
-        report(given.model, given.data, page)
-        picture, verdict = photograph(page)
-    said = PngImagePlugin.PngInfo()
-    said.add_text("Description", " ".join(verdict.split()))
-    taken = Image.open(io.BytesIO(picture)).convert("RGB")
-    shown = taken.resize((SHOWN, round(taken.height * SHOWN / WIDTH)), Image.Resampling.LANCZOS)
-    shown.save(given.output, pnginfo=said, optimize=True)
+    {"report": report, "sentence": sentence, "abroad": abroad}[given.picture](given.model, *given.data)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import calib
+from tests.cli.conftest import calib, spacy_command
 from tests.docs.pages import DOCS, PAGES, ROOT, WRITES, Run, blocks_of, holds, rewrite
 from tests.ewt import write_ewt
 
@@ -85,3 +85,16 @@ def test_the_picture_of_the_report_shows_what_it_says(quickstart):
 
     said = calib("evaluate", "./calibrated", "test.spacy", "--output", "report.html", "--force").text
     assert holds(said.split(), Image.open(DOCS / "report.png").text["Description"].split())
+
+
+def test_the_pictures_of_the_front_page_show_what_the_pipeline_says(quickstart, shared_data):
+    """scripts/docs_pictures.py writes the scores of the sentence, and the errors at home and abroad, into the pictures."""
+    from docs_pictures import reliability, scores_of
+    from PIL import Image
+
+    *_, said = scores_of("./calibrated")
+    assert holds(said.split(), Image.open(DOCS / "sentence.png").text["Description"].split())
+    Path("gum.conllu").write_bytes(gzip.decompress((shared_data / "gum_coref" / "dev.conllu.gz").read_bytes()))
+    assert spacy_command("convert", "-c", "conllu", "-n", "10", "gum.conllu", ".").code == 0
+    _, said = reliability("./calibrated", Path("test.spacy"), Path("gum.spacy"))
+    assert holds(said.split(), Image.open(DOCS / "reliability-en.png").text["Description"].split())

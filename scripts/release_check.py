@@ -1,0 +1,92 @@
+"""Whether what would be released works: the sdist and the wheel in dist/, each in a fresh environment of each Python.
+
+    python scripts/release_check.py dist --versions 3.10 3.11 3.12 3.13
+
+In a folder without the sources README.md is run from its first block to its last, on the made-up gold and pipeline of the tests, and the quick tests of
+loading saved pipelines. Ends with 1 where one fails, or where a Python is not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+# What the tests read beside the package; the package itself is the installed one.
+BESIDE = ("tests", "scripts", "docs", "configs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "setup.cfg", "mkdocs.yml")
+TESTS = ("tests/docs/test_pages.py::test_a_page_runs[README.md]", "tests/saved")
+NEEDED = ("pytest", "hypothesis")
+
+
+def python_of(version: str) -> str | None:
+    """A Python of this version: on the path, or one of pyenv's."""
+    names = [f"python{version}"]
+    if shutil.which("pyenv"):
+        found = subprocess.run(["pyenv", "whence", "--path", names[0]], capture_output=True, text=True)
+        names += found.stdout.split()
+    for name in names:
+        if shutil.which(name) and subprocess.run([name, "-c", ""], capture_output=True).returncode == 0:
+            return name
+    return None
+
+
+def check(file: Path, python: str) -> str:
+    """Install one file in a fresh environment and run the tests there. RETURNS (str): What was printed where that fails, else ""."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "work").mkdir()
+        for beside in BESIDE:
+            copy = shutil.copytree if (ROOT / beside).is_dir() else shutil.copy2
+            copy(ROOT / beside, folder / "work" / beside)
+        own = str(folder / "venv" / "bin" / "python")
+        steps: Sequence[Sequence[str]] = (
+            [python, "-m", "venv", str(folder / "venv")],
+            [own, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", str(file.resolve()), *NEEDED],
+            [own, "-m", "pip", "check"],
+            [own, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS],
+        )
+        environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+        for step in steps:
+            done = subprocess.run(
+                step, cwd=folder / "work", env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+            if done.returncode:
+                return done.stdout
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dist", type=Path, help="Folder with one sdist and one wheel")
+    parser.add_argument("--versions", nargs="+", default=VERSIONS)
+    given = parser.parse_args()
+    files = [*given.dist.glob("*.tar.gz"), *given.dist.glob("*.whl")]
+    if [file.suffix for file in files] != [".gz", ".whl"]:
+        print(
+            f"{given.dist} has to hold one sdist and one wheel, and nothing else of either; build them anew.", file=sys.stderr
+        )
+        return 1
+    failed = False
+    for version in given.versions:
+        python = python_of(version)
+        if python is None:
+            print(f"Python {version}: not found")
+            failed = True
+            continue
+        for file in files:
+            printed = check(file, python)
+            print(f"Python {version}, {file.name}: {'FAILED' if printed else 'README.md and saved pipelines pass'}", flush=True)
+            print("\n".join(printed.splitlines()[-40:]), end="\n" if printed else "")
+            failed |= bool(printed)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

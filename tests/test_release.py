@@ -1,0 +1,89 @@
+"""What goes with a release says the same as setup.cfg and the code: recipe, entry of the spaCy Universe, workflows."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from pathlib import Path
+
+import pytest
+import srsly
+from jinja2 import Environment
+
+import spacy_calib
+from spacy_calib.about import __url__ as HOME
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+SETUP = configparser.ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf8")
+# Of https://spacy.io/universe: what an entry may have, and the categories that there are.
+FIELDS = {
+    "id", "title", "slogan", "description", "github", "pip", "code_example", "code_language", "url", "image", "thumb", "author",
+    "author_links", "category", "tags",
+}  # fmt: skip
+CATEGORIES = {
+    "pipeline", "training", "conversational", "visualizers", "research", "scientific", "biomedical", "apis", "nonpython", "standalone", "models",
+    "extensions",
+}  # fmt: skip
+
+
+def lines(section: str, name: str) -> list[str]:
+    return [line for line in SETUP[section][name].split("\n") if line]
+
+
+def test_the_recipe_of_conda_asks_for_what_the_package_asks_for():
+    text = Environment().from_string((ROOT / "conda" / "meta.yaml").read_text(encoding="utf8"))
+    recipe = srsly.yaml_loads(text.render(PYTHON="python", environ={}))
+    assert recipe["package"] == {"name": "spacy-calib", "version": spacy_calib.__version__}
+    wanted = [f"python {SETUP['options']['python_requires']}"]
+    wanted += [re.sub(r"(?<=[\w-])(?=[<>=])", " ", line, count=1) for line in lines("options", "install_requires")]
+    assert sorted(recipe["requirements"]["run"]) == sorted(wanted)
+    assert recipe["about"]["home"] == HOME
+    assert recipe["about"]["summary"] == SETUP["metadata"]["description"]
+
+
+def test_the_entry_of_the_universe_has_its_form_and_an_example_that_readme_has():
+    entry = srsly.read_json(ROOT / "docs" / "universe.json")
+    assert entry.keys() <= FIELDS
+    assert set(entry["category"]) <= CATEGORIES
+    assert (entry["id"], entry["pip"]) == (SETUP["metadata"]["name"],) * 2
+    assert HOME.endswith(entry["github"])
+    assert len(entry["slogan"]) < 100
+    compile("\n".join(entry["code_example"]), "universe.json", "exec")
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    for line in entry["code_example"]:
+        assert line.removeprefix("# ").strip() in readme, line
+    picture = entry["image"].partition("/main/")[2]
+    assert (ROOT / picture).is_file()
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_names_targets_of_make_that_there_are_and_may_write_only_where_it_must(file):
+    """Its form is checked by `make lint`, by the schema of GitHub."""
+    text = file.read_text(encoding="utf8")
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf8"), flags=re.M))
+    assert set(re.findall(r"\bmake ([a-z-]+)", text)) <= targets
+    workflow = srsly.yaml_loads(text)
+    assert workflow["permissions"] == {"contents": "write" if file.name == "docs.yml" else "read"}
+    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+
+
+def test_the_workflows_try_each_python_that_the_package_promises():
+    promised = {
+        name.rpartition(" ")[2] for name in lines("metadata", "classifiers") if re.fullmatch(r".* :: Python :: 3\.\d+", name)
+    }
+    tests = srsly.yaml_loads((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf8"))
+    assert set(tests["jobs"]["quick"]["strategy"]["matrix"]["python"]) == promised
+    versions = re.search(r"^VERSIONS \?= (.+)$", (ROOT / "Makefile").read_text(encoding="utf8"), flags=re.M)
+    assert set(versions[1].split()) == promised
+
+
+def test_a_release_is_published_by_a_job_of_its_own_that_alone_may_sign():
+    """Trusted publishing: no password, and what runs the code of the repository has no right to upload."""
+    jobs = srsly.yaml_loads((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf8"))["jobs"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert not any("run" in step for step in jobs["publish"]["steps"])
+    upload = jobs["publish"]["steps"][-1]
+    assert upload["with"] == {"attestations": True}
