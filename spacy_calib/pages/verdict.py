@@ -201,26 +201,18 @@ def _opening(status: str, noun: str, said: int | None, says: str) -> str:
 
 
 def _figures(status: str, judged: JudgedView, found: Evidence) -> str:
+    """What the opening is said by, in one clause that can be passed on; intervals stand in the table beside it."""
     error, floor95 = found.error, found.floor95
-    by_floor, by_interval = beyond_chance(error, floor95, found.low)
-    interval = "" if found.low is None else f"{found.low:.3f} to {found.high:.3f}"
+    votes = beyond_chance(error, floor95, found.low)
     if status == "unclear":
         count = len(np.unique(judged.documents))
-        beyond = "; that is more, but of so few scores" if by_floor and found.few else ""
-        wide = f"; the 95 % interval by document is {interval}" if interval and not found.few else ""
+        beyond = "; that is more, but of so few scores" if votes[0] and found.few else ""
         return (
-            f"{len(judged.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} show a calibrated error of {error:.3f}, "
-            f"where chance alone would show up to {floor95:.3f}{beyond}{wide}"
+            f"{len(judged.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on average, "
+            f"where chance alone would show up to {floor95:.3f}{beyond}"
         )
-    if by_floor == by_interval:
-        compared = "more than chance would show" if by_floor else "within what chance would show"
-        return f"calibrated error {error:.3f}, {compared} ({floor95:.3f})"
-    if by_floor:
-        return (
-            f"calibrated error {error:.3f}; were documents alike, chance would show no more than {floor95:.3f}, but they differ, and its 95 % "
-            f"interval, {interval}, holds 0"
-        )
-    return f"calibrated error {error:.3f}, within what chance would show ({floor95:.3f}), though its 95 % interval, {interval}, leaves out 0"
+    chance = "no more than chance would show" if not any(votes) else "which may be chance"
+    return f"on average its scores are off by {error:.3f}, {'more than chance would show' if all(votes) else chance}"
 
 
 def _before(judged: JudgedView, overall: dict[str, Any], error: float) -> str:

@@ -1,4 +1,4 @@
-"""Somebody has the files and guesses words and texts: he finds nothing but what docs/limits.md admits."""
+"""Somebody has the files and guesses words and texts: he finds nothing but what docs/privacy.md admits."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_the_key_and_what_is_made_of_it_are_in_no_file(files, secret):
 
 @pytest.mark.parametrize("kind", ["fitted", "fitted-with"])
 def test_with_the_salt_of_a_pipeline_a_guess_tells_frequent_words_alone(secret, kind):
-    """What limits.md admits: a word that was met three times or more."""
+    """What privacy.md admits: a word that was met three times or more."""
     known = spacy.load(secret.parent / kind).get_pipe("calib").tokens.context.known_
     vocab = spacy.load(secret.parent / kind).vocab
 

@@ -239,7 +239,7 @@ def test_the_verdict_says_what_was_made(status, move, words):
     found = verdict_of(move)
     assert (found["status"], found["heading"]) == (status, HEADINGS[status])
     assert words in found["sentence"]
-    assert ("within what chance" in found["sentence"]) == (status == "calibrated")
+    assert ("no more than chance" in found["sentence"]) == (status == "calibrated")
 
 
 def test_a_small_error_that_is_more_than_chance_is_nearly_calibrated():
@@ -273,7 +273,7 @@ def test_frequent_tags_do_not_speak_for_the_groups(error, groups_error, status):
     found = verdict(judged, {"errors": rows, "change": {"nll": dict.fromkeys(("value", "low", "high"))}}, "tagger")
     assert (found["status"], found["heading"]) == (status, HEADINGS[status])
     assert (", all together:" in found["sentence"]) == status.endswith("uneven")
-    assert ("within what chance" in found["sentence"]) == (error < 0.012)
+    assert ("no more than chance" in found["sentence"]) == (error < 0.012)
 
 
 def test_the_share_that_is_right_at_ninety_percent_by_hand():
