@@ -21,6 +21,7 @@ from . import (
     select,
     stock,
     threshold,
+    view,
     watch,
 )
 from .shared.command import Command
@@ -45,6 +46,7 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "apply": apply.apply,
     "watch": watch.watch,
     "threshold": threshold.threshold,
+    "view": view.view,
     "info": info.info,
     "init-config": init_config.init_config,
     "stock": stock.stock,

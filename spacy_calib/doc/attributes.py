@@ -117,6 +117,12 @@ def token_scores(token: Token, attr: str) -> dict[str, float] | None:
     return None if found is None else found[0].scores_of(found[1])
 
 
+def token_raws(token: Token, attr: str) -> dict[str, float] | None:
+    """Tag -> probability before calibration, in the order of Token._.<attr>_scores; None without values."""
+    found = find_row(token, attr)
+    return None if found is None else found[0].raw_of(found[1])
+
+
 # Spans and documents
 
 

@@ -76,11 +76,12 @@ class Passage:
 
 @dataclass(frozen=True)
 class Look:
-    """How passages are shown; the options of `render`.
+    """How passages are shown; the first four are options of `render`.
 
     doubtful (float): Tab and tap reach words with a lower score. tags (str): Which words show their tag: "doubtful",
         "all" or "none". alternatives (int): Most alternatives shown on hover. legend (bool): Whether the shades are
         explained above the text. what (str): What is right or wrong, in the legend: "tag", "category" or "entity".
+    beside (str): When the `raw` of words and marks was. scores (bool): Whether elements carry their score for scripts.
     """
 
     doubtful: float = 0.9
@@ -88,6 +89,8 @@ class Look:
     alternatives: int = 5
     legend: bool = True
     what: str = "tag"
+    beside: str = "before calibration"
+    scores: bool = False
 
 
 def to_html(passages: Iterable[Passage], look: Look, page: bool = False, minify: bool = False) -> str:
@@ -97,7 +100,7 @@ def to_html(passages: Iterable[Passage], look: Look, page: bool = False, minify:
     """
     held = list(passages)
     gap = "" if minify else "\n"
-    blocks = [_legend(look)] if look.legend else []
+    blocks = [legend_html(look)] if look.legend else []
     blocks += [passage_html(passage, look) for passage in held]
     body = gap.join([f"<style>{style(minify)}</style>", '<div class="spacy-calib">', *blocks, "</div>"])
     return _page(body, held, gap) if page else body
@@ -138,7 +141,8 @@ def percent(score: float) -> str:
     return f"{100 * score:.1f} %" if 0 < score < 1 else f"{100 * score:.0f} %"
 
 
-def _legend(look: Look) -> str:
+def legend_html(look: Look) -> str:
+    """What the shades mean."""
     steps = " ".join(f'<span class="cb-w cb-d{i}">{name}</span>' for i, name in enumerate(STEP_NAMES))
     return (
         f'<div class="cb-legend" lang="en" dir="ltr"><p>Chance that the {look.what} is right: {steps} <span class="cb-none">no score</span></p>'
@@ -166,8 +170,8 @@ def word_html(word: Word, look: Look) -> str:
     tag = _beside(word.text, f'<span class="cb-tag" data-tag="{escape(shown)}"></span>') if shown else ""
     rows = _alternatives(word, look)
     reach = _reach(f"{word.text}: " + ", ".join(f"{name} {percent(score)}" for name, score in rows)) if doubtful else ""
-    tip = _tip(word.tag, rows, word.raw)
-    return f'<span class="cb-w cb-d{step_of(word.score)}"{reach}>{text}{tag}{tip}</span>{space}'
+    tip = _tip(word.tag, rows, word.raw, look.beside)
+    return f'<span class="cb-w cb-d{step_of(word.score)}"{_carried(word.score, look)}{reach}>{text}{tag}{tip}</span>{space}'
 
 
 def _beside(text: str, chip: str) -> str:
@@ -191,14 +195,19 @@ def _reach(label: str) -> str:
     return f' tabindex="0" role="note" aria-label="{escape(label)}"'
 
 
-def _tip(own: str, rows: Sequence[tuple[str, float]], raw: float | None, more: str = "") -> str:
+def _carried(score: float, look: Look) -> str:
+    """The score as it is shown, for scripts."""
+    return f' data-score="{round(score, 3):g}"' if look.scores else ""
+
+
+def _tip(own: str, rows: Sequence[tuple[str, float]], raw: float | None, beside: str, more: str = "") -> str:
     """What opens on hover and focus: a line and a bar for each alternative, the chosen one first."""
     lines = [
         f'<span class="cb-row{" cb-own" if name == own else ""}"><span class="cb-name">{escape(name)}</span>'
         f'<span class="cb-bar"><span style="width:{100 * score:.1f}%"></span></span><span class="cb-num">{escape(percent(score))}</span></span>'
         for name, score in rows
     ]
-    before = f'<span class="cb-more">before calibration {escape(percent(raw))}</span>' if raw is not None else ""
+    before = f'<span class="cb-more">{beside} {escape(percent(raw))}</span>' if raw is not None else ""
     return f'<span class="cb-tip" role="tooltip" dir="ltr">{"".join(lines)}{before}{more}</span>'
 
 
@@ -261,7 +270,7 @@ def _mark_opening(text: str, piece: _Piece, look: Look) -> str:
         return '<mark class="cb-e cb-none">'
     label = f"{text[mark.start : mark.end]}: {mark.label} {percent(mark.score)}"
     reach = _reach(label) if mark.score < look.doubtful and piece.last else ""
-    return f'<mark class="cb-e cb-d{step_of(mark.score)}"{reach}>'
+    return f'<mark class="cb-e cb-d{step_of(mark.score)}"{_carried(mark.score, look)}{reach}>'
 
 
 def _chip(text: str, mark: Mark, look: Look) -> str:
@@ -274,4 +283,4 @@ def _chip(text: str, mark: Mark, look: Look) -> str:
     rows = [(mark.label, mark.score)]
     rows += [(f"{label} ({other})" if other else label, score) for other, label, score in mark.others[: look.alternatives]]
     chip = f'<span class="cb-chip" dir="ltr">{escape(mark.label)} <b>{escape(percent(mark.score))}</b></span>'
-    return _beside(held, chip) + _tip(mark.label, rows, mark.raw, more)
+    return _beside(held, chip) + _tip(mark.label, rows, mark.raw, look.beside, more)

@@ -12,7 +12,7 @@ from ..errors import calib_error
 from ..types import OUTSIDE
 from .annotations import SPANS_PREFIX, get_annotation, plain_name
 from .annotations.base import TOKEN
-from .attributes import DEFAULT_ATTR, doc_cats, doc_values, token_scores, token_values
+from .attributes import DEFAULT_ATTR, doc_cats, doc_cats_raw, doc_values, span_values, token_raws, token_scores, token_values
 from .marked_text import Look, Mark, Passage, Word, to_html
 from .view import DocCalib, ScoredSpan, doc_view
 
@@ -114,81 +114,107 @@ def _frame(doc: Doc) -> dict[str, Any]:
     return {"lang": doc.lang_, "direction": direction, "title": str(doc.user_data.get("title") or "")}
 
 
-def read_words(part: Doc | Span, attr: str) -> Passage:
+def read_words(part: Doc | Span, attr: str, raw: bool = False) -> Passage:
     """The tokens of a Doc or Span with their scores; or a document that has scores as a whole, marked as a whole.
 
+    raw (bool): Shaded by the probabilities before calibration, with the calibrated ones beside them.
     RAISES C095: no scores.
     """
     doc = part.doc
     view = _view(doc, attr)
     if view is not None and view.unit != TOKEN:
-        return Passage(**_frame(doc), text=part.text, marks=_of_whole(part, attr, view))
-    return Passage(**_frame(doc), words=[] if view is None else [_word(token, attr, view) for token in part])
+        return Passage(**_frame(doc), text=part.text, marks=_of_whole(part, attr, view, raw))
+    return Passage(**_frame(doc), words=[] if view is None else [_word(token, attr, view, raw) for token in part])
 
 
-def _of_whole(part: Doc | Span, attr: str, view: DocCalib) -> list[Mark]:
+def _of_whole(part: Doc | Span, attr: str, view: DocCalib, raw: bool) -> list[Mark]:
     """The mark of a whole document: its category, with its score. A part of a document has none."""
     values = doc_values(part, attr) if isinstance(part, Doc) else None
     if values is None:
         return []
     own = get_annotation(view.layer).label_at(part.doc, 0)
-    others = tuple(("", label, score) for label, score in (doc_cats(part.doc, attr) or {}).items() if label != own)
-    return [Mark(0, len(part.text), own, values.raw, values.calibrated, None, others)]
+    scores = _best_first((doc_cats_raw if raw else doc_cats)(part.doc, attr))
+    others = tuple(("", label, score) for label, score in scores if label != own)
+    return [Mark(0, len(part.text), own, *_turned(values.raw, values.calibrated, raw), None, others)]
 
 
-def _word(token: Token, attr: str, view: DocCalib) -> Word:
+def _turned(before: float, after: float, raw: bool) -> tuple[float, float]:
+    """(what stands beside it, what shades): the probabilities before and after calibration, or the other way round."""
+    return (after, before) if raw else (before, after)
+
+
+def _best_first(scores: dict[str, float] | None) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted((scores or {}).items(), key=lambda one: -one[1]))
+
+
+def _word(token: Token, attr: str, view: DocCalib, raw: bool) -> Word:
     values = token_values(token, attr) if view.scored[token.i] else None
     if values is None:
         return Word(token.text, token.whitespace_, "", None, None, ())
-    scores = token_scores(token, attr) or {}
-    return Word(
-        token.text,
-        token.whitespace_,
-        get_annotation(view.layer).label(token),
-        values.raw,
-        values.calibrated,
-        tuple(scores.items()),
-    )
+    scores = _best_first((token_raws if raw else token_scores)(token, attr))
+    label, turned = get_annotation(view.layer).label(token), _turned(values.raw, values.calibrated, raw)
+    return Word(token.text, token.whitespace_, label, *turned, scores)
 
 
-def read_marks(part: Doc | Span, attr: str) -> Passage:
+def read_marks(part: Doc | Span, attr: str, raw: bool = False) -> Passage:
     """The text of a Doc or Span and the entities (or categorized spans) that lie whole in it, scored or not.
 
-    RAISES C095: no scores. C096: the scores are of tokens or documents alone.
+    raw (bool): See `read_words`. RAISES C095: no scores. C096: the scores are of tokens or documents alone.
     """
     doc = part.doc
     view = _view(doc, attr)
     if view is None:
         return Passage(**_frame(doc))
-    if plain_name(view.layer) not in ("ner", "biluo") and not view.layer.startswith(SPANS_PREFIX):
+    if not marks_spans(view.layer):
         raise calib_error("C096", attr=attr, unit=view.unit, layer=plain_name(view.layer))
     first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(doc))
     scored = {(span.start, span.end, span.label): span for span in view.ents}
     on_doc = dict.fromkeys((span.start, span.end, span.label_) for span in get_annotation(view.layer).spans_on(doc))
     inside = [key for key in on_doc if first <= key[0] and key[1] <= last]
     offset = doc[first].idx if first < len(doc) else 0
-    marks = [_mark(doc[start:end], label, scored.get((start, end, label)), view, offset, attr) for start, end, label in inside]
+    marks = [
+        _mark(doc[start:end], label, scored.get((start, end, label)), view, offset, attr, raw) for start, end, label in inside
+    ]
     return Passage(**_frame(doc), text=part.text, marks=marks)
 
 
-def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, offset: int, attr: str) -> Mark:
+def marks_spans(layer: str) -> bool:
+    """Whether the scores of an annotation are of entities or categorized spans, see `read_marks`."""
+    return plain_name(layer) in ("ner", "biluo") or layer.startswith(SPANS_PREFIX)
+
+
+def read_units(doc: Doc, units: Iterable[Span], attr: str, called: str, raw: bool = False) -> Passage:
+    """The text of a Doc with those of some spans marked that have a score of their own: whole sentences, for instance.
+
+    attr (str): Under which it stands. called (str): What one is called. raw (bool): See `read_words`.
+    """
+    held = [(unit, values) for unit in units if (values := span_values(unit, attr)) is not None]
+    marks = [
+        Mark(unit.start_char, unit.end_char, called, *_turned(values.raw, values.calibrated, raw), None, ())
+        for unit, values in held
+    ]
+    return Passage(**_frame(doc), text=doc.text, marks=marks)
+
+
+def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, offset: int, attr: str, raw: bool) -> Mark:
     place = (span.start_char - offset, span.end_char - offset)
     if scored is None:
         return Mark(*place, label, None, None, None, ())
     held = [other for other in view.candidates if other.start < span.end and span.start < other.end]
-    others = [(span.doc[other.start : other.end].text, other.label, other.score) for other in held]
+    others = [(span.doc[other.start : other.end].text, other.label, other.raw if raw else other.score) for other in held]
     if not others and not view.layer.startswith(SPANS_PREFIX):
-        others = _others_of_words(span, label, attr, view.layer)
-    return Mark(*place, label, scored.raw, scored.score, scored.accept, tuple(others))
+        others = _others_of_words(span, label, attr, view.layer, raw)
+    others.sort(key=lambda other: -other[2])
+    return Mark(*place, label, *_turned(scored.raw, scored.score, raw), None if raw else scored.accept, tuple(others))
 
 
-def _others_of_words(span: Span, label: str, attr: str, layer: str) -> list[tuple[str, str, float]]:
-    """What else an entity's words could be, if the beam has no candidates: (word, label, probability), best first."""
+def _others_of_words(span: Span, label: str, attr: str, layer: str, raw: bool) -> list[tuple[str, str, float]]:
+    """What else an entity's words could be, if the beam has no candidates: (word, label, probability)."""
     biluo, own = plain_name(layer) == "biluo", get_annotation(layer).label(span[0])
     label = own.partition("-")[2] if biluo else own or label  # mapped, as those of the scores
     found = [
         (token.text, _NO_ENTITY if tag == OUTSIDE else tag.partition("-")[2] if biluo else tag, score)
         for token in span
-        for tag, score in (token_scores(token, attr) or {}).items()
+        for tag, score in ((token_raws if raw else token_scores)(token, attr) or {}).items()
     ]
-    return sorted((other for other in found if other[1] != label), key=lambda other: -other[2])
+    return [other for other in found if other[1] != label]

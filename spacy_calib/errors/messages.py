@@ -288,6 +288,13 @@ MESSAGES = {
     "C601": "No document has anything under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
     "C602": "Each of the {n} documents has a value of its own under the key '{key}', so that none can be judged beside others of its kind; give a key that documents share.",
     "C610": "Slices are searched on one half of the documents and confirmed on the other (--find-slices), but there are {n} documents with gold and scores; give at least {wanted}.",
+    "C730": "This page answers at {wanted} alone, and was asked for by {given}; open that address.",
+    "C731": "There is nothing here for {method} {given}; open the address that `calib view` printed.",
+    "C732": "The text is too long ({n}): at most {most} characters are shown at once; show a part of it, or score all of it with `calib apply`.",
+    "C733": "There is no text; type or paste one.",
+    "C734": "The pipeline fails on this text ({why}); try another one, or mend the component.",
+    "C735": "What was sent is no text in UTF-8 of the length that it names; send one.",
+    "C736": "The port {port} of 127.0.0.1 cannot be opened: {why}; give another one (--port), or none for a free one.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 

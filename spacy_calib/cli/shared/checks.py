@@ -15,6 +15,7 @@ RANGES = {
     "seed": (0, 2**32 - 1),  # numpy's seeds have 32 bits
     "n_process": (1, 1024),
     "gpu_id": (-1, 1023),
+    "port": (1, 65535),
     "min_words": (0, MOST_COUNTED),
 }
 COUNT = (1, MOST_COUNTED)

@@ -1,0 +1,57 @@
+"""`spacy calib view`: a local page that shows how sure a pipeline is of any text."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
+
+from ..errors import calib_error
+from ..pipe.loading import open_model
+from .shared.command import Options, command, option
+from .shared.options import CalibratedModel, Code, Format, Silent
+from .shared.screen import msg
+from .shared.writing import deliver
+
+
+@dataclass(frozen=True)
+class ViewOptions(Options):
+    """Which pipeline to show, and where."""
+
+    model: CalibratedModel
+    _: KW_ONLY
+    port: Annotated[int | None, option("Port of 127.0.0.1", show_default="a free one")] = None
+    format: Format = "table"
+    code: Code = None
+    silent: Silent = True
+
+
+@command(ViewOptions, does="Show in the browser how sure it is of any text", example="./calibrated")
+def view(options: ViewOptions) -> dict[str, Any]:
+    """
+    Show how sure a calibrated pipeline is of any text, on a page of this machine
+    alone (127.0.0.1): words and entities shaded by calibrated or raw probability,
+    what else they could be, those below a cut-off, and whether the text is unlike
+    those of the fit. No text is kept. Ctrl-C ends it.
+
+    RETURNS (dict): "address": where the page was.
+    RAISES C736: the port cannot be opened. CalibError: every other fault of the input.
+    """
+    from ..pipe.viewing import Server, Viewer
+
+    viewer = Viewer(open_model(options.model, code=options.code))
+    try:
+        server = Server(viewer, options.port or 0)
+    except OSError as error:
+        raise calib_error("C736", port=options.port, why=error.strerror or error) from None
+    with server:
+        result = {"address": server.address}
+        told = f"Open {result['address']} in a browser; Ctrl-C ends it."
+        deliver(result, lambda: msg.good(told), output=None, format=options.format, silent=options.silent)
+        sys.stdout.flush()
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
+    if not options.silent and options.format == "table":
+        msg.text("Ended; no text was kept.")
+    return result
