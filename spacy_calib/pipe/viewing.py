@@ -29,8 +29,8 @@ from .component import Calibrator, fitted_pipes
 from .event import SUFFIX, event_pipes
 from .loading import check_readable, reason
 
-# Characters of a text that can be shown, and bytes of a request that are read.
-MOST, MOST_BYTES = 100_000, 1 << 20
+# Characters of a text that a browser shows at once without a wait (some 10 MB of markup), and bytes of a request that are read.
+MOST, MOST_BYTES = 20_000, 1 << 20
 _FILES = {"/": ("view.html", "text/html"), "/view.css": ("view.css", "text/css"), "/view.js": ("view.js", "text/javascript")}
 # A bar in a tip has its width in an attribute.
 _POLICY = (
@@ -202,14 +202,18 @@ def read_text(environ: dict[str, Any]) -> str:
 
 def summary_of(shaded: dict[str, Passage], what: str) -> str:
     """How many are expected to be right, by calibrated and by raw scores. what (str): What has labels."""
-    held = {name: [one.score for one in (*page.marks, *page.words) if one.score is not None] for name, page in shaded.items()}
-    right, believed = (f"{sum(held[name]):.1f}" for name in ("calibrated", "raw"))
-    n = counted(what, len(held["raw"]))
+    after, before = (_scores_in(shaded[name]) for name in ("calibrated", "raw"))
+    n = counted(what, len(after))
     return (
-        f"By calibrated scores {right} of {n} should be right, by raw ones {believed}."
-        if held["raw"]
-        else f"There are {n} with a score."
+        f"By calibrated scores {sum(after):.1f} of {n} should be right, by raw ones {sum(before):.1f}."
+        if after
+        else "Nothing in it has a score."
     )
+
+
+def _scores_in(page: Passage) -> list[float]:
+    scores = [one.score for one in page.marks] + [one.score for one in page.words]
+    return [score for score in scores if score is not None]
 
 
 def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
@@ -231,7 +235,7 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     if found.verdict != DIFFERENT:
         return (
             "unclear",
-            "A single text of this kind tells too little to say whether it is like those of the fit; `calib expect` compares many.",
+            "One text like this tells too little to say whether it is like those of the fit; calib expect compares many texts.",
         )
     where = ", ".join(check.name for check in found.checks if check.differs)
     return "unlike", f"This text looks unlike those that the pipe was fitted on ({where}): do not trust these probabilities."
