@@ -111,7 +111,8 @@ def _view(doc: Doc, attr: str) -> DocCalib | None:
 
 def _frame(doc: Doc) -> dict[str, Any]:
     direction = doc.vocab.writing_system.get("direction", "ltr")
-    return {"lang": doc.lang_, "direction": direction, "title": str(doc.user_data.get("title") or "")}
+    lang = "mul" if doc.lang_ == "xx" else doc.lang_  # as HTML calls several languages
+    return {"lang": lang, "direction": direction, "title": str(doc.user_data.get("title") or "")}
 
 
 def read_words(part: Doc | Span, attr: str, raw: bool = False) -> Passage:

@@ -181,15 +181,11 @@ def test_words_and_tags_of_the_data_stay_text(page):
     page.select_option("#view-0 .which", "all")
 
 
-def axe_faults(page: Any) -> list[str]:
+def axe_faults(page: Any, impacts: tuple[str, ...] = ("serious", "critical")) -> list[str]:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     found = axe.Axe().run(page).response
     assert len(found["passes"]) > 20
-    return [
-        f"{fault['id']}: {fault['nodes'][0]['target']}"
-        for fault in found["violations"]
-        if fault["impact"] in ("serious", "critical")
-    ]
+    return [f"{fault['id']}: {fault['nodes'][0]['target']}" for fault in found["violations"] if fault["impact"] in impacts]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1000), ("dark", 1000), ("light", 380)])

@@ -15,13 +15,19 @@ from tests.cli.conftest import calib, files_of, refuses, save_key
 
 
 @pytest.fixture
-def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp_path):
-    """Command -> arguments that work."""
+def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp_path, monkeypatch):
+    """Command -> arguments that work. What serves is ended at once, as by Ctrl-C."""
+
+    def end(server: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_calib.pipe.viewing.Server.serve_forever", end)
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
         "collect": [model, dev, tmp_path / "statistics.npz"],
         "evaluate": [calibrated, test_file],
         "info": [calibrated],
+        "view": [calibrated],
         "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],
         "stock": [calibrated, tmp_path / "stock"],
         "adapt": [calibrated, test_file, tmp_path / "adapted"],

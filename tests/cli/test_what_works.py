@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
+from spacy.tokens import DocBin
 
 from spacy_calib import CalibError, render
 from spacy_calib.cli import calib_cli
+from spacy_calib.pipe.viewing import Viewer
 from tests.cli.conftest import Outcome, bare_docs, calib, refuses, save_docs, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
 
@@ -49,10 +52,19 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
         "threshold --recall": lambda: calib("threshold", fitted, data, "--recall", 0.6),
         "adapt": lambda: calib("adapt", fitted, data, folder / "adapted"),
+        "view": lambda: viewed(made),
         "info": lambda: calib("info", fitted),
         "stock": lambda: calib("stock", fitted, folder / "stock"),
         "spacy evaluate": lambda: spacy_command("evaluate", fitted, data, "--output", folder / "metrics.json"),
     }
+
+
+def viewed(made: Made) -> Outcome:
+    """What the page of `calib view` answers, of each thing that the pipeline says."""
+    viewer, docs = Viewer(spacy.load(made.fitted)), DocBin().from_disk(made.test).get_docs(Language().vocab)
+    text = " ".join(doc.text for doc in docs)
+    shaded = [viewer.show(text, way)[kind] for way in viewer.ways for kind in ("calibrated", "raw")]
+    return Outcome(int(not all("data-score=" in one for one in shaded)), " ".join(shaded))
 
 
 def tables() -> list[list[dict[str, str]]]:

@@ -15,6 +15,7 @@ from spacy_calib.doc.attributes import doc_view, token_values
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.event import EventPipe, HeldOutScores, event_pipes
+from spacy_calib.pipe.viewing import ways_of
 from tests.conftest import judge_event
 
 from ..conftest import examples_for, revive, run_upstream
@@ -49,6 +50,18 @@ def test_each_sentence_has_a_probability(asking):
     assert (info.event, info.called, info.layer) == ("all labels right", ("sentence", "sentences"), "tag")
     assert info.units > 0
     assert info.loss == pytest.approx(min(trial.loss for trial in info.trials))
+
+
+def test_the_page_of_view_marks_the_sentences(asking):
+    (example,) = run_upstream(asking, examples_for(asking, 1, seed=5))
+    doc, way = example.predicted, ways_of(asking)[-1]
+    assert (way.name, way.what) == ("calib_event: all labels right", "sentence")
+    for raw in (False, True):
+        marks = way.read(doc, raw).marks
+        assert [(doc.text[mark.start : mark.end], mark.label) for mark in marks] == [
+            (one.text, "sentence") for one in doc.sents
+        ]
+        assert [mark.raw if raw else mark.score for mark in marks] == rights(doc)
 
 
 def test_it_stays_with_its_sentence(asking):
