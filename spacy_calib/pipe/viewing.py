@@ -203,12 +203,9 @@ def read_text(environ: dict[str, Any]) -> str:
 def summary_of(shaded: dict[str, Passage], what: str) -> str:
     """How many are expected to be right, by calibrated and by raw scores. what (str): What has labels."""
     after, before = (_scores_in(shaded[name]) for name in ("calibrated", "raw"))
-    n = counted(what, len(after))
-    return (
-        f"By calibrated scores {sum(after):.1f} of {n} should be right, by raw ones {sum(before):.1f}."
-        if after
-        else "Nothing in it has a score."
-    )
+    if not after:
+        return "Nothing in it has a score."
+    return f"Expected to be right: {sum(after):.1f} of {counted(what, len(after))} by calibrated scores, {sum(before):.1f} by raw ones."
 
 
 def _scores_in(page: Passage) -> list[float]:

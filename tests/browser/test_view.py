@@ -72,7 +72,7 @@ def test_it_shows_calibrated_and_raw_and_both(page):
     assert page.text_content("#calibrated .cb-text").startswith("the")
     assert len(scores(page, "calibrated")) == len(scores(page, "raw")) == 8
     assert scores(page, "calibrated") != scores(page, "raw")
-    assert "of 8 words should be right" in page.text_content("#summary")
+    assert "of 8 words by calibrated scores" in page.text_content("#summary")
     for kind, seen in (("calibrated", (True, False)), ("raw", (False, True)), ("both", (True, True))):
         page.check(f"input[value={kind}]")
         assert (page.is_visible("#calibrated"), page.is_visible("#raw")) == seen

@@ -82,7 +82,9 @@ def test_it_shows_what_the_attributes_say(viewer, fitted):
         assert page.texts == [TEXT]
         scores = [round(float(getattr(token._, wanted)), 3) for token in doc]
         assert [float(held["data-score"]) for held in page.of_class("cb-w")] == scores
-        assert f"of 8 words should be right, by raw ones {sum(token._.calib_raw for token in doc):.1f}." in found["summary"]
+        assert found["summary"].endswith(
+            f" of 8 words by calibrated scores, {sum(token._.calib_raw for token in doc):.1f} by raw ones."
+        )
     first = Page(found["raw"]).of_class("cb-w")[0]["aria-label"]
     best = max(doc._.calib.to_dense([doc[0].tag_], calibrated=False)[0])
     assert first.startswith(f"the: {doc[0].tag_} {100 * best:.1f} %")

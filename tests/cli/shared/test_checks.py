@@ -18,6 +18,7 @@ ARGUMENTS = {
     "threshold": ["no_model", "DATA", "--precision", 0.9],
     "apply": ["no_model", "DATA", "OUT"],
     "count": ["no_model", "DATA", "--query", "NN"],
+    "view": ["no_model"],
 }
 
 
