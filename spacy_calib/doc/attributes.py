@@ -111,16 +111,13 @@ def token_flag(token: Token, attr: str) -> bool | None:
     return None if flag < 0 else bool(flag)
 
 
-def token_scores(token: Token, attr: str) -> dict[str, float] | None:
-    """Token._.<attr>_scores: tag -> calibrated probability above the threshold, highest first; None without values."""
-    found = find_row(token, attr)
-    return None if found is None else found[0].scores_of(found[1])
+def token_scores(token: Token, attr: str, raw: bool = False) -> dict[str, float] | None:
+    """Token._.<attr>_scores: tag -> calibrated probability above the threshold, highest first; None without values.
 
-
-def token_raws(token: Token, attr: str) -> dict[str, float] | None:
-    """Tag -> probability before calibration, in the order of Token._.<attr>_scores; None without values."""
+    raw (bool): In the same order the probabilities before calibration.
+    """
     found = find_row(token, attr)
-    return None if found is None else found[0].raw_of(found[1])
+    return None if found is None else (found[0].raw_of if raw else found[0].scores_of)(found[1])
 
 
 # Spans and documents

@@ -92,6 +92,10 @@ class Look:
     beside: str = "before calibration"
     scores: bool = False
 
+    def carried(self, score: float) -> str:
+        """The score as it is shown, as an attribute."""
+        return f' data-score="{round(score, 3):g}"' if self.scores else ""
+
 
 def to_html(passages: Iterable[Passage], look: Look, page: bool = False, minify: bool = False) -> str:
     """The whole markup: a <style>, the legend, a <div> for each passage; with `page` an HTML document.
@@ -171,7 +175,7 @@ def word_html(word: Word, look: Look) -> str:
     rows = _alternatives(word, look)
     reach = _reach(f"{word.text}: " + ", ".join(f"{name} {percent(score)}" for name, score in rows)) if doubtful else ""
     tip = _tip(word.tag, rows, word.raw, look.beside)
-    return f'<span class="cb-w cb-d{step_of(word.score)}"{_carried(word.score, look)}{reach}>{text}{tag}{tip}</span>{space}'
+    return f'<span class="cb-w cb-d{step_of(word.score)}"{look.carried(word.score)}{reach}>{text}{tag}{tip}</span>{space}'
 
 
 def _beside(text: str, chip: str) -> str:
@@ -193,11 +197,6 @@ def _alternatives(word: Word, look: Look) -> list[tuple[str, float]]:
 def _reach(label: str) -> str:
     """Attributes that let the tab key and a finger reach an element, and that say what it holds."""
     return f' tabindex="0" role="note" aria-label="{escape(label)}"'
-
-
-def _carried(score: float, look: Look) -> str:
-    """The score as it is shown, for scripts."""
-    return f' data-score="{round(score, 3):g}"' if look.scores else ""
 
 
 def _tip(own: str, rows: Sequence[tuple[str, float]], raw: float | None, beside: str, more: str = "") -> str:
@@ -270,7 +269,7 @@ def _mark_opening(text: str, piece: _Piece, look: Look) -> str:
         return '<mark class="cb-e cb-none">'
     label = f"{text[mark.start : mark.end]}: {mark.label} {percent(mark.score)}"
     reach = _reach(label) if mark.score < look.doubtful and piece.last else ""
-    return f'<mark class="cb-e cb-d{step_of(mark.score)}"{_carried(mark.score, look)}{reach}>'
+    return f'<mark class="cb-e cb-d{step_of(mark.score)}"{look.carried(mark.score)}{reach}>'
 
 
 def _chip(text: str, mark: Mark, look: Look) -> str:

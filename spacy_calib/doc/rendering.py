@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from spacy.tokens import Doc, Span, Token
@@ -12,7 +12,7 @@ from ..errors import calib_error
 from ..types import OUTSIDE
 from .annotations import SPANS_PREFIX, get_annotation, plain_name
 from .annotations.base import TOKEN
-from .attributes import DEFAULT_ATTR, doc_cats, doc_cats_raw, doc_values, span_values, token_raws, token_scores, token_values
+from .attributes import DEFAULT_ATTR, doc_cats, doc_cats_raw, doc_values, span_values, token_scores, token_values
 from .marked_text import Look, Mark, Passage, Word, to_html
 from .view import DocCalib, ScoredSpan, doc_view
 
@@ -152,7 +152,7 @@ def _word(token: Token, attr: str, view: DocCalib, raw: bool) -> Word:
     values = token_values(token, attr) if view.scored[token.i] else None
     if values is None:
         return Word(token.text, token.whitespace_, "", None, None, ())
-    scores = _best_first((token_raws if raw else token_scores)(token, attr))
+    scores = _best_first(token_scores(token, attr, raw))
     label, turned = get_annotation(view.layer).label(token), _turned(values.raw, values.calibrated, raw)
     return Word(token.text, token.whitespace_, label, *turned, scores)
 
@@ -184,15 +184,15 @@ def marks_spans(layer: str) -> bool:
     return plain_name(layer) in ("ner", "biluo") or layer.startswith(SPANS_PREFIX)
 
 
-def read_units(doc: Doc, units: Iterable[Span], attr: str, called: str, raw: bool = False) -> Passage:
-    """The text of a Doc with those of some spans marked that have a score of their own: whole sentences, for instance.
+def read_units(doc: Doc, units: Callable[[Doc], Iterable[Span]], attr: str, called: str, raw: bool = False) -> Passage:
+    """The text of a Doc with those of its units marked that have a score of their own: whole sentences, for instance.
 
     attr (str): Under which it stands. called (str): What one is called. raw (bool): See `read_words`.
     """
-    held = [(unit, values) for unit in units if (values := span_values(unit, attr)) is not None]
     marks = [
         Mark(unit.start_char, unit.end_char, called, *_turned(values.raw, values.calibrated, raw), None, ())
-        for unit, values in held
+        for unit in units(doc)
+        if (values := span_values(unit, attr)) is not None
     ]
     return Passage(**_frame(doc), text=doc.text, marks=marks)
 
@@ -216,6 +216,6 @@ def _others_of_words(span: Span, label: str, attr: str, layer: str, raw: bool) -
     found = [
         (token.text, _NO_ENTITY if tag == OUTSIDE else tag.partition("-")[2] if biluo else tag, score)
         for token in span
-        for tag, score in ((token_raws if raw else token_scores)(token, attr) or {}).items()
+        for tag, score in (token_scores(token, attr, raw) or {}).items()
     ]
     return [other for other in found if other[1] != label]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -22,7 +24,7 @@ from ..doc.marked_text import Look, Passage, escape, legend_html, passage_html, 
 from ..doc.rendering import marks_spans, read_marks, read_units, read_words
 from ..doc.zones import memory_zone
 from ..errors import CalibError, calib_error
-from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS_SENTENCE
+from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW
 from ..expect.summary import spans_of, tokens_of
 from ..pairs.documents import DOCUMENT, counted
 from .component import Calibrator, fitted_pipes
@@ -52,16 +54,14 @@ _LOOKS = {"calibrated": _CALIBRATED, "raw": replace(_CALIBRATED, beside="after c
 
 
 class Way(NamedTuple):
-    """One thing that a pipe says of a text.
-
-    name (str): What the page calls it. what (str): What has labels. pipe (Calibrator): Whose scores they are. read (Callable): (Doc, whether raw) -> what is
-    marked in it.
+    """One thing that a pipe says of a text. name (str): What the page calls it. what (str): What has labels. read (Callable): (Doc, raw: bool) -> what
+    is marked in it.
     """
 
     name: str
     what: str
     pipe: Calibrator
-    read: Callable[[Doc, bool], Passage]
+    read: Callable[..., Passage]
 
 
 def ways_of(nlp: Language) -> list[Way]:
@@ -74,32 +74,19 @@ def _ways_of(nlp: Language, pipe: Calibrator, behind: str) -> Iterator[Way]:
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
+    one, several = annotation.span_words
     if marks_spans(layer):
-        one, several = annotation.span_words
-        yield Way(f"{component}: {several}{behind}", one, pipe, lambda doc, raw: read_marks(doc, attr, raw))
-    what, has = (
-        ("category of the text", "text") if unit_of(layer) == DOCUMENT else (f"{plain_name(layer)} of each word", "word")
-    )
-    yield Way(f"{component}: {what}{behind}", has, pipe, lambda doc, raw: read_words(doc, attr, raw))
+        yield Way(f"{component}: {several}{behind}", one, pipe, partial(read_marks, attr=attr))
+    whole = unit_of(layer) == DOCUMENT
+    what, has = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
+    yield Way(f"{component}: {what}{behind}", has, pipe, partial(read_words, attr=attr))
     if annotation.span_event:
-        yield _way_of_units(
-            pipe, f"{component}: {annotation.span_event}{behind}", annotation.spans_on, attr, annotation.span_words[0]
-        )
+        name = f"{component}: {annotation.span_event}{behind}"
+        yield Way(name, one, pipe, partial(read_units, units=annotation.spans_on, attr=attr, called=one))
     for asked in event_pipes(nlp, attr):
         name = f"{asked.name}: {asked.event.what}{behind}"
-        yield _way_of_units(pipe, name, asked.event.units, attr + SUFFIX, asked.event.called[0])
-
-
-def _way_of_units(pipe: Calibrator, name: str, units: Callable[[Doc], Iterable[Any]], attr: str, called: str) -> Way:
-    return Way(name, called, pipe, lambda doc, raw: read_units(doc, units(doc), attr, called, raw))
-
-
-class Response(NamedTuple):
-    """status (str): As HTTP says it. kind (str): Of its content. body (bytes): In UTF-8."""
-
-    status: str
-    kind: str
-    body: bytes
+        called = asked.event.called[0]
+        yield Way(name, called, pipe, partial(read_units, units=asked.event.units, attr=attr + SUFFIX, called=called))
 
 
 class Viewer:
@@ -110,31 +97,31 @@ class Viewer:
 
     def __init__(self, nlp: Language):
         self._nlp, self.ways = nlp, ways_of(nlp)
-        self._lock, self._context = threading.Lock(), copy_context()  # of the thread whose GPU it is, if there is one
+        self._lock, self._context = threading.Lock(), copy_context()  # thinc knows by it where the pipeline runs
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
         """As a WSGI application. environ (dict): The request."""
-        response = self.respond(environ)
-        kind = {"Content-Type": f"{response.kind}; charset=utf-8", "Content-Length": str(len(response.body))}
-        start_response(response.status, list({**kind, **_HEADERS}.items()))
-        return [response.body]
+        status, kind, text = self.respond(environ)
+        body = text.encode()
+        own = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body))}
+        start_response(status, list({**own, **_HEADERS}.items()))
+        return [body]
 
-    def respond(self, environ: dict[str, Any]) -> Response:
-        """The answer to a request; a fault of it is one sentence. environ (dict): See `__call__`."""
+    def respond(self, environ: dict[str, Any]) -> tuple[str, str, str]:
+        """(status, kind of content, content) of the answer; a fault of the request is one sentence. environ (dict): See `__call__`."""
         try:
             _check_asked_here(environ)
             method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
             if method == "GET" and path in _FILES:
-                return self._file(*_FILES[path])
-            number = environ.get("QUERY_STRING", "")
-            known = {str(i): way for i, way in enumerate(self.ways)}
-            if method != "POST" or path != "/show" or number not in known:
-                raise calib_error("C731", method=method, given=f"{path}?{number}" if number else path)
-            return _told("200 OK", self.show(read_text(environ), known[number]))
+                return "200 OK", _FILES[path][1], self._file(*_FILES[path])
+            asked, ways = f"{path}?{environ.get('QUERY_STRING', '')}", {f"/show?{i}": way for i, way in enumerate(self.ways)}
+            if method != "POST" or asked not in ways:
+                raise calib_error("C731", method=method, given=asked.removesuffix("?"))
+            return "200 OK", "application/json", json.dumps(self.show(read_text(environ), ways[asked]))
         except CalibError as error:
-            return _told(_STATUS.get(error.code, "400 Bad Request"), {"fault": error.message})
+            return _STATUS.get(error.code, "400 Bad Request"), "application/json", json.dumps({"fault": error.message})
 
-    def _file(self, name: str, kind: str) -> Response:
+    def _file(self, name: str, kind: str) -> str:
         text = files(__package__).joinpath(name).read_text(encoding="utf-8")
         if kind == "text/css":
             text = style() + text
@@ -142,7 +129,7 @@ class Viewer:
         pipeline = escape(f"{self._nlp.lang}_{self._nlp.meta['name']}")
         for place, value in (("ways", ways), ("pipeline", pipeline), ("legend", legend_html(Look(what="label")))):
             text = text.replace(f"{{{place}}}", value)
-        return Response("200 OK", kind, text.encode())
+        return text
 
     def show(self, text: str, way: Way) -> dict[str, Any]:
         """What the pipeline says of a text, and nothing of it is kept.
@@ -159,18 +146,17 @@ class Viewer:
 
     def _show(self, text: str, way: Way) -> dict[str, Any]:
         with memory_zone(self._nlp):
-            try:
-                doc = self._nlp(text)
-            except Exception as error:  # whatever a component raises on this text
-                raise calib_error("C734", why=reason(error)) from None
-            shaded = {name: way.read(doc, name == "raw") for name in ("calibrated", "raw")}
+            doc = self._read(text)
+            shaded = {name: way.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
             marked = {name: passage_html(passage, _LOOKS[name]) for name, passage in shaded.items()}
             verdict, drift = unlike(way.pipe, doc)
             return {**marked, "summary": summary_of(shaded, way.what), "verdict": verdict, "drift": drift}
 
-
-def _told(status: str, what: dict[str, Any]) -> Response:
-    return Response(status, "application/json", json.dumps(what).encode())
+    def _read(self, text: str) -> Doc:
+        try:
+            return self._nlp(text)
+        except Exception as error:  # whatever a component raises; a traceback would tell of the text
+            raise calib_error("C734", why=reason(error)) from None
 
 
 def _check_asked_here(environ: dict[str, Any]) -> None:
@@ -190,14 +176,11 @@ def read_text(environ: dict[str, Any]) -> str:
     length = int(given[:18])
     if length > MOST_BYTES:
         raise calib_error("C732", n=f"{length:,} bytes", most=f"{MOST:,}")
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         sent = environ["wsgi.input"].read(length)
-        text = str(sent, "utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise calib_error("C735") from None
-    if len(sent) < length:
-        raise calib_error("C735")
-    return text
+        if len(sent) == length:
+            return str(sent, "utf-8")
+    raise calib_error("C735")
 
 
 def summary_of(shaded: dict[str, Passage], what: str) -> str:
@@ -213,29 +196,36 @@ def _scores_in(page: Passage) -> list[float]:
     return [score for score in scores if score is not None]
 
 
+_VERDICTS = {
+    LIKE: ("like", "This text is like those that the pipe was fitted on."),
+    DIFFERENT: (
+        "unlike",
+        "This text looks unlike those that the pipe was fitted on ({where}): do not trust these probabilities.",
+    ),
+    TOO_FEW: (
+        "unclear",
+        "One text like this tells too little to say whether it is like those of the fit; calib expect compares many texts.",
+    ),
+    OTHER_WEIGHTS: ("unlike", OTHER_WEIGHTS_SENTENCE),
+    "": (
+        "unclear",
+        "Nothing is known to compare this text with: the pipe keeps no record of those of the fit, or the text has no scores.",
+    ),
+}
+
+
 def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     """(verdict, sentence): whether a text looks unlike those that the pipe was fitted on, as `calib expect` tells it, see `DriftProfile.judge`."""
     if pipe.lookup.weights_changed():
-        return "unlike", OTHER_WEIGHTS_SENTENCE
-    record, annotation = pipe.learned.record, get_annotation(pipe.fit_info.layer)
-    labels = pipe.lookup.labels()
+        return _VERDICTS[OTHER_WEIGHTS]
+    record, labels = pipe.learned.record, pipe.lookup.labels()
     bare = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
-    corpus = scored_corpus([Example(doc, bare)], pipe.attr, annotation, labels)
+    corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
     if record is None or not corpus.counted.any():
-        return (
-            "unclear",
-            "Whether this text is like those of the fit is not known: the pipe keeps no record of them, or the text has no scores.",
-        )
+        return _VERDICTS[""]
     found = record.profile.compare(tokens_of(corpus, labels), None if record.entities is None else spans_of(corpus))
-    if found.verdict == LIKE:
-        return "like", "This text is like those that the pipe was fitted on."
-    if found.verdict != DIFFERENT:
-        return (
-            "unclear",
-            "One text like this tells too little to say whether it is like those of the fit; calib expect compares many texts.",
-        )
-    where = ", ".join(check.name for check in found.checks if check.differs)
-    return "unlike", f"This text looks unlike those that the pipe was fitted on ({where}): do not trust these probabilities."
+    verdict, sentence = _VERDICTS[found.verdict]
+    return verdict, sentence.format(where=", ".join(check.name for check in found.checks if check.differs))
 
 
 class Handler(WSGIRequestHandler):

@@ -57,7 +57,7 @@ def test_the_page_of_view_marks_the_sentences(asking):
     doc, way = example.predicted, ways_of(asking)[-1]
     assert (way.name, way.what) == ("calib_event: all labels right", "sentence")
     for raw in (False, True):
-        marks = way.read(doc, raw).marks
+        marks = way.read(doc, raw=raw).marks
         assert [(doc.text[mark.start : mark.end], mark.label) for mark in marks] == [
             (one.text, "sentence") for one in doc.sents
         ]
