@@ -44,14 +44,13 @@ def view(options: ViewOptions) -> dict[str, Any]:
     try:
         server = Server(viewer, options.port or 0)
     except OSError as error:
-        raise calib_error("C736", port=options.port, why=error.strerror or error) from None
-    with server:
-        result = {"address": server.address}
-        told = f"Open {result['address']} in a browser; Ctrl-C ends it."
+        raise calib_error("C736", port=options.port or "that is free", why=error.strerror or error) from None
+    result = {"address": server.address}
+    told = f"Open {server.address} in a browser; Ctrl-C ends it."
+    with server, contextlib.suppress(KeyboardInterrupt):
         deliver(result, lambda: msg.good(told), output=None, format=options.format, silent=options.silent)
         sys.stdout.flush()
-        with contextlib.suppress(KeyboardInterrupt):
-            server.serve_forever()
+        server.serve_forever()
     if not options.silent and options.format == "table":
         msg.text("Ended; no text was kept.")
     return result

@@ -51,7 +51,6 @@ at("ask").addEventListener("submit", (event) => { event.preventDefault(); show()
 text.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); show(); } });
 way.addEventListener("change", () => { if (text.value.trim()) show(); });
 cut.addEventListener("input", cutOff);
-at("look").addEventListener("submit", (event) => event.preventDefault());
 at("look").addEventListener("change", (event) => { if (event.target.name === "kind") shown.dataset.kind = event.target.value; });
 shown.addEventListener("keydown", (event) => {
   const section = event.target.closest("section");

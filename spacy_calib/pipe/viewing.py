@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -49,8 +48,8 @@ _HEADERS = {
 _STATUS = {"C730": "403 Forbidden", "C731": "404 Not Found", "C732": "413 Content Too Large"}
 _HERE = "127.0.0.1"
 # Above every score: each word can be reached, and the page says at which of them the tab key stops.
-_CALIBRATED = Look(doubtful=2.0, tags="all", scores=True)
-_LOOKS = {"calibrated": _CALIBRATED, "raw": replace(_CALIBRATED, beside="after calibration")}
+_BESIDE = {"calibrated": "before calibration", "raw": "after calibration"}
+_LOOKS = {name: Look(doubtful=2.0, tags="all", beside=beside, scores=True) for name, beside in _BESIDE.items()}
 
 
 class Way(NamedTuple):
