@@ -150,6 +150,8 @@ def test_everybody_can_read_it_and_nothing_is_clipped(browser, address, scheme, 
         box = page.locator("#calibrated .cb-tip:visible").bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
+        word = page.locator("#calibrated [data-score]").nth(6).bounding_box()
+        assert word["y"] + word["height"] <= box["y"] or box["y"] + box["height"] <= word["y"]
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
         labels = page.eval_on_selector_all(
