@@ -89,7 +89,7 @@ def test_what_is_wanted_is_shown_and_is_a_limit_once_it_is_reached(tmp_path, mon
     monkeypatch.setitem(house.WANTED, "options", 1)
     monkeypatch.setattr(house, "REACHED", frozenset())
     assert "| options | 2 | at most 1: not yet |" in house.numbers(read)
-    assert "| commands | 2 | at most 15 |" in house.numbers(read)
+    assert "| commands | 2 | at most 16 |" in house.numbers(read)
     assert house.passed_limits(read) == []
     monkeypatch.setattr(house, "REACHED", frozenset({"options", "commands"}))
     assert house.passed_limits(read) == ["There are 2 options: at most 1 are wanted"]
