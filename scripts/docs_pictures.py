@@ -2,10 +2,11 @@
 
     python scripts/docs_pictures.py report ./calibrated test.spacy
     python scripts/docs_pictures.py sentence ./calibrated
+    python scripts/docs_pictures.py view ./calibrated
     python scripts/docs_pictures.py abroad ./calibrated test.spacy gum.spacy
 
-In a folder where the quickstart of README.md was followed with UD English EWT; gum.spacy is `gum_coref`'s dev part, by `spacy convert -n 10` too. The
-first two need Playwright and Debian's Chromium, as tests/browser does. What a picture says is written into it (PNG text `Description`):
+In a folder where the quickstart of README.md was followed with UD English EWT; gum.spacy is `gum_coref`'s dev part, by `spacy convert -n 10` too. All
+but the last need Playwright and Debian's Chromium, as tests/browser does. What a picture says is written into it (PNG text `Description`):
 tests/docs/test_real_pages.py compares it with what the command says.
 """
 
@@ -15,7 +16,7 @@ import argparse
 import io
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ NUMBERS = """for (const word of document.querySelectorAll(".cb-w")) {
   const [tag, number] = [word.querySelector(".cb-tag"), word.querySelector(".cb-own .cb-num")];
   if (tag && number) tag.dataset.tag += " " + Math.min(number.textContent.match(/[\\d.]+/)[0] / 100, .99).toFixed(2).slice(1);
 }"""
+VIEWED = f"{SENTENCE} I saw her duck. ur gonna luv dis vid, lol"
 # From the top of the page to the end of its first diagram; the window, and how wide the picture is made of it.
 WIDTH, SHOWN, LAST = 900, 640, "#view-0 .scores"
 
@@ -97,6 +99,29 @@ def sentence(model: str) -> None:
         save(shown.locator(".spacy-calib").first.screenshot(), said, DOCS / "sentence.png")
 
 
+def view(model: str) -> None:
+    """The page of `calib view`, the second "flies" in focus."""
+    import threading
+
+    import spacy
+
+    from spacy_calib.pipe.viewing import Server, Viewer
+
+    with Server(Viewer(spacy.load(model))) as server, browser(1000) as shown:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        shown.goto(server.address)
+        shown.fill("#text", VIEWED)
+        with shown.expect_response("**/show?0"):
+            shown.press("#text", "Control+Enter")
+        shown.wait_for_selector("body:not([aria-busy])")
+        shown.get_by_label("both, one").check()
+        shown.locator("#calibrated [data-score]", has_text="flies").nth(1).focus()
+        save(shown.screenshot(full_page=True), VIEWED, DOCS / "view.png")
+        server.shutdown()
+        thread.join()
+
+
 def reliability(model: str, home: Path, away: Path) -> tuple[list[dict[str, Any]], str]:
     """(panels of a diagram: the scores of the tags that tokens carry, on gold of home and of elsewhere; their errors, in words)."""
     import spacy
@@ -128,13 +153,16 @@ def abroad(model: str, home: Path, away: Path) -> None:
     save(picture_bytes(figure, ".png"), said, DOCS / "reliability-en.png")
 
 
+PICTURES: dict[str, Callable[..., None]] = {"report": report, "sentence": sentence, "view": view, "abroad": abroad}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture", choices=("report", "sentence", "abroad"))
+    parser.add_argument("picture", choices=sorted(PICTURES))
     parser.add_argument("model")
     parser.add_argument("data", type=Path, nargs="*")
     given = parser.parse_args()
-    {"report": report, "sentence": sentence, "abroad": abroad}[given.picture](given.model, *given.data)
+    PICTURES[given.picture](given.model, *given.data)
 
 
 if __name__ == "__main__":
