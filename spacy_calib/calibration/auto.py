@@ -83,7 +83,7 @@ class Selector:
         scalable: bool = True,
         learn_context: LearnContext | None = None,
     ) -> Chosen:
-        """What `select_method` chooses; with too little data one temperature for all tags, or none.
+        """What `select_method` chooses; with too little data one temperature for all tags, a scaling, or none.
 
         group: Grouping -> Groups of the labels. scalable (bool): False where a token may have several labels, which are
             not scaled beside one another.
@@ -169,29 +169,33 @@ class Selector:
     def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str, scalable: bool) -> Chosen:
         """One temperature for all tags; nothing where held-out documents (or blocks) lose by over a standard error.
 
+        A scaling that moves tags against one another takes its place where it is better by so much, on documents enough
+        to say so: a head, or a language model, that prefers some labels.
+
         why (str): Why no more is tried. scalable (bool): As in `__call__`.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
         blocks = len(np.unique(documents)) < DOCUMENTS_TO_CHOOSE
-        units = pairs.rows if blocks else documents
-        chosen, scaling, scaled = Candidate(1, NOTHING, False), TemperatureScaling(), data.pairs.scores
+        units, of_all = (pairs.rows, data.pairs.rows) if blocks else (documents, data.documents)
+        line = TemperatureScaling()
         safe: dict[str, Recalibrator] = {NOTHING: Identity(), **({} if scalable else {Temperature.short: Temperature()})}
-        if len(np.unique(units)) > 1:
-            tried = []
-            if scalable:
-                held_out = scaling.cross_fit(
-                    data.pairs, data.pairs.rows if blocks else data.documents, data.n_tags, self.n_folds
-                )
-                tried = [ScaledScores(scaling.short, held_out[data.kept], 1, scaling.biased)]
-            groups = group(grouping_of(1))
-            trials = select_method(
-                pairs, units, lambda _: groups, safe, [1], n_folds=self.n_folds, scaled=tried, offsets=None
-            ).trials
-            # With so little data comparing is mostly chance: the temperature goes only where it is clearly worse.
-            near = (trial.candidate for trial in trials if trial.difference <= trial.error and trial.size)
-            chosen = next(near, chosen)
-            scaled = held_out if chosen.scaling else scaled
-        made = scaling if chosen.scaling else None
+        scalings: dict[str, Scaling] = {line.short: line} if scalable else {}
+        if len(np.unique(units)) < 2:
+            chosen = Candidate(1, NOTHING, False)
+            return Chosen(grouping_of(1), Identity(), None, None, data.pairs.scores, _untried(chosen, why))
+        if scalable and not blocks:
+            scalings |= {name: one.clone() for name, one in self.scalings.items()}
+        held_out = {name: one.cross_fit(data.pairs, of_all, data.n_tags, self.n_folds) for name, one in scalings.items()}
+        tried = [ScaledScores(name, held_out[name][data.kept], one.size(), one.biased) for name, one in scalings.items()]
+        groups = group(grouping_of(1))
+        trials = select_method(
+            pairs, units, lambda _: groups, safe, [1], n_folds=self.n_folds, scaled=tried, offsets=None
+        ).trials
+        # With so little data comparing is mostly chance: the temperature goes only where it is clearly worse.
+        near = [trial for trial in trials if trial.difference <= trial.error]
+        chosen = min(near, key=lambda trial: (trial.size != 1, trial.size)).candidate
+        scaled = held_out.get(chosen.scaling, data.pairs.scores)
+        made = scalings.get(chosen.scaling)
         return Chosen(grouping_of(1), safe[chosen.method].clone(), None, made, scaled, _untried(chosen, why))
 
 

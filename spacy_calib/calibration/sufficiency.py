@@ -35,7 +35,7 @@ _FEWEST_TOKENS = 100
 def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int, unit: str = TOKEN) -> str:
     """Why methods cannot be compared by cross-validation on so much data; "" where they can.
 
-    Below any of three least numbers the smallest safe map is taken: one temperature for all tags, or none.
+    Below any of three least numbers a safe one is taken: one temperature for all tags, or none; perhaps one scaling.
 
     n_documents (int): With pairs. n_tokens (int): With gold. n_pairs (int): That reach the threshold.
     unit (str): What is counted as tokens, where it is something else.

@@ -106,6 +106,21 @@ def test_a_map_worked_out_by_hand():
     assert calibrator.classes_.tolist() == ["a", "b"]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_few_labels_of_a_strongly_biased_model_change_which_is_likeliest(seed):
+    # As of a language model that is asked for the type of a span: it prefers the first names.
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(0, 4, 1500)
+    logits = rng.normal(0.0, 1.0, (1500, 4)) + 2.2 * (gold[:, None] == np.arange(4)) + [2.0, 1.0, -1.0, -2.0]
+    P, few = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), slice(166)
+    calibrator = TagCalibrator(classes=LABELS[:4], threshold=1e-4).fit(P[few], gold[few])
+    made = calibrator.predict_proba(P[166:])
+    right = [(one.argmax(axis=1) == gold[166:]).mean() for one in (P[166:], made)]
+    assert right[0] < 0.65
+    assert right[1] > 0.8
+    assert log_loss(gold[166:], made) < 0.55
+
+
 @pytest.mark.parametrize("normalize", [False, True, "other"])
 def test_rows_of_predict_proba_sum_to_one(made, normalize):
     """As scikit-learn expects of them: its log_loss warns of others."""

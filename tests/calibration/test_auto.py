@@ -628,8 +628,9 @@ def test_settings_of_the_selector_out_of_range_are_refused(settings, sentence):
         (300, 10, "300 tokens, and 500 are wanted"),
     ],
 )
-def test_with_too_little_data_nothing_is_compared_and_one_temperature_is_taken(monkeypatch, n, per_document, why):
-    monkeypatch.setattr(MatrixScaling, "fit", lambda *_: pytest.fail("fitted"))
+def test_with_too_little_data_one_temperature_is_taken(monkeypatch, n, per_document, why):
+    if "document" in why:  # too few to say that tags move against one another
+        monkeypatch.setattr(VectorScaling, "fit", lambda *_: pytest.fail("fitted"))
     data = fit_data(draw_tokens(n, 1), per_document=per_document)
     chosen = small()(data, group_tokens)
     assert type(chosen.scaling) is TemperatureScaling
@@ -651,6 +652,24 @@ def test_with_too_little_data_a_temperature_is_taken_unless_it_is_worse_beyond_c
     assert far.scaling.describe()["temperature"] == pytest.approx(3.0, rel=0.15)
     true = small()(fit_data(draw_tokens(300, 1, sharpness=1.0, biases=(0.0,) * N_TAGS), lowest=1e-4), group_tokens)
     assert (true.scaling, true.table["chosen"]) == (None, "TFG-1 identity")
+
+
+# Of a head that says T0 nearly always: what only moves all tags alike leaves it so.
+STRONG = tuple(3.0 * np.linspace(1, -1, N_TAGS))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_too_little_data_a_strong_bias_is_taken_back_where_held_out_documents_say_so(seed):
+    data, fresh = (fit_data(draw_tokens(n, k, 1.0, STRONG), per_document=1, lowest=1e-4) for n, k in ((166, seed), (2000, 99)))
+    chosen = small(scalings=["matrix"])(data, group_tokens)
+    assert (chosen.table["chosen"], chosen.table["too_few"]) == ("matrix scaling", "166 tokens, and 500 are wanted")
+    line = TemperatureScaling().fit(data.pairs, N_TAGS)
+    losses = [log_loss(one.scale_pairs(fresh.pairs), fresh.pairs.hits) for one in (chosen.scaling, line)]
+    assert losses[0] < 0.9 * losses[1]
+    # Those of maps that did not see the document.
+    assert log_loss(chosen.scaled[data.kept], data.kept_pairs.hits) > log_loss(
+        chosen.scaling.scale_pairs(data.pairs)[data.kept], data.kept_pairs.hits
+    )
 
 
 def test_of_few_pairs_the_scaling_before_the_context_is_halfway_to_a_temperature():
