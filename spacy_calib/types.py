@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, cast
 
@@ -57,6 +57,16 @@ def as_probabilities(name: str, values: ArrayLike) -> Floats:
         if low < 0 or high > 1:
             array = np.clip(array, 0.0, 1.0)
     return array
+
+
+def check_lengths(what: str, of: str, n: int, others: Mapping[str, Sized]) -> None:
+    """Check that arrays go together. what (str): Who needs them. of (str): A thing of the n. others: Name -> of each.
+
+    RAISES C002: another length.
+    """
+    for name, values in others.items():
+        if len(values) != n:
+            raise calib_error("C002", what=what, first=of, second=name, n_first=n, n_second=len(values))
 
 
 def as_hits(values: ArrayLike, n: int) -> NDArray[np.bool_]:
@@ -158,17 +168,9 @@ class Spans:
     chosen: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        for name in ("ends", "labels", "own", "chosen"):
-            if len(getattr(self, name)) != len(self.starts):
-                raise calib_error(
-                    "C002", what="Spans", first="start", second=name.rstrip("s"),
-                    n_first=len(self.starts), n_second=len(getattr(self, name)),
-                )  # fmt: skip
-        n_tokens = int((self.ends - self.starts).sum())
-        if len(self.token_scores) != n_tokens:
-            raise calib_error(
-                "C002", what="Spans", first="token", second="token score", n_first=n_tokens, n_second=len(self.token_scores)
-            )
+        others = {"end": self.ends, "label": self.labels, "own": self.own, "chosen": self.chosen}
+        check_lengths("Spans", "start", len(self.starts), others)
+        check_lengths("Spans", "token", int((self.ends - self.starts).sum()), {"token score": self.token_scores})
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -85,17 +85,10 @@ class Trial:
     size: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "candidate": str(self.candidate),
-            "scaling": self.candidate.scaling,
-            "groups": self.candidate.n_groups,
-            "method": self.candidate.method,
-            "pooled": self.candidate.offsets,
-            "loss": self.loss,
-            "difference": self.difference,
-            "error": self.error,
-            "size": self.size,
-        }
+        one = self.candidate
+        named = {"scaling": one.scaling, "groups": one.n_groups, "method": one.method, "pooled": one.offsets}
+        figures = {"loss": self.loss, "difference": self.difference, "error": self.error, "size": self.size}
+        return {"candidate": str(one), **named, **figures}
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import calib_error
 from ..pairs.weighted import TaggedPairs, WeightedPairs, collapse_groups
 from ..schema import Misfit, Saved, kept, lengths, listed, maybe, optional, record, registered, text, whole
-from ..types import Floats, Groups, Ints, Pairs, as_probabilities
+from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
 from .recalibrators.logistic import sigmoid
@@ -151,9 +151,8 @@ class GroupedRecalibrator:
         RAISES C002: lengths differ. C004: not fitted.
         """
         if self.pooled_ is None:
-            raise calib_error("C004", what="GroupedRecalibrator")
-        if len(scores) != len(tags):
-            raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
+            raise calib_error("C004", what=type(self).__name__)
+        check_lengths("Mapping", "score", len(scores), {"tag": tags})
         if self._plain and self.offsets is None:
             return scores.copy()
         groups = self.groups.of(tags)
@@ -211,11 +210,15 @@ class GroupedRecalibrator:
             made.offsets = load(state["pooling"])
             if made.offsets.sizes() != (len(made.groups.of_tag), len(made.groups)):
                 raise Misfit("pooling", "fitted to these tags and groups")
-        made.pooled_ = _fitted(load(state["pooled"]))
-        made.pooled_fit_, made.fits_ = state["pooled_fit"], state["fits"]
-        made.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
-        made._table = made._make_table()
+        made._take_over(state, load)
         return made
+
+    def _take_over(self, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> None:
+        """The maps of a state. RAISES Misfit: one is not fitted."""
+        self.pooled_ = _fitted(load(state["pooled"]))
+        self.pooled_fit_, self.fits_ = state["pooled_fit"], state["fits"]
+        self.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
+        self._table = self._make_table()
 
 
 def _fitted(part: Recalibrator) -> Recalibrator:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import calib_error
-from ..types import Floats, Ints
+from ..types import Floats, Ints, check_lengths
+from .thresholds import check_shares
 
 # How alike tokens of one document are is also looked at where so many times the allowed share is missed.
 _WIDER = 5
@@ -46,13 +46,8 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     recall, confidence (float): In (0, 1).
     RAISES C001: a number out of range. C002: lengths differ.
     """
-    for name, value in (("recall", recall), ("confidence", confidence)):
-        if not 0 < value < 1:
-            raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=value)
-    if len(documents) != len(scores):
-        raise calib_error(
-            "C002", what="A threshold", first="score", second="document", n_first=len(scores), n_second=len(documents)
-        )
+    check_shares(recall=recall, confidence=confidence)
+    check_lengths("A threshold", "score", len(scores), {"document": documents})
     n = len(scores)
     order = np.argsort(scores, kind="stable")
     ranked = scores[order]

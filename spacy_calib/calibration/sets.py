@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,48 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..schema import lengths, number, optional, record
+from ..schema import Saved, floats, kept, lengths, number, optional, record, wholes
 from ..types import Floats, Groups, Ints, as_probabilities
-from .conformal_quantiles import Cuts, cuts_of
 
 COVERAGES = ("marginal", "group", "tag")
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts(Saved):
+    """What was learned for some conditions.
+
+    values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 if no less will do.
+    tokens (Ints): Fit tokens under each condition.
+    """
+
+    values: Floats = kept(floats(0.0, 1.0))
+    tokens: Ints = kept(wholes())
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        return lengths({"tokens": len(held["values"])}, held)
+
+
+def quantile_rank(n: int, alpha: float) -> int:
+    """ceil((n + 1)(1 - alpha)), exact for alpha as written in decimals; above n where n tokens are too few."""
+    exact = Fraction(repr(float(alpha)))
+    return n + 1 - int((n + 1) * exact)
+
+
+def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
+    """The cut of each condition.
+
+    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions).
+    """
+    order = np.lexsort((nonconformity, conditions))
+    ascending = nonconformity[order]
+    tokens = np.bincount(conditions, minlength=n_conditions)
+    ranks = np.array([quantile_rank(n, alpha) for n in tokens.tolist()], dtype=np.intp)
+    enough = np.flatnonzero(ranks <= tokens)
+    values = np.ones(n_conditions)
+    wanted = (np.cumsum(tokens) - tokens + ranks)[enough]
+    values[enough] = ascending[wanted - 1]
+    return Cuts(values, tokens)
 
 
 def _learned_agrees(held: dict[str, Any]) -> str:

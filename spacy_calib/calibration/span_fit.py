@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
 from ..pairs.documents import cross_fit, folds_of
-from ..types import Floats, Groups, Ints, Pairs, Spans
+from ..types import Floats, Groups, Ints, Pairs, Spans, check_lengths
 from .spans import SpanCalibration, SpanContext, SpanRecalibrator
 
 _FOLDS = 5
@@ -35,11 +34,8 @@ class SpanData:
     gold: Ints
 
     def __post_init__(self) -> None:
-        for second, array in (("raw score", self.raw), ("hit", self.hits), ("document", self.documents)):
-            if len(array) != len(self.spans):
-                raise calib_error(
-                    "C002", what="Fitting spans", first="span", second=second, n_first=len(self.spans), n_second=len(array)
-                )
+        others = {"raw score": self.raw, "hit": self.hits, "document": self.documents}
+        check_lengths("Fitting spans", "span", len(self.spans), others)
 
     @cached_property
     def known(self) -> Ints:
@@ -51,15 +47,15 @@ class SpanData:
         return Pairs(np.arange(len(known)), self.spans.labels[known], self.raw[known], self.hits[known] == 1, len(known))
 
 
-class SpanContextFit(Protocol):
-    """What was learned of spans' surroundings. context (SpanContext): None where scores stay as they are."""
+@dataclass(frozen=True, eq=False)
+class SpanContextFit:
+    """What was learned of spans' surroundings. context (SpanContext | None): None where scores stay as the map gives
+    them. held_out (Floats): The score of each by a held-out context, or by the map. about (dict): What `info` shows.
+    """
 
-    @property
-    def context(self) -> SpanContext | None: ...
-    @property
-    def about(self) -> dict[str, Any]: ...
-    @property
-    def held_out(self) -> Floats: ...
+    context: SpanContext | None
+    held_out: Floats
+    about: dict[str, Any]
 
 
 # (spans on the Docs with gold, held-out scores of the maps, hits, documents, groups of the labels).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -184,6 +184,7 @@ class SpanContext(CalibrationStep, Protocol):
     def state(self) -> dict[str, Any]: ...
 
 
+@dataclass(eq=False)
 class SpanCalibration:
     """The steps between a source's probability of a span and `Span._.calib_score`.
 
@@ -194,20 +195,12 @@ class SpanCalibration:
     adaptations (tuple[Adaptation, ...]): As in TokenCalibration; the spans on the Doc lead.
     """
 
-    def __init__(
-        self,
-        chosen: SpanRecalibrator | None = None,
-        candidates: SpanRecalibrator | None = None,
-        *,
-        context: SpanContext | None = None,
-        cutoffs: Cutoffs | None = None,
-        adaptations: tuple[Adaptation, ...] = (),
-    ):
-        self.chosen = chosen
-        self.candidates = candidates
-        self.context = context
-        self.cutoffs = cutoffs
-        self.adaptations = adaptations
+    chosen: SpanRecalibrator | None = None
+    candidates: SpanRecalibrator | None = None
+    _: KW_ONLY
+    context: SpanContext | None = None
+    cutoffs: Cutoffs | None = None
+    adaptations: tuple[Adaptation, ...] = ()
 
     @property
     def groups(self) -> Groups | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..types import Floats, Ints
+from ..types import Floats, Ints, check_lengths
 
 # At how many places tests begin.
 _STARTS = 8
@@ -62,14 +62,8 @@ def find_threshold(
     precision, confidence (float): In (0, 1).
     RAISES C001: a number out of range. C002: lengths differ.
     """
-    for name, value in (("precision", precision), ("confidence", confidence)):
-        if not 0 < value < 1:
-            raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=value)
-    for second, array in (("hit", hits), ("document", documents)):
-        if len(array) != len(scores):
-            raise calib_error(
-                "C002", what="A threshold", first="score", second=second, n_first=len(scores), n_second=len(array)
-            )
+    check_shares(precision=precision, confidence=confidence)
+    check_lengths("A threshold", "score", len(scores), {"hit": hits, "document": documents})
     order = np.argsort(-scores, kind="stable")
     ranked, right = scores[order], hits[order].astype(bool)
     # Equal scores are kept or dropped together.
@@ -88,6 +82,13 @@ def find_threshold(
     low = prediction_interval(seen, size[chosen], size[chosen], 1 - error / _STARTS)[0]
     high = prediction_interval(seen, size[chosen], size[chosen], confidence)[1]
     return Threshold(float(ranked[kept[chosen] - 1]), len(scores), int(kept[chosen]), int(n_right[chosen]), low, high)
+
+
+def check_shares(**given: float) -> None:
+    """RAISES C001: one of these settings is not between 0 and 1."""
+    for name, value in given.items():
+        if not 0 < value < 1:
+            raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=value)
 
 
 def highest_reached(
@@ -175,24 +176,17 @@ def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_ri
     sizes = kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
-    _, codes = np.unique(documents, return_inverse=True)
-    n_of, k_of = np.zeros(codes.max() + 1), np.zeros(codes.max() + 1)
     # Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off.
-    kk = kn = nn = 0.0
-    sums = np.empty((len(right), 3))
-    for i, (code, hit) in enumerate(zip(codes.tolist(), right.tolist(), strict=True)):
-        k, n = k_of[code], n_of[code]
-        kk -= k * k
-        kn -= k * n
-        nn -= n * n
-        k, n = k + hit, n + 1
-        k_of[code], n_of[code] = k, n
-        kk += k * k
-        kn += k * n
-        nn += n * n
-        sums[i] = kk, kn, nn
+    order = np.argsort(documents, kind="stable")
+    first = np.append(True, documents[order][1:] != documents[order][:-1])
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+    hit, so_far = right[order].astype(np.intp), np.cumsum(right[order])
+    n: Ints = np.arange(len(order)) - begin + 1
+    k: Ints = so_far - (so_far - right[order])[begin]
+    more = np.empty((len(order), 3))
+    more[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
+    at = np.cumsum(more, axis=0)[kept - 1]
     share = n_right / kept
-    at = sums[kept - 1]
     residual = at[:, 0] - 2 * share * at[:, 1] + share**2 * at[:, 2]
     independent = kept * share * (1 - share)
     effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(kept)), where=independent > 0))

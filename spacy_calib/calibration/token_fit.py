@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -65,29 +65,35 @@ class TokenData:
         return self.documents[self.kept]
 
 
-class ContextFit(Protocol):
-    """What was learned of words and what surrounds them.
+@dataclass(frozen=True, eq=False)
+class ContextFit:
+    """What was learned of words and what surrounds them; its class, in a later room, knows what `context` is.
 
-    context (Context): Fitted. why (str): Why it moves no scores of tokens, or "". about (dict): What `info` shows.
-    held_out (Floats): The score of each pair by a context that did not see its document.
-    others (Floats): The scores of the entries of tokens without gold. size (int): How many numbers were fitted.
-    always (bool): Whether it is to be kept whatever held-out documents say.
+    context (Any): Fitted; its `model_` is None where there is too little to learn from. view (Any): Of the data as the
+        features see it, with scores as `held_out` and `others`.
+    held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
+    others (Floats): Scores of entries without gold. why (str): Why it moves no scores of tokens, or "".
+    about (dict): What `info` shows. elsewhere (Floats | None): The score of each pair by a model that did not see its
+        source of gold, or None.
     """
 
+    context: Any
+    view: Any
+    held_out: Floats
+    others: Floats
+    why: str
+    about: dict[str, Any]
+    elsewhere: Floats | None = None
+
     @property
-    def context(self) -> Any: ...
+    def always(self) -> bool:
+        """Whether it is to be kept whatever held-out documents say."""
+        return bool(self.context.when == "always")
+
     @property
-    def why(self) -> str: ...
-    @property
-    def about(self) -> dict[str, Any]: ...
-    @property
-    def held_out(self) -> Floats: ...
-    @property
-    def others(self) -> Floats: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def always(self) -> bool: ...
+    def size(self) -> int:
+        """How many numbers were fitted."""
+        return 0 if self.context.model_ is None else int(self.context.model_.size)
 
 
 # (pairs, the entries of tokens without gold, documents of the pairs, words).
@@ -213,8 +219,8 @@ def fit_tokens(
     if normalize == "other":
         made.other = _fit_other(pairs)
     if intervals:
-        promised = GroupedVennAbers(promise_groups or groups)
-        made.intervals = promised.fit(pairs) if tables is None else promised.fit_counts(tables)
+        made.intervals = GroupedVennAbers(promise_groups or groups)
+        made.intervals.fit(pairs) if tables is None else made.intervals.fit_counts(tables)
         fitted.of_all.extend([] if tables is None else ["intervals"])
     if sets is not None:
         made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,6 +103,7 @@ TOKENS: dict[str, Form | Optional] = {
 }
 
 
+@dataclass(eq=False)
 class TokenCalibration:
     """The steps between a source's probability and `Token._.calib_score`.
 
@@ -118,32 +119,18 @@ class TokenCalibration:
     portable (Portable | None): The map for Docs of sources that the fit does not know.
     """
 
-    def __init__(
-        self,
-        maps: GroupedRecalibrator | None = None,
-        *,
-        scaling: Scaling | None = None,
-        context: Context | None = None,
-        normalize: bool | str = False,
-        other: Recalibrator | None = None,
-        intervals: GroupedVennAbers | None = None,
-        sets: ConformalSets | None = None,
-        adaptations: tuple[Adaptation, ...] = (),
-        recall_cutoffs: RecallCutoffs | None = None,
-        label_cutoffs: Cutoffs | None = None,
-        portable: Portable | None = None,
-    ):
-        self.maps = maps
-        self.scaling = scaling
-        self.context = context
-        self.normalize = normalize
-        self.other = other
-        self.intervals = intervals
-        self.sets = sets
-        self.adaptations = adaptations
-        self.recall_cutoffs = recall_cutoffs
-        self.label_cutoffs = label_cutoffs
-        self.portable = portable
+    maps: GroupedRecalibrator | None = None
+    _: KW_ONLY
+    scaling: Scaling | None = None
+    context: Context | None = None
+    normalize: bool | str = False
+    other: Recalibrator | None = None
+    intervals: GroupedVennAbers | None = None
+    sets: ConformalSets | None = None
+    adaptations: tuple[Adaptation, ...] = ()
+    recall_cutoffs: RecallCutoffs | None = None
+    label_cutoffs: Cutoffs | None = None
+    portable: Portable | None = None
 
     # Applying
 

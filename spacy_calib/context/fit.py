@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.span_fit import SpanContextFit
 from ..calibration.steps import Predictions
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
+from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
@@ -70,33 +72,11 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
-class TokenContextFit:
-    """What was learned of tokens.
-
-    context (TokenContext): Fitted; its `model_` is None where there is too little to learn from. view (View): Of data,
-        with scores as `held_out` and `others`.
-    held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
-    others (Floats): Scores of entries without gold. why (str): Why there is no model. about (dict): What `info` shows.
-    elsewhere (Floats | None): The score of each pair by a model that did not see its source of gold, or None.
-    """
+class TokenContextFit(ContextFit):
+    """context (TokenContext), view (View): What was learned of tokens."""
 
     context: TokenContext
     view: View
-    held_out: Floats
-    others: Floats
-    why: str
-    about: dict[str, Any]
-    elsewhere: Floats | None = None
-
-    @property
-    def always(self) -> bool:
-        """Whether it is to be kept whatever held-out documents say."""
-        return self.context.when == "always"
-
-    @property
-    def size(self) -> int:
-        """How many numbers were fitted."""
-        return 0 if self.context.model_ is None else self.context.model_.size
 
     def behind(self, seen: Predictions, words: Words) -> TokenContextFit:
         """The same where the context moves no scores, but shows spans what other steps made of all entries (seen)."""
@@ -194,17 +174,6 @@ def about(context: TokenContext, data: FitWords, compared: Comparison | None = N
 
 # Fewer entities with gold, and nothing is learned of their surroundings.
 _FEWEST_SPANS = 100
-
-
-@dataclass(frozen=True, eq=False)
-class SpanContextFit:
-    """What was learned of entities. context (SpanContext | None): None where scores stay as the map gives them.
-    held_out (Floats): The score of each by a held-out context, or by the map. about (dict): What `info` shows.
-    """
-
-    context: SpanContext | None
-    held_out: Floats
-    about: dict[str, Any]
 
 
 def fit_span_context(

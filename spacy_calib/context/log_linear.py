@@ -89,7 +89,7 @@ class LogLinear(Saved):
         parts = np.zeros((1 + sum([one.values.shape[1] for _, one in held]), n + 1))
         parts[0, :n], first = own, 1
         for block, one in held:
-            weights = one.of(block.codes) if one.table is None else one.table[block.codes]
+            weights = one.of(block.codes)
             part = parts[first : first + weights.shape[1], :n]
             if block.numbers is None:
                 part[0] = weights[:, 0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.recalibrators.logistic import fit_logistic, sigmoid
+from ..calibration.recalibrators.logistic import combine, fit_logistic, sigmoid
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of
 from ..schema import Saved, floats, kept, number
@@ -86,7 +86,7 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], d
 
     def held_out(ridge: float) -> Floats:
         def score(outside: Ints, inside: Ints) -> Floats:
-            return _predicted(design[inside], _coefficients(design[outside], hits[outside], ridge))
+            return sigmoid(combine(design[inside], _coefficients(design[outside], hits[outside], ridge)))
 
         return cross_fit(folds, score)
 
@@ -107,10 +107,3 @@ def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floa
     if found[0] < 0:
         found = np.append(0.0, fit_logistic(design[:, 1:], hits, None, unchanged[1:], prior[1:]))
     return found
-
-
-def _predicted(design: Floats, coefficients: Floats) -> Floats:
-    margins = np.zeros(len(design))
-    for i, coefficient in enumerate(coefficients.tolist()):
-        margins += coefficient * design[:, i]
-    return sigmoid(margins)

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..calibration.spans import NAMES, firsts_of, logit, product_of, span_features
-from ..errors import calib_error
 from ..metrics.proper import decompose, squared_losses
 from ..pairs.bins import check_count, fixed_edges
 from ..pairs.documents import cross_fit, folds_of
 from ..schema import Saved, kept, number, text
-from ..types import Floats, Ints, Spans
+from ..types import Floats, Ints, Spans, check_lengths
 from .forecasters.base import Forecaster, Logistic, Neighbours, as_features
 from .forecasters.trees import Boosting, Tree
 
@@ -45,16 +44,7 @@ class Evidence:
     own: Floats
 
     def __post_init__(self) -> None:
-        for name in ("features", "raw"):
-            if len(getattr(self, name)) != len(self.own):
-                raise calib_error(
-                    "C002",
-                    what="Evidence",
-                    first="score",
-                    second=name,
-                    n_first=len(self.own),
-                    n_second=len(getattr(self, name)),
-                )
+        check_lengths("Evidence", "score", len(self.own), {"features": self.features, "raw": self.raw})
 
     def __len__(self) -> int:
         return len(self.own)

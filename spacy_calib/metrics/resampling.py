@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..types import Floats, Ints, Pairs, as_hits, as_probabilities, as_weights
+from ..types import Floats, Ints, Pairs, as_hits, as_probabilities, as_weights, check_lengths
 
 _CELLS_AT_ONCE = 1 << 22
 # Relative size below which a deviation counts as floating-point noise.
@@ -133,8 +133,7 @@ def resample_means(
     given = [as_finite(values) for values in columns]
     n = len(given[0]) if given else 0
     for values in given:
-        if len(values) != n:
-            raise calib_error("C002", what="Resampling", first="value", second="other value", n_first=n, n_second=len(values))
+        check_lengths("Resampling", "value", n, {"other value": values})
     codes, n_documents = document_codes(documents, n)
     check_count("n_samples", n_samples)
     if not n:
@@ -215,15 +214,7 @@ def resample_difference(
     RAISES C001: losses not finite, n_samples below 1. C002: lengths differ.
     """
     first, second = as_finite(loss_a), as_finite(loss_b)
-    if len(first) != len(second):
-        raise calib_error(
-            "C002",
-            what="A paired difference",
-            first="first loss",
-            second="second loss",
-            n_first=len(first),
-            n_second=len(second),
-        )
+    check_lengths("A paired difference", "first loss", len(first), {"second loss": second})
     return resample_mean(first - second, documents, n_samples, seed, weights)
 
 

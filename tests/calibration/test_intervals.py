@@ -57,12 +57,12 @@ def test_a_group_whose_pairs_all_hit_keeps_its_own_wide_interval():
     low, high = grouped.interval(np.array([0.5, 0.5]), np.array([0, 1]))
     assert (low[0], high[0]) == (0.5, 1.0)
     assert (low[1], high[1]) == (0.0, 0.5)
-    assert [fit.fallback for fit in grouped.maps.fits_] == ["", ""]
+    assert [fit.fallback for fit in grouped.fits_] == ["", ""]
 
 
 def test_a_group_without_pairs_says_so():
     grouped = GroupedVennAbers(groups_of(0, 1)).fit(make_pairs([0.2, 0.7], [0, 1]))
-    assert [fit.fallback for fit in grouped.maps.fits_] == ["", "pooled map: no pairs"]
+    assert [fit.fallback for fit in grouped.fits_] == ["", "pooled map: no pairs"]
 
 
 def test_the_intervals_of_every_group_hold_its_share_of_hits():
@@ -92,7 +92,7 @@ def test_a_saved_grouped_one_predicts_the_same_bits():
     tags = np.arange(101) % 7
     assert np.array(back.interval(GRID, tags)).tobytes() == np.array(grouped.interval(GRID, tags)).tobytes()
     assert back.groups.of_tag.tolist() == [0, 1, 1, 2, -1]
-    assert back.maps.fits_ == grouped.maps.fits_
+    assert back.fits_ == grouped.fits_
     assert saved.dump(back.state()) == data
 
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.conformal_quantiles import quantile_rank
-from spacy_calib.calibration.sets import COVERAGES, ConformalSets
+from spacy_calib.calibration.sets import COVERAGES, ConformalSets, quantile_rank
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.types import Groups

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.conformal_quantiles import quantile_rank
 from spacy_calib.calibration.recalibrators import IsotonicRegression
+from spacy_calib.calibration.sets import quantile_rank
 from spacy_calib.calibration.sufficiency import HeldOut, judge_held_out, tokens_for_sets, too_few_to_choose
 from spacy_calib.metrics import log_loss
 

@@ -236,7 +236,7 @@ def test_tags_appended_later_use_what_all_tags_share(name):
         every = from_dense(wider, 1e-4)
         scaled = calibration.scaling.scale(every.rows, every.tags, every.scores)[every.tags >= N_TAGS]
     assert found.scores[later].tolist() == calibration.maps.pooled_.predict(scaled).tolist()
-    low, high = calibration.intervals.maps.pooled_.interval(scaled)
+    low, high = calibration.intervals.pooled_.interval(scaled)
     assert (found.low[later].tolist(), found.high[later].tolist()) == (low.tolist(), high.tolist())
 
 

@@ -311,7 +311,7 @@ def test_labels_appended_later_use_what_all_tags_share(coverage):
         doc.tensor = np.concatenate([0.4 * doc.tensor, np.full((len(doc), 1), 0.6)], axis=1)
         doc[0].tag_ = "NEW"
     docs = list(nlp.pipe(docs))
-    pooled = calib.tokens.intervals.maps.pooled_
+    pooled = calib.tokens.intervals.pooled_
     for doc in docs:
         assert 0 < doc[0]._.calib_score < 1
         low, high = doc[0]._.calib_interval

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import calib_error
 from ...schema import Saved, kept, maybe, number, whole
-from ...types import Floats, Groups, Ints
+from ...types import Floats, Groups, Ints, check_lengths
 from ..recalibrators.logistic import fit_logistic, log_odds, sigmoid, softplus
 from ..steps import Predictions
 from ..tag_offsets import Offsets, TagOffsets, average_offsets, learned_offsets, offsets_of
@@ -134,11 +133,8 @@ class GoldEntries:
     documents: Ints
 
     def __post_init__(self) -> None:
-        for second, array in (("hit", self.hits), ("place", self.leads), ("tag", self.tags), ("document", self.documents)):
-            if len(array) != len(self.scores):
-                raise calib_error(
-                    "C002", what="Adapting", first="score", second=second, n_first=len(self.scores), n_second=len(array)
-                )
+        others = {"hit": self.hits, "place": self.leads, "tag": self.tags, "document": self.documents}
+        check_lengths("Adapting", "score", len(self.scores), others)
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -22,12 +22,8 @@ def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Map
     known = set(labels)
     names = list(dict.fromkeys(group for tag, group in mapping.items() if tag in known))
     if not names:
-        raise calib_error(
-            "C001",
-            name="mapping",
-            wanted=f"a mapping from labels such as {list(labels[:3])} to group names",
-            given=dict(mapping),
-        )
+        wanted = f"a mapping from labels such as {list(labels[:3])} to group names"
+        raise calib_error("C001", name="mapping", wanted=wanted, given=dict(mapping))
     of_tag = np.array([names.index(mapping[label]) if label in mapping else -1 for label in labels], dtype=np.intp)
     return Groups(tuple(names), of_tag, np.array([counts.get(label, 0) for label in labels], dtype=np.intp))
 

@@ -69,57 +69,51 @@ class HistogramBinning(Recalibrator):
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
         self.edges_ = make_binner(self.n_bins, self.bin_size)(scores, weights)
-        self.values_ = mean_per_bin(scores, hits.astype(np.float64), self.edges_, weights)
+        self.values_ = mean_per_bin(scores, self._aims(scores, hits, weights), self.edges_, weights)
+
+    def _aims(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
+        """What is averaged in each bin."""
+        return hits.astype(np.float64)
 
     def _predict(self, scores: Floats) -> Floats:
         return self.values_[assign(scores, self.edges_)]
 
 
-class ScalingBinning(Recalibrator):
+class ScalingBinning(HistogramBinning):
     """Kumar et al. (2019), with the bins over the raw scores as in Kranzlein et al. (2021, section 2.2).
 
     The means come from the scores that the map was fitted on, never from those being transformed.
 
-    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
+    n_bins, bin_size, edges_: As of HistogramBinning. values_ (Floats): Mean scaled score per bin.
     scaling (Recalibrator | None): Prototype of the paper's scaling function: a recalibrator (None: isotonic
         regression), not the setting `scaling` of the pipe.
-    edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean scaled score per bin.
     RAISES C001: n_bins or bin_size is not a whole number of at least 1, or scaling is no recalibrator.
     """
 
     registered = "spacy-calib.ScalingBinning.v1"
     short = "scaling-binning"
-    n_parameters = 10  # one for each bin, of the default number of bins
-    _learned = ("edges_", "values_")
-    learned_form = BINS
-    edges_: Floats
-    values_: Floats
 
     def __init__(self, n_bins: int = 10, bin_size: int | None = None, scaling: Recalibrator | None = None):
-        self.n_bins = n_bins
-        self.bin_size = bin_size
         self.scaling = IsotonicRegression() if scaling is None else scaling
         if not isinstance(self.scaling, Recalibrator):
             raise calib_error("C001", name="scaling", wanted="a recalibrator", given=repr(scaling))
-        make_binner(n_bins, bin_size)
+        super().__init__(n_bins, bin_size)
 
     @property
     def min_pairs(self) -> int:
-        return max(self.n_bins if self.bin_size is None else self.bin_size, self.scaling.min_pairs)
+        return max(super().min_pairs, self.scaling.min_pairs)
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
         return self.scaling.monotone
 
     def settings(self) -> dict[str, Any]:
-        return {"n_bins": self.n_bins, "bin_size": self.bin_size, "scaling": self.scaling.clone().state()}
+        return {**super().settings(), "scaling": self.scaling.clone().state()}
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
-        scaled = self.scaling.clone().fit(scores, hits, weights).predict(scores)
-        self.edges_ = make_binner(self.n_bins, self.bin_size)(scores, weights)
-        self.values_ = mean_per_bin(scores, scaled, self.edges_, weights)
+        super()._fit(scores, hits, weights)
         if self.monotone:  # the means of equal numbers may differ by a rounding error
             self.values_ = np.maximum.accumulate(self.values_)
 
-    def _predict(self, scores: Floats) -> Floats:
-        return self.values_[assign(scores, self.edges_)]
+    def _aims(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
+        return self.scaling.clone().fit(scores, hits, weights).predict(scores)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import calib_error
 from ...pairs.documents import cross_fit, folds_of, thin_out
-from ...types import Floats, Ints, Pairs, as_probabilities
+from ...types import Floats, Ints, Pairs, as_probabilities, check_lengths
 from ..steps import ASKED, Predictions
 
 # A scaling looks at the tags of a token that have at least this probability.
@@ -118,11 +118,8 @@ class Scaling(ABC):
         """
         self._check_fitted()
         given = as_probabilities("scores", scores)
-        for name, array in (("row", rows), ("tag", tags), ("flag", given if counted is None else counted)):
-            if len(array) != len(given):
-                raise calib_error(
-                    "C002", what=type(self).__name__, first=name, second="score", n_first=len(array), n_second=len(given)
-                )
+        others = {"row": rows, "tag": tags, "flag": given if counted is None else counted}
+        check_lengths(type(self).__name__, "score", len(given), others)
         if not len(given):
             return np.zeros(0)
         ascending = bool((rows[1:] >= rows[:-1]).all())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,37 +35,26 @@ class Weights(NamedTuple):
     weights: Floats
 
 
-@dataclass(frozen=True)
-class Model:
-    """Which weights there are, and what holds them near 0.
-
-    biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a tag: "none", "self", "all".
-    ridge (float), bias_penalty (float): Penalty on each weight and each bias: half of it times the square.
-    """
-
-    biased: bool
-    pairwise: str
-    ridge: float
-    bias_penalty: float
-
-
 class Objective:
     """Penalized log loss of some tokens as a function of one vector: factor, biases, weights.
 
     The vector is in units of its own curvature, or the search would take several times as many steps.
+
+    scaling (LogLinearScaling): Says which weights there are, and what holds them near 0: half of a penalty times the
+        square of each. bias_penalty (float): That of biases.
     """
 
-    def __init__(self, model: Model, entries: Entries, hits: NDArray[np.bool_]):
+    def __init__(self, scaling: LogLinearScaling, bias_penalty: float, entries: Entries, hits: NDArray[np.bool_]):
         from scipy.sparse import csr_matrix
 
-        self.model, self.entries = model, entries
-        self.n_biases = entries.n_tags + 2 if model.biased else 0
+        self.biased, self.entries = scaling.biased, entries
+        self.n_biases = entries.n_tags + 2 if scaling.biased else 0
         self.gold = _gold_entries(entries, hits)
-        codes, targets, inputs = _bearing(model.pairwise, entries)
+        codes, targets, inputs = _bearing(scaling.pairwise, entries)
         self.codes, which = number_codes(codes, (entries.n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, which)), (len(entries), len(self.codes)))
         self.penalty = np.concatenate(
-            [np.full(1, PRIOR), np.full(self.n_biases, model.bias_penalty), np.full(len(self.codes), model.ridge)]
+            [np.full(1, PRIOR), np.full(self.n_biases, bias_penalty), np.full(len(self.codes), scaling.ridge_)]
         )
         chance = np.exp(entries.logs)
         variance = chance * (1.0 - chance)
@@ -95,7 +83,7 @@ class Objective:
 
     def unpack(self, values: Floats) -> Weights:
         """The weights of a vector that is not in its units."""
-        biases = values[1 : 1 + self.n_biases] if self.model.biased else np.zeros(self.entries.n_tags + 2)
+        biases = values[1 : 1 + self.n_biases] if self.biased else np.zeros(self.entries.n_tags + 2)
         return Weights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
 
     def loss(self, scaled: Floats) -> tuple[float, Floats]:
@@ -114,7 +102,7 @@ class Objective:
 
     def _gather(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
         """Sums of the residuals times what each value is multiplied with."""
-        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.model.biased else np.zeros(0)
+        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.biased else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
 
 
