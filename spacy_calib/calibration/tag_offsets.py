@@ -60,7 +60,7 @@ def fit_offsets(
     """
     if strength is not None and not strength >= 0:
         raise calib_error("C001", name="strength", wanted="a number of at least 0", given=repr(strength))
-    problem = _problem(margins, hits, units, n_units, weights)
+    problem = _Problem(margins, hits, units, n_units, weights)
     if strength is not None:
         return Offsets(problem.solve(strength)[0], float(strength))
     if not problem.held.any():
@@ -82,20 +82,20 @@ def average_offsets(
     wary (Floats | None): If given, a twentieth of the units is believed to be far off (tags that other annotators use
         otherwise), which one Gaussian would hold back. It replaces `weights` of pairs where a unit is asked for that.
     """
-    far = None if wary is None else _problem(margins, hits, units, n_units, wary)
-    return Offsets(*_problem(margins, hits, units, n_units, weights).average(far))
-
-
-def _problem(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None) -> _Problem:
-    own = np.flatnonzero(units >= 0)
-    mass = np.ones(len(own)) if weights is None else weights[own]
-    return _Problem(margins[own], hits[own].astype(np.float64), units[own], n_units, mass)
+    far = None if wary is None else _Problem(margins, hits, units, n_units, wary)
+    return Offsets(*_Problem(margins, hits, units, n_units, weights).average(far))
 
 
 class _Problem:
-    """The pairs of all units, one unit after another, and sums over each unit's pairs for Newton's method."""
+    """The pairs of all units, one unit after another, and sums over each unit's pairs for Newton's method.
 
-    def __init__(self, margins: Floats, hits: Floats, units: Ints, n_units: int, weights: Floats):
+    Arguments are those of `fit_offsets`.
+    """
+
+    def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None):
+        own = np.flatnonzero(units >= 0)
+        margins, units, hits = margins[own], units[own], hits[own]
+        weights = np.ones(len(own)) if weights is None else weights[own]
         small = units.astype(np.int16) if n_units < 1 << 15 else units  # small integers sort several times as fast
         order = np.argsort(small, kind="stable")
         self.margins, self.weights, self.n_units = margins[order], weights[order], n_units

@@ -47,25 +47,6 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
-    """n pairs as the model looks at them.
-
-    view (View): Of all tokens. rows (Ints): Token of each pair. tags, rivals (Ints): The tag, and its rival: the second likeliest tag of the token where it is
-        the likeliest one, else the likeliest; n_tags for none, and for one that the fit did not know. leads (NDArray): Whether it is the likeliest tag.
-    own (Floats): The log-odds of its score. n_tags, n_sources (int): Of the fit: tags, and sources of gold by name.
-    """
-
-    view: View
-    rows: Ints
-    tags: Ints
-    rivals: Ints
-    leads: NDArray[np.bool_]
-    own: Floats
-    n_tags: int
-    n_sources: int
-
-
-@dataclass(frozen=True, eq=False)
 class Block:
     """A weight for each code, or one for each code and number.
 
@@ -85,30 +66,37 @@ class Block:
         return 1 if self.numbers is None else len(self.numbers)
 
 
-def blocks_of(looks: Looks) -> list[Block]:
-    """All blocks of some pairs.
+def blocks_of(
+    view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_], n_tags: int, n_sources: int
+) -> list[Block]:
+    """All blocks of n pairs.
 
+    The rival of a pair is the second likeliest tag of its token where its tag is the likeliest one, else the likeliest.
     The shares of the ridge were found by cross-validation on EWT dev and GUM train.
+
+    view (View): Of all tokens. rows, tags (Ints): Token and tag of each pair. own (Floats): The log-odds of its score.
+    leads (NDArray): Whether it is its token's likeliest tag. n_tags, n_sources (int): Of the fit: tags (one that it did
+        not know has the number n_tags), and sources of gold by name.
     """
-    view, around, rows, n = looks.view, looks.view.around, looks.rows, looks.n_tags + 1
-    leads = looks.leads.astype(np.intp)
-    tag = 2 * looks.tags + leads
-    rival = np.where(looks.leads, around.second[rows], around.first[rows])
+    around, n, leading, tags = view.around, n_tags + 1, leads.astype(np.intp), np.minimum(tags, n_tags)
+    rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
+    rivals = np.where((rivals < 0) | (rivals > n_tags), n_tags, rivals)
+    tag, rival = 2 * tags + leading, np.where(leads, around.second[rows], around.first[rows])
     numbers = np.empty((_LINES + len(view.columns), len(rows)))
-    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, looks.own / _UNIT, rival / _UNIT, around.entropy[rows]
-    numbers[4 : 4 + len(_BENDS)] = np.maximum(looks.own - _BENDS, 0.0) / _UNIT
+    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, own / _UNIT, rival / _UNIT, around.entropy[rows]
+    numbers[4 : 4 + len(_BENDS)] = np.maximum(own - _BENDS, 0.0) / _UNIT
     numbers[4 + len(_BENDS) : _LINES] = np.maximum(rival - _BENDS_OF_RIVAL, 0.0) / _UNIT
     found = [
         Block("line", np.zeros(len(rows), dtype=np.intp), 1, numbers[1::-1], 0.0),
-        Block("bends", leads, 2, numbers[:_LINES]),
+        Block("bends", leading, 2, numbers[:_LINES]),
         Block("tag", tag, 2 * n, numbers[:4], 3.0),
-        Block("rival", tag * n + looks.rivals, 2 * n * n, share=10.0),
+        Block("rival", tag * n + rivals, 2 * n * n, share=10.0),
     ]
     if not len(view.known.endings) or around.words is None:
         return found
-    of_tag, (before, behind) = looks.tags * n, around.neighbouring_tags(n - 1)
+    of_tag, (before, behind) = tags * n, around.neighbouring_tags(n - 1)
     # One code of the place of a word and a tag; -1 where the word is not known.
-    ending, form = (np.where(place < 0, -1, place * n + looks.tags) for place in (view.endings[rows], view.forms[rows]))
+    ending, form = (np.where(place < 0, -1, place * n + tags) for place in (view.endings[rows], view.forms[rows]))
     found += [
         Block("ending", ending, len(view.known.endings) * n, of="ending"),
         Block("form", form, len(view.known.forms) * n, of="form"),
@@ -118,18 +106,18 @@ def blocks_of(looks: Looks) -> list[Block]:
     ]
     if len(view.columns):
         numbers[_LINES:] = view.columns[:, rows]
-        found.append(Block("features", leads, 2, numbers[_LINES:], 3.0))
-    return found + _of_sources(looks, around.words, found) if looks.n_sources else found
+        found.append(Block("features", leading, 2, numbers[_LINES:], 3.0))
+    return found + _of_sources(rows, n_sources, around.words, found) if n_sources else found
 
 
-def _of_sources(looks: Looks, words: Words, found: Sequence[Block]) -> list[Block]:
+def _of_sources(rows: Ints, n_sources: int, words: Words, found: Sequence[Block]) -> list[Block]:
     """What a source of gold does otherwise with tags and words than all of them together. found (Sequence[Block]): The weights of all."""
-    named = np.full(len(looks.rows), -1) if words.sources is None else words.sources[words.docs[looks.rows]]
+    named = np.full(len(rows), -1) if words.sources is None else words.sources[words.docs[rows]]
     return [
         Block(
             f"{block.name} by source",
             np.where((named < 0) | (block.codes < 0), -1, named * block.size + block.codes),
-            looks.n_sources * block.size,
+            n_sources * block.size,
             block.numbers,
             _SHARE_OF_SOURCES * block.share,
             block.of,

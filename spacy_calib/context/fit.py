@@ -18,7 +18,7 @@ from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
-from .blocks import View, blocks_of
+from .blocks import View
 from .log_linear import PairData, fit_pairs, without_source
 from .ridge import ROUNDING, fit_ridge
 from .surroundings import Surroundings
@@ -120,7 +120,7 @@ def fit_token_context(
     own, leads = around.log_odds[place], around.leads[place]
     n = len(pairs)
     blocks, of_others = (
-        blocks_of(made.looks(view, part.rows, part.tags, own[inside], leads[inside]))
+        made.blocks(view, part.rows, part.tags, own[inside], leads[inside])
         for part, inside in ((pairs, slice(n)), (others, slice(n, None)))
     )
     learned = PairData(own[:n], blocks, pairs.hits, documents)

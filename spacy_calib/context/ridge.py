@@ -53,18 +53,14 @@ class RidgeModel(Saved):
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
     """model (RidgeModel): Fitted on all. held_out (Floats): Probabilities by models that did not see the document.
-    ridge (float | None): The strength chosen; None without a choice. deviations (Floats): Of each feature, or 1.
+    ridge (float | None): The strength chosen; None without a choice. weights (Floats): What one standard deviation more
+        of each feature adds to the log-odds.
     """
 
     model: RidgeModel
     held_out: Floats
     ridge: float | None
-    deviations: Floats
-
-    @property
-    def weights(self) -> Floats:
-        """What one standard deviation more of each feature adds to the log-odds."""
-        return self.model.weights * self.deviations
+    weights: Floats
 
 
 def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
@@ -73,8 +69,8 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], d
     own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents: Of each.
     """
     if len(np.unique(documents)) < 2:
-        unchanged = RidgeModel(1.0, 0.0, np.zeros(len(columns)))
-        return RidgeFit(unchanged, sigmoid(own), None, np.ones(len(columns)))
+        none = np.zeros(len(columns))
+        return RidgeFit(RidgeModel(1.0, 0.0, none), sigmoid(own), None, none)
     deviations = np.array([column.std() for column in columns])
     deviations = np.where(deviations > ROUNDING, deviations, 1.0)
     centers = np.array([column.mean() for column in columns])
@@ -94,7 +90,8 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], d
     best = int(np.argmin([log_losses(scores, hits).sum() for scores in tried]))
     slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
     in_units = np.array(weights) / deviations
-    return RidgeFit(RidgeModel(slope, constant - float(in_units @ centers), in_units), tried[best], RIDGES[best], deviations)
+    model = RidgeModel(slope, constant - float(in_units @ centers), in_units)
+    return RidgeFit(model, tried[best], RIDGES[best], in_units * deviations)
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:

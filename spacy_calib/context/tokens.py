@@ -18,7 +18,7 @@ from ..calibration.steps import Predictions
 from ..errors import calib_error
 from ..schema import Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
 from ..types import Floats, Groups, Ints, Spans
-from .blocks import Looks, View, blocks_of
+from .blocks import Block, View, blocks_of
 from .log_linear import LogLinear
 from .ridge import RidgeModel
 from .surroundings import Feature, FromDocs, Surroundings
@@ -96,12 +96,9 @@ class TokenContext:
             forms, endings = self.known_.places(around.words)
         return View(around, standardized, self.known_, forms, endings, around.scores)
 
-    def looks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_]) -> Looks:
-        """Pairs of the tokens of a view as the model sees them. rows, tags (Ints), own (Floats), leads: Of n pairs, see Looks."""
-        n, around = self.n_tags_, view.around
-        rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
-        rivals = np.where((rivals < 0) | (rivals > n), n, rivals)
-        return Looks(view, rows, np.minimum(tags, n), rivals, leads, own, n, self.n_sources_)
+    def blocks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_]) -> list[Block]:
+        """What the model sees of pairs of the tokens of a view, see `blocks_of`."""
+        return blocks_of(view, rows, tags, own, leads, self.n_tags_, self.n_sources_)
 
     def apply(self, given: Predictions) -> Predictions:
         """Move all entries; features look only at those above the threshold. Without a model only the view is new."""
@@ -113,8 +110,7 @@ class TokenContext:
         if len(kept) < len(given.rows):
             own, leads = log_odds(given.scores), np.zeros(len(given.rows), dtype=bool)
             leads[kept] = view.around.leads
-        looks = self.looks(view, given.rows, given.tags, own, leads)
-        scores = self.model_.predict(looks.own, blocks_of(looks))
+        scores = self.model_.predict(own, self.blocks(view, given.rows, given.tags, own, leads))
         return given.having(scores=scores, view=replace(view, moved=scores[kept]))
 
     # Saving
@@ -143,16 +139,12 @@ class TokenContext:
         self.n_tags_, self.n_sources_ = held["n_tags"], held["n_sources"]
         self.known_, self.model_ = held["known"], held["model"]
         if self.model_ is not None:
-            self.model_.check(blocks_of(self._looks_at_nothing()))
+            # Blocks of no pairs say how large they are.
+            none, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
+            around = Surroundings(none, none, scores, 0, Words.joined([]))
+            view = self.seen(around, [[scores for _ in self.columns_]])
+            self.model_.check(self.blocks(view, none, none, scores, np.zeros(0, dtype=bool)))
         return self
-
-    def _looks_at_nothing(self) -> Looks:
-        """No pairs, to ask how large the blocks are."""
-        none = np.zeros(0, dtype=np.intp)
-        around = Surroundings(none, none, np.zeros(0), 0, Words.joined([]))
-        return self.looks(
-            self.seen(around, [[np.zeros(0) for _ in self.columns_]]), none, none, np.zeros(0), np.zeros(0, dtype=bool)
-        )
 
 
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.

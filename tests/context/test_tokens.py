@@ -9,7 +9,6 @@ import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.steps import ASKED, Predictions
-from spacy_calib.context.blocks import blocks_of
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.surroundings import NO_ENTRY, Document, Hints, Neighbours, Surroundings
@@ -113,9 +112,8 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
     found, words, _ = fitted()
     seen = looked_at(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
     assert np.isfinite(seen.scores).all()
-    looks = found.context.looks(seen.view, np.array([1]), np.array([7]), np.zeros(1), np.array([True]))
-    assert looks.tags.tolist() == [2]
-    named = {block.name: found.context.model_.weights[block.name].of(block.codes) for block in blocks_of(looks)}
+    blocks = found.context.blocks(seen.view, np.array([1]), np.array([7]), np.zeros(1), np.array([True]))
+    named = {block.name: found.context.model_.weights[block.name].of(block.codes) for block in blocks}
     assert not any(named[name].any() for name in ("tag", "form", "ending", "rival"))
 
 
