@@ -14,7 +14,7 @@ from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.bins import check_count
 from ..pairs.documents import DOCUMENT
 from ..schema import flag, listed, maybe, number, optional, record, text, whole
-from ..types import Floats, Grouping, Groups
+from ..types import Floats, Grouping, Groups, Ints
 from .candidates import BEHIND, CONTEXT, NOTHING, Candidate, ScaledScores, select_method
 from .grouping.fixed import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
@@ -109,10 +109,7 @@ class Selector:
         if context is not None and not context.why and (settled or front is None):
             in_context = [ScaledScores(CONTEXT if front is None else BEHIND, context.held_out, context.size, True)]
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable and not settled}
-        every = {
-            name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
-        }
-        scaled = [ScaledScores(name, every[name][data.kept], one.size(), one.biased) for name, one in scalings.items()]
+        every, scaled = self._scale(scalings, data, data.documents)
         found = select_method(
             pairs,
             documents,
@@ -134,6 +131,13 @@ class Selector:
             context,
         )
         return made.in_context(data) if chosen.in_context else made
+
+    def _scale(
+        self, scalings: Mapping[str, Scaling], data: TokenData, units: Ints
+    ) -> tuple[dict[str, Floats], list[ScaledScores]]:
+        """Fit these scalings: (held-out score of each pair, the same of pairs that reach the threshold), by name."""
+        every = {name: one.cross_fit(data.pairs, units, data.n_tags, self.n_folds) for name, one in scalings.items()}
+        return every, [ScaledScores(name, every[name][data.kept], one.size(), one.biased) for name, one in scalings.items()]
 
     def _in_context(
         self, data: TokenData, scalable: bool, learn_context: LearnContext | None
@@ -185,14 +189,11 @@ class Selector:
             return Chosen(grouping_of(1), Identity(), None, None, data.pairs.scores, _untried(chosen, why))
         if scalable and not blocks:
             scalings |= {name: one.clone() for name, one in self.scalings.items()}
-        held_out = {name: one.cross_fit(data.pairs, of_all, data.n_tags, self.n_folds) for name, one in scalings.items()}
-        tried = [ScaledScores(name, held_out[name][data.kept], one.size(), one.biased) for name, one in scalings.items()]
+        held_out, tried = self._scale(scalings, data, of_all)
         groups = group(grouping_of(1))
-        trials = select_method(
-            pairs, units, lambda _: groups, safe, [1], n_folds=self.n_folds, scaled=tried, offsets=None
-        ).trials
+        found = select_method(pairs, units, lambda _: groups, safe, [1], n_folds=self.n_folds, scaled=tried, offsets=None)
         # With so little data comparing is mostly chance: the temperature goes only where it is clearly worse.
-        near = [trial for trial in trials if trial.difference <= trial.error]
+        near = [trial for trial in found.trials if trial.difference <= trial.error]
         chosen = min(near, key=lambda trial: (trial.size != 1, trial.size)).candidate
         scaled = held_out.get(chosen.scaling, data.pairs.scores)
         made = scalings.get(chosen.scaling)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import calib_error
-from ..metrics.proper import log_losses
+from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.documents import cross_fit, folds_of, thin_out
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
@@ -311,13 +311,8 @@ def _compare(candidates: list[tuple[Candidate, int]], losses: list[Floats], docu
     """The trials, the best first."""
     means = [float(loss.mean()) for loss in losses]
     best = losses[int(np.argmin(means))]
-    _, codes = np.unique(documents, return_inverse=True)
-    n = len(documents)
-    per_document = np.bincount(codes)
-    trials = []
-    for (candidate, size), loss, mean in zip(candidates, losses, means, strict=True):
-        difference = float((loss - best).mean())
-        sums = np.bincount(codes, weights=loss - best)
-        error = float(np.sqrt(np.sum((sums - difference * per_document) ** 2)) / n)
-        trials.append(Trial(candidate, mean, difference, error, size))
+    trials = [
+        Trial(candidate, mean, *mean_with_error(loss - best, documents), size)
+        for (candidate, size), loss, mean in zip(candidates, losses, means, strict=True)
+    ]
     return sorted(trials, key=lambda trial: (trial.loss, trial.size))
