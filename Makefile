@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 PACKAGE := setup.cfg pyproject.toml Makefile
+# What is compiled is kept: tests start processes, and each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 LOWEST := .venv-lowest
 # The lowest versions have wheels for Python 3.10 alone: on the path, or one of pyenv's (whose shim may not answer).
 LOWEST_PYTHON ?= $(shell for python in python3.10 $$(pyenv whence --path python3.10 2>/dev/null); do $$python -c "" 2>/dev/null && echo $$python && break; done)
