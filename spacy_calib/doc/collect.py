@@ -18,7 +18,8 @@ from spacy.training import Example
 from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..types import Floats, Ints
-from .annotations import Annotation, Hashes, label_hashes
+from .annotations import Annotation, Hashes
+from .annotations.base import map_unique
 from .attributes import unit_values
 from .events import span_hits
 from .reading import document_of
@@ -41,17 +42,16 @@ class _Names:
         return found
 
     def of_strings(self, names: NDArray[Any]) -> Ints:
-        found, inverse = np.unique(names.astype(str), return_inverse=True)
-        return np.array([self.number(str(name)) for name in found], dtype=np.intp)[inverse.reshape(-1)]
+        for name in sorted({*names.tolist()} - self.numbers.keys()):
+            self.number(name)
+        return np.array([self.numbers[name] for name in names.tolist()], dtype=np.intp)
 
     def of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
         """-1 for no label (0). doc (Doc): Where the labels stand. in_doc (Hashes): Label hash of each of its units."""
-        found, inverse = np.unique(hashes, return_inverse=True)
-        for key in found[found != 0].tolist():
-            if key not in self._of_hash:
-                name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
-                self._of_hash[key] = self.number(name)
-        return np.array([self._of_hash.get(key, -1) for key in found.tolist()], dtype=np.intp)[inverse.reshape(-1)]
+        for key in sorted({*hashes.tolist()} - self._of_hash.keys() - {0}):
+            name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
+            self._of_hash[key] = self.number(name)
+        return np.array([self._of_hash.get(key, -1) for key in hashes.tolist()], dtype=np.intp)
 
 
 # Key of `Doc.user_data` with which the reader of a text says where it comes from: see `ScoredCorpus.origins`.
@@ -180,8 +180,8 @@ def _tokens_of(
     labels = names.of_hashes(carried, annotation, doc, carried)
     raw, calibrated = _carried_scores(doc, view, attr, annotation.unit, scores, labels)
     rows, whole = np.arange(len(carried)), annotation.unit != TOKEN
-    known = (carried != 0) & annotation.is_known(example, rows, carried)
-    right = np.where(known, annotation.is_gold(example, rows, carried), UNKNOWN)
+    right = _judged(example, annotation, gold, rows, carried)
+    right[carried == 0] = UNKNOWN
     return {
         "docs": np.full(len(rows), number),
         "words": np.array([*annotation.texts(doc), None], dtype=object)[:-1],
@@ -199,10 +199,7 @@ def _scores_of(
     view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _Names, n_labels: int
 ) -> _Columns:
     """n_labels (int): Number of the source's labels, which are the first names, so that their numbers are columns."""
-    tags, local = np.unique(view.tags.astype(str), return_inverse=True)
-    hashes = label_hashes(tags.tolist())[local.reshape(-1)]
-    known = annotation.is_known(example, view.rows, hashes)
-    hits = np.where(known, annotation.is_gold(example, view.rows, hashes), UNKNOWN)
+    hits = _judged(example, annotation, gold, view.rows, map_unique(view.tags, get_string_id))
     places = names.of_strings(view.tags)
     return {
         "rows": view.rows,
@@ -212,6 +209,15 @@ def _scores_of(
         "tag_calibrated": view.calibrated,
         "hits": hits,
     }
+
+
+def _judged(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
+    """1 or 0 for each label, whether it is right; UNKNOWN where the gold does not say. gold (Hashes): `aligned_gold`."""
+    if annotation.judges or annotation.overlapping:
+        known, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
+    else:
+        known, right = gold[rows] != 0, gold[rows] == hashes
+    return np.where(known, right, UNKNOWN).astype(np.int8)
 
 
 def _carried_scores(

@@ -183,13 +183,14 @@ def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
 def is_space(doc: Doc) -> NDArray[np.bool_]:
     """Which tokens are white space by their text: without a Language a vocab does not set the flag IS_SPACE."""
     strings = doc.vocab.strings
-    return map_unique(doc.to_array(["ORTH"]), lambda key: strings[int(key)].isspace()).astype(bool)
+    return map_unique(doc.to_array(["ORTH"]), lambda key: strings[key].isspace()).astype(bool)
 
 
 def map_unique(codes: NDArray[Any], to_hash: Callable[[Any], int]) -> Hashes:
     """A function's value for each code; it is called once for each distinct code."""
-    found, inverse = np.unique(codes, return_inverse=True)
-    return np.array([to_hash(code) for code in found], dtype=np.uint64)[inverse.reshape(-1)]
+    listed = codes.tolist()
+    found = {code: to_hash(code) for code in dict.fromkeys(listed)}
+    return np.array([found[code] for code in listed], dtype=np.uint64)
 
 
 def label_hashes(labels: Iterable[str]) -> Hashes:
@@ -243,7 +244,7 @@ class PosAnnotation(AttributeAnnotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         codes = super().hashes(doc)
-        return map_unique(codes, lambda code: get_string_id(doc.vocab.strings[int(code)]) if code else 0)
+        return map_unique(codes, lambda code: get_string_id(doc.vocab.strings[code]) if code else 0)
 
 
 class MorphAnnotation(Annotation):
@@ -282,7 +283,7 @@ class SentAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
-        hashes = map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
+        hashes = map_unique(signs, lambda sign: get_string_id(self.starts[sign]) if sign in self.starts else 0)
         hashes[: self.first] = 0
         return hashes
 

@@ -190,7 +190,7 @@ class ArcAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         strings = doc.vocab.strings
-        return map_unique(_column(doc, "DEP").view(np.uint64), lambda key: _label_hash(strings, int(key)))
+        return map_unique(_column(doc, "DEP").view(np.uint64), lambda key: _label_hash(strings, key))
 
     def label(self, token: Token) -> str:
         return _as_label(token.dep_)
@@ -264,4 +264,4 @@ def _lowered(strings: StringStore, hashes: Hashes) -> Hashes:
         except KeyError:
             return key
 
-    return map_unique(hashes, lambda key: lowered(int(key)))
+    return map_unique(hashes, lowered)
