@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -130,10 +131,15 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 
     size (Floats): Independent spans at each start, ascending but for what documents hold together.
     """
-    sizes = np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64)
+    return _level_of(tuple(np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64).tolist()), precision, error)
+
+
+@lru_cache(maxsize=64)
+def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
+    """`_shared_level` of whole, ascending sizes: the same for all data sets that have them."""
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
     least = np.ones(_WALKS)
-    for n, right in zip(sizes.tolist(), np.cumsum(steps, axis=1).T, strict=True):
+    for n, right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):
         possible = chance_of_more(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
         least = np.minimum(least, possible[right])
     # One standard error fewer than that share of walks, for the simulation is not exact.
