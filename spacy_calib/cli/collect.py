@@ -182,7 +182,7 @@ def judged(options: CollectOptions, data: Path) -> JudgedStatistics:
     _check_output(options, [data, *data_files(data), options.code, options.key])
     nlp = open_model(run.model, code=options.code, gpu_id=options.gpu_id)
     shard = options.shard or str(shown_path(data))
-    (found,), _ = judge(run, nlp, [pipe_of(nlp, options.attr)], shard, "Scoring", key_of(options))
+    (found,), *_ = judge(run, nlp, [pipe_of(nlp, options.attr)], shard, "Scoring", key_of(options))
     return found
 
 

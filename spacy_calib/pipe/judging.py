@@ -27,7 +27,7 @@ from .collecting import identity_of
 from .event import EventPipe
 from .gathering import may_differ
 from .lookup import entity_tokens
-from .scorer import corpus_of, scorer_like
+from .scorer import scorer_like
 
 if TYPE_CHECKING:
     from .component import Calibrator
@@ -38,6 +38,7 @@ def judged_statistics(
     pipe: Calibrator,
     events: Sequence[EventPipe],
     examples: Sequence[Example],
+    corpus: ScoredCorpus,
     shard: str | None = None,
     *,
     gold_preproc: bool = False,
@@ -46,11 +47,11 @@ def judged_statistics(
     """What the figures of a fitted pipe are made of.
 
     events (Sequence[EventPipe]): Those that look at its scores. examples: Their predicted Docs hold what all of them wrote, `reference` the gold.
+    corpus (ScoredCorpus): What it wrote, by `corpus_of`.
     shard (str | None), gold_preproc (bool), key (Key | None): As for `collect_statistics`. A shard of None where they are not added to others.
     RAISES C308: the pipe has cut-offs that bound misses, and its component gives no P(O) any more.
     """
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
-    corpus = corpus_of(examples, pipe.attr, labels)
     digests, units = _documents(examples, shard, key)
     watch = TextWatch(get_annotation(pipe.fit_info.layer))
     for _ in watch.over(examples):

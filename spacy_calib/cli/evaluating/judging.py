@@ -165,7 +165,6 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
     RAISES CalibError: every fault of the input.
     """
     from ...pipe.judging import conventions_met
-    from ...pipe.scorer import corpus_of
 
     if run.statistics:
         return Judgement("", [_collected(run)])
@@ -183,15 +182,15 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
         return Judgement(name, [raw], version, conventions={raw.about["name"]: met})
     over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
     behind = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if shown else []
-    statistics, done = judge(run, nlp, pipes, also=behind)
+    statistics, scored_by, done = judge(run, nlp, pipes, also=behind)
     found = Judgement(name, statistics, version, over_time=over_time)
-    for pipe, own in zip(pipes, statistics, strict=True):
+    for pipe, own, corpus in zip(pipes, statistics, scored_by, strict=True):
         try:
             check_readable(nlp, pipe)
         except CalibError as error:
             found.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
             continue
-        corpus, seen = corpus_of(done, pipe.attr, pipe.lookup.labels()), None if own.seen is None else own.seen.share()
+        seen = None if own.seen is None else own.seen.share()
         found.conventions[pipe.name] = conventions_met(pipe, corpus)
         if run.against is not None:
             from .against import side_of

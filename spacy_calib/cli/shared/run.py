@@ -254,8 +254,8 @@ def judge(
     what: str = "Evaluating",
     key: Key | None = None,
     also: Sequence[str] = (),
-) -> tuple[list[JudgedStatistics], list[Example]]:
-    """The statistics of each pipe on the gold data of a run, and the examples, on whose predicted Docs all pipes have written.
+) -> tuple[list[JudgedStatistics], list[ScoredCorpus], list[Example]]:
+    """The statistics and the scores of each pipe on the gold data of a run, and the examples, on whose predicted Docs all pipes have written.
 
     also (Sequence[str]): Names of other pipes that are to run.
     shard (str | None), key (Key | None): See `judged_statistics`. what (str): Beside the progress bar.
@@ -264,18 +264,20 @@ def judge(
     from ...doc.annotations import plain_name
     from ...pipe.event import event_pipes
     from ...pipe.judging import judged_statistics
+    from ...pipe.scorer import corpus_of
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
     asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
     events = [one.name for several in asked for one in several]
     done = run.annotate(nlp, pipes, what=what, also=[*events, *also])
+    scored = [corpus_of(done, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     found = [
-        judged_statistics(pipe, events, done, shard, gold_preproc=run.gold_preproc, key=key)
-        for pipe, events in zip(pipes, asked, strict=True)
+        judged_statistics(pipe, events, done, corpus, shard, gold_preproc=run.gold_preproc, key=key)
+        for pipe, events, corpus in zip(pipes, asked, scored, strict=True)
     ]
     if not any(one.tokens.total for one in found):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
-    return found, done
+    return found, scored, done
