@@ -86,8 +86,8 @@ def guessed_docs(n: int, seed: int) -> list[Doc]:
 
 
 def tree_docs(n: int, seed: int) -> list[Doc]:
-    rng = np.random.default_rng(seed)
-    return [tree_doc(Language().vocab, rng) for _ in range(n)]
+    rng, vocab = np.random.default_rng(seed), Language().vocab
+    return [tree_doc(vocab, rng) for _ in range(n)]
 
 
 def labeller(factory: str, docs: Callable[[int, int], list[Doc]], target: str = "tag") -> Language:
