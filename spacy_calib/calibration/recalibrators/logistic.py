@@ -81,7 +81,7 @@ def fit_logistic(
     for _ in range(_STEPS):
         gradient, hessian = _derivatives(columns, hits, mass, coefficients, pieces)
         gradient += prior * (coefficients - prior_mean)
-        hessian += np.diag(np.broadcast_to(prior, k))
+        hessian.flat[:: k + 1] += prior
         step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
         farthest = max(float(np.abs(combine(columns[own], step)).max(initial=0.0)) for own in pieces)
         size = 1.0
@@ -112,7 +112,8 @@ def _derivatives(
         for i in range(k):
             weighted = rows[:, i] * curvature
             hessian[i, : i + 1] += [(weighted * rows[:, j]).sum() for j in range(i + 1)]
-    return gradient, np.tril(hessian) + np.tril(hessian, -1).T
+            hessian[: i + 1, i] = hessian[i, : i + 1]
+    return gradient, hessian
 
 
 class LogisticMap(Recalibrator):
