@@ -15,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,14 @@ MAPS: dict[str, Callable[[Any, float], Any]] = {
     "step": _step,
 }
 _QUANTILES = 400_000
+
+
+@cache
+def _quantiles(a: float, b: float) -> Floats:
+    """Of Beta(a, b), in equal steps."""
+    from scipy.special import betaincinv
+
+    return betaincinv(a, b, (np.arange(_QUANTILES) + 0.5) / _QUANTILES)
 
 
 @dataclass(frozen=True)
@@ -78,9 +87,7 @@ class Synthetic:
 
     def error(self) -> float:
         """The true calibration error, sqrt(mean (q - P(hit | q))^2) (Nguyen & O'Connor 2015, definition 1), over quantiles of q."""
-        from scipy.special import betaincinv
-
-        scores = betaincinv(self.a, self.b, (np.arange(_QUANTILES) + 0.5) / _QUANTILES)
+        scores = _quantiles(self.a, self.b)
         return float(np.sqrt(np.mean((scores - self.chance(scores)) ** 2)))
 
 
