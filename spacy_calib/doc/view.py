@@ -129,9 +129,11 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
         parts.append((np.repeat(tokens, lengths), names[block["tag"][entries]], block["raw"][entries],
                       block["calibrated"][entries], columns))  # fmt: skip
-    columns_of_parts: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = np.argsort(columns_of_parts[0], kind="stable")
-    rows, tags, raw, calibrated, columns = (array[order] for array in columns_of_parts)
+    if len(parts) > 1:
+        joined: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        order = np.argsort(joined[0], kind="stable")
+        parts = [tuple(array[order] for array in joined)]
+    rows, tags, raw, calibrated, columns = parts[0]
     for array in (rows, tags, raw, calibrated, columns, scored):
         array.flags.writeable = False
     ents, candidates = _scored_spans(doc, attr, layer)

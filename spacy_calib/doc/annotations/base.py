@@ -92,11 +92,12 @@ class Annotation(ABC):
         """The gold hash of each predicted unit; for tokens as in spaCy's token scorers: 0 where the gold is missing,
         for white space, and where the token does not align with exactly one gold token.
         """
-        lengths = _partners(example)
+        partners = example.alignment.x2y  # asked once: it looks at all words
+        lengths = _lengths(example, partners)
         single = (lengths == 1) & ~is_space(example.predicted)
         gold = np.zeros(len(lengths), dtype=np.uint64)
         starts = np.cumsum(lengths) - lengths
-        gold[single] = self.gold_hashes(example.reference)[np.asarray(example.alignment.x2y.data)[starts[single]]]
+        gold[single] = self.gold_hashes(example.reference)[np.asarray(partners.data)[starts[single]]]
         return gold
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
@@ -156,10 +157,10 @@ class Annotation(ABC):
         return strings[key]  # type: ignore[index]
 
 
-def _partners(example: Example) -> NDArray[np.intp]:
-    """With how many gold tokens each predicted token aligns."""
+def _lengths(example: Example, partners: Any) -> NDArray[np.intp]:
+    """With how many gold tokens each predicted token aligns. partners: `example.alignment.x2y`."""
     # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
-    return np.asarray(example.alignment.x2y.lengths)[: len(example.predicted)]
+    return np.asarray(partners.lengths)[: len(example.predicted)]
 
 
 def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:
@@ -169,7 +170,7 @@ def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dic
         if annotation.gold_hashes(example.reference).any():
             words = ~is_space(example.predicted)
             counts["tokens"] += int(words.sum())
-            counts["left_out"] += int((words & (_partners(example) != 1)).sum())
+            counts["left_out"] += int((words & (_lengths(example, example.alignment.x2y) != 1)).sum())
     return counts
 
 
