@@ -52,10 +52,7 @@ class Outcome:
 
 def calib(*arguments: object) -> Outcome:
     """`python -m spacy calib ...` in this process; an exception that gets out (a user's traceback) fails the test."""
-    result = CliRunner().invoke(app, ["calib", *map(str, arguments)])
-    if not isinstance(result.exception, (SystemExit, type(None))):
-        raise result.exception
-    return Outcome(result.exit_code, result.output)
+    return spacy_command("calib", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -158,9 +155,12 @@ def test_file(gold) -> Path:
 @pytest.fixture(scope="session")
 def calibrated(model, dev, tmp_path_factory) -> Path:
     """The pipeline with a calib pipe fitted on dev.spacy. Not to be changed: see `calibrated_copy`."""
-    path = tmp_path_factory.mktemp("calibrated") / "calibrated"
-    outcome = calib("fit", model, dev, path, "--method", "isotonic", "--silent")
-    assert outcome.code == 0, outcome.text
+    return fitted_to(tmp_path_factory.mktemp("calibrated") / "calibrated", model, dev)
+
+
+def fitted_to(path: Path, model: Path, data: Path, *options: object) -> Path:
+    """Where `fit` wrote a pipeline with an isotonic map."""
+    ok(calib("fit", model, data, path, "--method", "isotonic", "--silent", *options))
     return path
 
 
@@ -343,41 +343,21 @@ def spancat_model(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def calibrated_ner(ner_model, entity_dev, tmp_path_factory) -> Path:
     """The pipeline of `ner_model` with its recognizer calibrated on dev.spacy. Not to be changed."""
-    return _fitted_once(ner_model, entity_dev, "ner", tmp_path_factory)
+    return fitted_to(tmp_path_factory.mktemp("calibrated") / "ner", ner_model, entity_dev, "--component", "ner")
 
 
 @pytest.fixture(scope="session")
 def calibrated_spancat(spancat_model, span_gold, tmp_path_factory) -> Path:
     """The pipeline of `spancat_model` with its categorizer calibrated on dev.spacy. Not to be changed."""
-    return _fitted_once(spancat_model, span_gold / "dev.spacy", "spancat", tmp_path_factory)
-
-
-def _fitted_once(model: Path, data: Path, component: str, tmp_path_factory: Any) -> Path:
-    path = tmp_path_factory.mktemp("calibrated") / component
-    outcome = calib("fit", model, data, path, "--component", component, "--method", "isotonic", "--silent")
-    assert outcome.code == 0, outcome.text
-    return path
+    path = tmp_path_factory.mktemp("calibrated") / "spancat"
+    return fitted_to(path, spancat_model, span_gold / "dev.spacy", "--component", "spancat")
 
 
 @pytest.fixture(scope="session")
 def two_pipes(calibrated_ner, entity_dev, tmp_path_factory) -> Path:
     """The same with the tagger calibrated too, under the prefix tag_calib. Not to be changed."""
     path = tmp_path_factory.mktemp("two_pipes") / "both"
-    outcome = calib(
-        "fit",
-        calibrated_ner,
-        entity_dev,
-        path,
-        "--component",
-        "tagger",
-        "--attr",
-        "tag_calib",
-        "--method",
-        "isotonic",
-        "--silent",
-    )
-    assert outcome.code == 0, outcome.text
-    return path
+    return fitted_to(path, calibrated_ner, entity_dev, "--component", "tagger", "--attr", "tag_calib")
 
 
 @pytest.fixture(scope="session")

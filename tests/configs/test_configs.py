@@ -16,6 +16,7 @@ from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import DocBin
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
 from weasel.schemas import ProjectConfigSchema, validate
+from weasel.util import load_project_config
 
 from spacy_calib.calibration.recalibrators.binning import HistogramBinning, ScalingBinning
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
@@ -138,20 +139,25 @@ def test_transformer_of_the_training_config_is_a_variable():
     assert config["components"]["transformer"]["model"]["name"] == "another"
 
 
-def test_project_is_valid_and_names_files_that_are_there():
-    project = srsly.read_yaml(PROJECT / "project.yml")
-    assert validate(ProjectConfigSchema, project) == []
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in CONFIGS.glob("*/project.yml")))
+def test_project_is_valid_and_names_files_that_are_there(name):
+    """What a step needs stands in the folder, or an earlier step makes it; the README names every step."""
+    folder, readme = CONFIGS / name, (CONFIGS / name / "README.md").read_text(encoding="utf8")
+    assert validate(ProjectConfigSchema, srsly.read_yaml(folder / "project.yml")) == []
+    project = load_project_config(folder)  # with its variables filled in
     commands = {command["name"]: command for command in project["commands"]}
-    assert project["workflows"]["all"] == ["data", "convert", "train", "calib-fit", "evaluate", "compare"]
-    assert set(project["workflows"]["all"]) == set(commands)
+    assert project["workflows"]["all"] == list(commands)
     made: set[str] = set()
-    for step in project["workflows"]["all"]:
-        for needed in commands[step].get("deps", []):
-            path = needed.replace("${vars.train_config}", project["vars"]["train_config"])
-            assert path in made or (PROJECT / path).is_file(), f"{step} needs {path}, which no earlier step makes"
-        made.update(commands[step].get("outputs", []))
-    fitted = " ".join(commands["calib-fit"]["script"])
-    assert all(f"--config ../{name}.cfg" in fitted for name in CALIB)
+    for step, command in commands.items():
+        for path in command.get("deps", []):
+            assert path in made or (folder / path).is_file(), f"{step} needs {path}, which no earlier step makes"
+        made.update(command.get("outputs", []), command.get("outputs_no_cache", []))
+        assert f"`{step}`" in readme
+
+
+def test_the_project_fits_every_config():
+    (fit,) = (one for one in srsly.read_yaml(PROJECT / "project.yml")["commands"] if one["name"] == "calib-fit")
+    assert all(f"--config ../{name}.cfg" in " ".join(fit["script"]) for name in CALIB)
 
 
 def take_treebank(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-import srsly
 from spacy.tokens import DocBin
-from weasel.schemas import ProjectConfigSchema, validate
 
 PROJECT = Path(__file__).parents[2] / "configs" / "gum_coref"
 
@@ -38,18 +36,6 @@ GUM = """# newdoc id = GUM_made_one
 1\tIt\tit\tPRON\tPRP\t_\t0\troot\t_\tEntity=(3-animal-new-nnnnn-cf1-1-sgl)(4-animal-new-nnnnn-cf1-1-sgl)
 
 """
-
-
-def test_project_is_valid_and_names_files_that_are_there():
-    project = srsly.read_yaml(PROJECT / "project.yml")
-    assert validate(ProjectConfigSchema, project) == []
-    commands = {command["name"]: command for command in project["commands"]}
-    assert project["workflows"]["all"] == list(commands) == ["convert", "train", "evaluate"]
-    made: set[str] = set()
-    for command in commands.values():
-        for path in command["deps"]:
-            assert path in made or (PROJECT / path).is_file(), f"{command['name']} needs {path}, which no earlier step makes"
-        made.update(command["outputs"])
 
 
 def test_the_brackets_of_gum_become_mentions_and_clusters(tmp_path, monkeypatch, capsys):

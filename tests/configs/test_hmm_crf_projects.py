@@ -5,32 +5,10 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-import pytest
 import srsly
-from weasel.schemas import ProjectConfigSchema, validate
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 PROJECTS = ("hmm_crf", "ark_twpos")
-
-
-@pytest.mark.parametrize("name", PROJECTS)
-def test_project_is_valid_and_names_files_that_are_there(name):
-    project = srsly.read_yaml(CONFIGS / name / "project.yml")
-    assert validate(ProjectConfigSchema, project) == []
-    commands = {command["name"]: command for command in project["commands"]}
-    assert project["workflows"]["all"] == list(commands)
-    made: set[str] = set()
-    for command in commands.values():
-        for needed in command["deps"]:
-            assert needed in made or (CONFIGS / name / needed).is_file(), f"{command['name']} needs {needed}"
-        made.update(command["outputs"])
-
-
-@pytest.mark.parametrize("name", PROJECTS)
-def test_readme_names_every_command(name):
-    readme = (CONFIGS / name / "README.md").read_text(encoding="utf8")
-    project = srsly.read_yaml(CONFIGS / name / "project.yml")
-    assert all(f"| `{command['name']}` |" in readme for command in project["commands"])
 
 
 def test_options_of_the_scripts_exist():

@@ -7,11 +7,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-import srsly
 from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import DocBin
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
-from weasel.schemas import ProjectConfigSchema, validate
 from weasel.util import load_project_config
 
 from tests.cli.conftest import calib
@@ -25,19 +23,6 @@ def save_trees(path: Path, n: int, seed: int) -> Path:
     nlp = trained()
     DocBin(docs=[example.reference for example in gold_examples(nlp, n, seed)]).to_disk(path)
     return path
-
-
-def test_project_is_valid_and_names_files_that_are_there():
-    project = srsly.read_yaml(PROJECT / "project.yml")
-    assert validate(ProjectConfigSchema, project) == []
-    commands = {command["name"]: command for command in project["commands"]}
-    assert project["workflows"]["all"] == list(commands) == ["data", "convert", "train", "calib-fit", "evaluate"]
-    made: set[str] = set()
-    for command in commands.values():
-        for needed in command["deps"]:
-            path = needed.replace("${vars.train_config}", project["vars"]["train_config"])
-            assert path in made or (PROJECT / path).is_file(), f"{command['name']} needs {path}, which no earlier step makes"
-        made.update(command["outputs"])
 
 
 def test_config_builds_a_parser_that_learns(tmp_path):

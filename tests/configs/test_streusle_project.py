@@ -14,7 +14,6 @@ from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc, DocBin
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
 from spacy.vocab import Vocab
-from weasel.schemas import ProjectConfigSchema, validate
 
 from tests.configs.test_configs import minilm
 
@@ -39,20 +38,6 @@ def write_lextags(folder: Path) -> None:
         path = folder / "streusle_lsr" / f"{split}.tsv.gz"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(gzip.compress(("\n\n".join(blocks) + "\n").encode()))
-
-
-def test_project_is_valid_and_names_files_that_are_there():
-    found = project()
-    assert validate(ProjectConfigSchema, found) == []
-    commands = {command["name"]: command for command in found["commands"]}
-    assert found["workflows"]["all"] == list(commands)
-    made: set[str] = set()
-    for command in commands.values():
-        for needed in command["deps"]:
-            assert needed in made or (PROJECT / needed).is_file(), (
-                f"{command['name']} needs {needed}, which no earlier step makes"
-            )
-        made.update(command["outputs"])
 
 
 def test_a_doc_is_a_review(tmp_path, monkeypatch):

@@ -89,13 +89,20 @@ def test_distinct_digests_are_counted_part_by_part(monkeypatch):
     assert Distinct().count() == 0
 
 
-def test_a_folder_without_room_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("make", "module", "fault", "code"),
+    [
+        (Distinct, distinct, FileNotFoundError(2, "No usable temporary directory found"), "C399"),
+        (Stored, stored_module, OSError(28, "No space left on device"), "C468"),
+    ],
+)
+def test_a_folder_without_room_is_named(monkeypatch, make, module, fault, code):
     def full():
-        raise FileNotFoundError(2, "No usable temporary directory found")
+        raise fault
 
-    monkeypatch.setattr(distinct.tempfile, "TemporaryFile", full)
-    with pytest.raises(CalibError, match="C399.*No usable temporary directory found; set TMPDIR"):
-        Distinct()
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", full)
+    with pytest.raises(CalibError, match=f"{code}.*{fault.strerror}; set TMPDIR"):
+        make()
 
 
 def test_docs_come_back_from_the_file_as_they_were():
@@ -113,12 +120,3 @@ def test_docs_come_back_from_the_file_as_they_were():
     assert {field.name: getattr(found, field.name).dtype for field in fields(found) if field.name in OF_TOKENS} == {
         name: getattr(one, name).dtype for name in OF_TOKENS
     }
-
-
-def test_scores_without_room_are_named(monkeypatch):
-    def full():
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(stored_module.tempfile, "TemporaryFile", full)
-    with pytest.raises(CalibError, match="C468.*No space left on device; set TMPDIR"):
-        Stored()
