@@ -9,7 +9,7 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
-from .annotations import get_annotation, head_places
+from .annotations import get_annotation
 from .blocks import Block, said_by, said_digest, word_digest, word_digests
 
 # The part of a label's hash that a block keeps.
@@ -135,10 +135,10 @@ class ParsedBlock:
         return row
 
     def has_head(self, row: int, token: Token) -> bool:
-        """Whether the token of a row still has its head, where labels are of arcs."""
+        """Whether the token of a row still has its partner (head, last token of its entity), where labels are of two tokens."""
         if self.head is None:
             return True
-        head = token.head
+        head = self.annotation.partner(token)
         return head.idx - token.idx == self.head[row] and self.row_of(head) is not None
 
     def stands_on(self, doc: Doc) -> bool:
@@ -147,7 +147,7 @@ class ParsedBlock:
         starts = place[:, 0].astype(np.int64)
         if starts.tolist() != self.start or word_digests(place[:, 1], starts - self.origin).tolist() != self.word:
             return False
-        return self.head is None or head_places(doc).tolist() == self.head
+        return self.head is None or self.annotation.partners(doc).tolist() == self.head
 
     def carries(self, row: int, label: str) -> bool:
         """Whether this row was written for this label, "" for none; so it is where that is not known."""

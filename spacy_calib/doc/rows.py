@@ -21,7 +21,7 @@ from spacy.tokens import Doc, Span, Token
 
 from ..pairs.documents import TOKEN
 from ..types import Ints
-from .annotations import Annotation, Hashes, get_annotation, head_places
+from .annotations import Annotation, Hashes, get_annotation
 from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests, word_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
 
@@ -208,7 +208,7 @@ def _are_own(block: Block, fits: NDArray[np.bool_], rows: Ints, doc: Doc) -> NDA
         labels = get_annotation(block["layer"]).hashes(doc).astype(np.uint32)
         own &= (before & behind) | (block["carried"][rows] == labels)
     if "head" in block:
-        places = head_places(doc)
+        places = get_annotation(block["layer"]).partners(doc)
         starts = doc.to_array(["IDX"]).astype(np.int64).reshape(-1)
         own &= (places == block["head"][rows]) & fits[np.searchsorted(starts, starts + places)]
     return own

@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated
 from ..types import ANYWHERE, HOME, Floats, Ints, Spans
-from .annotations import get_annotation, head_places
+from .annotations import get_annotation
 from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
 
 
@@ -169,8 +169,9 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
             "tags": own_labels[i],
         }
-        if annotation.arcs:
-            block["head"] = head_places(doc)
+        partners = annotation.partners(doc)
+        if partners is not None:
+            block["head"] = partners
         if calibrated.away is not None:
             block["map"] = ANYWHERE if calibrated.away[first] else HOME
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.

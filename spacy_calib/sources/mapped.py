@@ -19,7 +19,7 @@ from .base import Source
 # Entries below it are not added: a thousand of them cannot move a sum by .001.
 _SMALLEST = 1e-6
 # Their labels are no names of a scheme.
-_NOT_MAPPED = ("lemma", "sent")
+_NOT_MAPPED = ("lemma", "sent", "link")
 
 
 def biluo_prefixes(n_tokens: int) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...calibration.conditional_logit import softmax
 from ...errors import calib_error
 from ...types import ROUNDING, Floats, Ints
 
@@ -127,22 +128,6 @@ def first_mentions(antecedents: Ints) -> Ints:
         if earlier != NEW:
             first[mention] = first[earlier]
     return first
-
-
-def log_sums(scores: Floats, starts: Ints) -> Floats:
-    """log sum exp of each stretch, none of them empty. starts (Ints): Where each begins, and the end of the last."""
-    lengths = np.diff(starts)
-    if not len(lengths):
-        return np.zeros(0)
-    top = np.maximum.reduceat(scores, starts[:-1])
-    safe = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return safe + np.log(np.add.reduceat(np.exp(scores - np.repeat(safe, lengths)), starts[:-1]))
-
-
-def softmax(scores: Floats, starts: Ints) -> Floats:
-    """The softmax of each stretch; the arguments are those of `log_sums`."""
-    return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
 
 
 # Weight of the distance from the model's chances, beside 1 for pair probabilities: it decides between antecedents in

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...calibration.conditional_logit import choice_loss
 from ...errors import calib_error
 from ...pairs.documents import contiguous_folds
 from ...types import Floats, Ints
-from .antecedents import Antecedents, Candidates, log_sums
+from .antecedents import Antecedents, Candidates
 
 # Cross-validation takes the one with the likeliest held-out documents.
 PENALTIES = (0.3, 1.0, 3.0, 10.0)
@@ -66,12 +67,7 @@ class _Stacked:
 
     def loss(self, weights: Floats) -> tuple[float, Floats]:
         """(minus the log likelihood of the right options, its slope)."""
-        scores = self.features @ weights
-        lengths = np.diff(self.starts)
-        own = np.where(self.right, scores, -np.inf)
-        every, right = log_sums(scores, self.starts), log_sums(own, self.starts)
-        slope = np.exp(scores - np.repeat(every, lengths)) - np.exp(own - np.repeat(right, lengths))
-        return float((every - right).sum()), self.features.T @ slope
+        return choice_loss(self.features, self.starts, self.right, weights)
 
 
 def known_features(documents: Sequence[Choices], least: int) -> NDArray[np.bool_]:

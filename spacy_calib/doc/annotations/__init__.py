@@ -31,6 +31,7 @@ from .spans import (
     ArcAnnotation,
     BiluoAnnotation,
     EntityAnnotation,
+    LinkAnnotation,
     SpanAnnotation,
     head_places,
     span_scores,
@@ -48,6 +49,7 @@ ANNOTATIONS: dict[str, Annotation] = {
         SentAnnotation(),
         EntityAnnotation(),
         BiluoAnnotation(),
+        LinkAnnotation(),
         *map(ArcAnnotation, ARC_EVENTS),
     )
 }

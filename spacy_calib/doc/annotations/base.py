@@ -37,6 +37,7 @@ class Annotation(ABC):
     accuracy_name (str): The name of the share of right labels.
     span_words (tuple[str, str]): What one of its spans is called, and several. spans_first (bool): Whether commands
         show spans by default, not units. span_event (str): When a span is right; "" where a setting of the pipe says.
+    spans_are_units (bool): Whether what carries a label is one of its spans, as its first token.
     judge_spans (Callable | None): Given with `span_event`: (example, (start, end, label hash) of predicted spans) ->
         for each 1 or 0, whether it is right; -1 where its gold is missing.
     """
@@ -48,6 +49,7 @@ class Annotation(ABC):
     first: int = 0
     prefixed: bool = False
     arcs: bool = False
+    spans_are_units: bool = False
     judges: bool = False
     any_label: bool = False
     accuracy_name: str = "accuracy"
@@ -69,6 +71,14 @@ class Annotation(ABC):
     def texts(self, doc: Doc) -> list[str]:
         """The text of each unit."""
         return [token.text for token in doc]
+
+    def partner(self, token: Token) -> Token:
+        """The other token that a token's label is of: its head, or the last one of its entity; else the token itself."""
+        return token
+
+    def partners(self, doc: Doc) -> NDArray[np.int32] | None:
+        """How many characters behind each token its partner begins; None where labels are of tokens alone."""
+        return None
 
     # Labels
 

@@ -205,6 +205,12 @@ class MappedAnnotation(Annotation):
     def texts(self, doc: Doc) -> list[str]:
         return self.inner.texts(doc)
 
+    def partner(self, token: Token) -> Token:
+        return self.inner.partner(token)
+
+    def partners(self, doc: Doc) -> NDArray[np.int32] | None:
+        return self.inner.partners(doc)
+
     def counterpart(self, label: str) -> str:
         """The gold's name for a label; "" where it has none."""
         return map_label(self.table, label, self._dropped, self.prefixed) if label else ""

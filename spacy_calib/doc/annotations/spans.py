@@ -148,6 +148,53 @@ class SpanAnnotation(Annotation):
         return hits
 
 
+LINK = "link"
+
+
+class LinkAnnotation(_OfEntities):
+    """The identity that an entity is linked to (`ent.kb_id_`), as the label of its first token; none for all other tokens.
+
+    As in spaCy's `score_links`, the gold of an entity is that of the gold entity with the same characters, whatever the types; it is not known
+    where there is none, or one without identity. "NIL" is an identity like others: that the knowledge base has none.
+    """
+
+    name = LINK
+    spans_are_units = True
+    span_event = "link"
+    accuracy_name = "share of right links"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        hashes = np.zeros(len(doc), dtype=np.uint64)
+        for entity in doc.ents:
+            hashes[entity.start] = entity.kb_id
+        return hashes
+
+    def label(self, token: Token) -> str:
+        return token.ent_kb_id_ if token.ent_iob_ == "B" else ""
+
+    def partner(self, token: Token) -> Token:
+        while token.ent_iob_ in ("B", "I") and token.i + 1 < len(token.doc) and token.nbor().ent_iob_ == "I":
+            token = token.nbor()
+        return token
+
+    def partners(self, doc: Doc) -> NDArray[np.int32]:
+        starts, last = _column(doc, "IDX"), np.arange(len(doc))
+        for entity in doc.ents:
+            last[entity.start : entity.end] = entity.end - 1
+        return (starts[last] - starts).astype(np.int32)
+
+    def aligned_gold(self, example: Example) -> Hashes:
+        gold = {(entity.start_char, entity.end_char): entity.kb_id for entity in example.reference.ents}
+        hashes = np.zeros(len(example.predicted), dtype=np.uint64)
+        for entity in example.predicted.ents:
+            hashes[entity.start] = gold.get((entity.start_char, entity.end_char), 0)
+        return hashes
+
+    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+        gold = self.aligned_gold(example)
+        return np.array([int(gold[start] == label) if gold[start] else -1 for start, _, label in spans], dtype=np.intp)
+
+
 def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
     """The spans' scores in a group, `attrs["scores"]`, shape (len(group),); None where missing or of another length."""
     given = group.attrs.get("scores")
@@ -194,6 +241,12 @@ class ArcAnnotation(Annotation):
 
     def label(self, token: Token) -> str:
         return _as_label(token.dep_)
+
+    def partner(self, token: Token) -> Token:
+        return token.head
+
+    def partners(self, doc: Doc) -> NDArray[np.int32]:
+        return head_places(doc)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         right = self._right_heads(example)[rows]

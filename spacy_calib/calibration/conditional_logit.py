@@ -1,0 +1,63 @@
+"""The conditional logit: which of several options is right, by features of each (McFadden 1974). Knows arrays, never Docs.
+
+The options of one choice stand one after the other, a *stretch*; starts say where each stretch begins, and the end of the last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Floats, Ints
+from .least import least
+
+_TOLERANCE, _MOST_STEPS, _MEMORY = 1e-10, 200, 10
+
+
+def log_sums(scores: Floats, starts: Ints) -> Floats:
+    """log sum exp of each stretch, none of them empty. starts (Ints): Where each begins, and the end of the last."""
+    lengths = np.diff(starts)
+    if not len(lengths):
+        return np.zeros(0)
+    top = np.maximum.reduceat(scores, starts[:-1])
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return safe + np.log(np.add.reduceat(np.exp(scores - np.repeat(safe, lengths)), starts[:-1]))
+
+
+def softmax(scores: Floats, starts: Ints) -> Floats:
+    """The softmax of each stretch; the arguments are those of `log_sums`."""
+    return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
+
+
+def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats]:
+    """(minus the log likelihood of the right options, its slope by the weights).
+
+    features: Of each option, an array or a scipy sparse matrix of shape (n_options, n_features). right (NDArray[bool]): Whether an option is
+    right, shape (n_options,); one of each stretch at least.
+    """
+    scores, lengths = features @ weights, np.diff(starts)
+    own = np.where(right, scores, -np.inf)
+    every, of_right = log_sums(scores, starts), log_sums(own, starts)
+    slope = np.exp(scores - np.repeat(every, lengths)) - np.exp(own - np.repeat(of_right, lengths))
+    return float((every - of_right).sum()), features.T @ slope
+
+
+def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_], towards: Floats, penalty: float) -> Floats:
+    """Weights that minimize the loss of `choice_loss` plus penalty / 2 times the squares of their distances from `towards`.
+
+    Stretches without a right option say nothing of the weights and are left out. RETURNS (Floats): Shape (n_features,).
+    """
+    lengths = np.diff(starts)
+    known = np.add.reduceat(right, starts[:-1]) > 0 if len(lengths) else np.zeros(0, dtype=bool)
+    own = np.repeat(known, lengths)
+    features, right, starts = features[own], right[own], np.concatenate([[0], np.cumsum(lengths[known])])
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        value, slope = choice_loss(features, starts, right, weights)
+        moved = weights - towards
+        return value + 0.5 * penalty * float(moved @ moved), slope + penalty * moved
+
+    return least(loss, towards, _TOLERANCE, _MOST_STEPS, _MEMORY)
