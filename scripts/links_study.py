@@ -90,7 +90,9 @@ class Bag:
 
     def __call__(self, words: list[str]) -> Floats:
         nothing = np.zeros(self.size)
-        return np.sum([nothing, *(self.vectors.get(word.lower(), nothing) for word in words if word not in self.hidden)], axis=0)
+        return np.sum(
+            [nothing, *(self.vectors.get(word.lower(), nothing) for word in words if word not in self.hidden)], axis=0
+        )
 
     def model(self) -> Model[Any, Any]:
         def forward(model: Any, docs: list[Doc], is_train: bool) -> Any:
@@ -191,7 +193,9 @@ def fitted(nlp: Language, fit: list[Example], judge: list[Example], data: Judged
     calib.fit(fit)
     source: EntityLinkerSource = calib.source
     read = source.read(nlp.get_pipe("entity_linker"), [one.predicted for one in judge])
-    of_option = dict(zip(zip(read.marginals.rows.tolist(), read.marginals.names or (), strict=True), read.marginals.scores, strict=True))
+    of_option = dict(
+        zip(zip(read.marginals.rows.tolist(), read.marginals.names or (), strict=True), read.marginals.scores, strict=True)
+    )
     rows = np.repeat(data.options.rows, np.diff(data.options.starts)).tolist()
     logit = np.array([of_option[row, name] for row, name in zip(rows, data.options.names, strict=True)])
     links = [entity for doc in calib.pipe(one.predicted for one in judge) for entity in doc.ents]
@@ -234,7 +238,10 @@ def main() -> int:
     data = judged(nlp, judge)
     all_labels = fitted(nlp, fit, judge, data)
     draws = {
-        n: [fitted(nlp, some(fit, n, draw), judge, data) for draw in tqdm(range(options.draws), desc=f"{n} labels", disable=None)]
+        n: [
+            fitted(nlp, some(fit, n, draw), judge, data)
+            for draw in tqdm(range(options.draws), desc=f"{n} labels", disable=None)
+        ]
         for n in (100, 50)
     }
     n_fit = sum(len(one.reference.ents) for one in fit)
@@ -245,11 +252,16 @@ def main() -> int:
         given.names[place] == entity.kb_id_
         for place, entity in zip(data.gold.tolist(), (entity for one in judge for entity in one.predicted.ents), strict=True)
     ]
-    print(f"{len(word_of)} identities, {n_fit} labels to fit on, {len(data.gold)} entities judged, {np.mean(hits):.3f} of the links right\n")
+    print(
+        f"{len(word_of)} identities, {n_fit} labels to fit on, {len(data.gold)} entities judged, {np.mean(hits):.3f} of the links right\n"
+    )
     head("| by | log loss | behind the steps | ECE of P(chosen is right) |")
     row("prior", f"{loss(with_rest(given.prior, data), data):.3f}", "-", "-")
     row("spaCy's score", f"{loss(score, data):.3f}", "-", f"{chosen_error(chosen, np.array(hits)):.3f}")
-    for name, told in ((f"conditional logit, all {n_fit} labels", [all_labels]), *((f"conditional logit, {n} labels", found) for n, found in draws.items())):
+    for name, told in (
+        (f"conditional logit, all {n_fit} labels", [all_labels]),
+        *((f"conditional logit, {n} labels", found) for n, found in draws.items()),
+    ):
         row(name, *(f"{np.mean([getattr(one, key) for one in told]):.3f}" for key in Told._fields))
     return 0
 

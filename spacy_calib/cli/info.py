@@ -235,10 +235,14 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
 
 def attributes_of(pipe: Calibrator) -> str:
     """The attributes that a pipe writes."""
+    from ..doc.annotations import get_annotation
+
     attr = pipe.attr
     if pipe.fit_info.row_unit == DOCUMENT:
         return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _interval, _set; Doc._.{attr}"
-    of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans else ""
+    links = get_annotation(pipe.fit_info.layer).spans_are_units
+    of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
+    of_spans += ", _link, _links" if links else ""
     return f"Token._.{attr}_score, _raw, _scores, _interval, _set; Doc._.{attr}{of_spans}"
 
 

@@ -123,7 +123,7 @@ def _scored(run: RankOptions) -> tuple[ScoredModel, Plan, Iterable[ScoredCorpus]
     nlp, pipe = run.open()
     model = of_pipe(pipe)
     plan = run.plan(model)
-    if run.not_accepted and pipe.spans.cutoffs is None:
+    if run.not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
     if plan.n is not None and not holds_gold(run.data):
         return model, plan, run.score_blocks(nlp, pipe, what="Ranking")

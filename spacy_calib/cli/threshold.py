@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
+from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
 from .shared.command import argument, command, option
@@ -93,8 +94,8 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     pipe = span_pipe(nlp, run.attr)
     done = run.annotate(nlp, [pipe], what="Scoring entities")
     corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
-    of_documents = pipe.spans.groups is None
-    judged = corpus if of_documents else corpus.spans
+    of_rows = pipe.spans.groups is None
+    judged = corpus if of_rows else corpus.spans
     by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(judged.docs[judged.right >= 0])))}
     seen = Seen(pipe)
     deque(seen.over(done), maxlen=0)
@@ -104,8 +105,12 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
         accepting, found = precision_cutoffs(pipe, corpus, run.precision, run.confidence, run.per)
         result |= found
     if run.recall is not None:
-        if of_documents:
-            raise calib_error("C310", name=pipe.name, component=pipe.source.component or "the source")
+        if of_rows:
+            raise calib_error(
+                "C310" if corpus.row_unit == DOCUMENT else "C308",
+                name=pipe.name,
+                component=pipe.source.component or "the source",
+            )
         tokens = entity_tokens(pipe, done, corpus)
         if not tokens.wanted("all", "all").any():
             raise calib_error("C309", data=run.data)
@@ -119,7 +124,7 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     if run.apply is not None:
         if accepting is not None and not run.allow_empty:
             check_accepts(result, run.apply)
-        if of_documents:
+        if of_rows:
             pipe.tokens.label_cutoffs = accepting
         else:
             pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
@@ -130,18 +135,18 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
 
 
 def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
-    """The fitted calib pipe that scores entities, or else one that scores documents.
+    """The fitted calib pipe that scores entities, or else one that scores documents or links of entities.
 
     RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021, C069: see
     `check_readable`.
     """
-    from ..doc.annotations import unit_of
-    from ..pairs.documents import DOCUMENT
+    from ..doc.annotations import get_annotation
     from ..pipe.component import pipes_named
 
     pipes = pipes_named(nlp, attr)
     found = [pipe for pipe in pipes if pipe.spans.groups is not None]
-    found += [pipe for pipe in pipes if unit_of(pipe.fit_info.layer) == DOCUMENT]
+    layers = [get_annotation(pipe.fit_info.layer) for pipe in pipes]
+    found += [pipe for pipe, layer in zip(pipes, layers, strict=True) if layer.unit == DOCUMENT or layer.spans_are_units]
     if not found:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component or "the source")
     check_readable(nlp, found[0])

@@ -166,9 +166,11 @@ class ScoredCorpus:
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
     def carried_pairs(self) -> JudgedPairs:
-        """The units with gold, each paired with the label on it."""
+        """The units with gold, each paired with the label on it: its column."""
+        columns, own = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
+        columns[self.rows[own]] = self.columns[own]
         keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated))
-        pairs = Pairs(np.arange(len(keep)), self.labels[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
+        pairs = Pairs(np.arange(len(keep)), columns[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
 
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:

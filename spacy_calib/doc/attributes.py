@@ -1,7 +1,7 @@
 """The attributes that users read. Each is a getter: it looks into the blocks that calib pipes wrote on the Doc (see
 `blocks`), and gives None where these do not, or no longer, belong to the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _right; Doc._.<attr>
+Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right; Doc._.<attr>
 and Doc._.<attr>_map; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept. Users set
 only Doc._.calib_source, see `gold`.
 """
@@ -23,7 +23,7 @@ from ..pairs.documents import TOKEN
 from .blocks import sound_blocks
 from .gold import register_source
 from .parsed import ParsedBlock, SpanValues, TokenValues
-from .rows import document_block, find_row, find_span
+from .rows import document_block, find_row, find_span, link_values, row_of_span
 from .view import doc_view
 
 DEFAULT_ATTR = "calib"
@@ -125,15 +125,23 @@ def token_scores(token: Token, attr: str, raw: bool = False) -> dict[str, float]
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
     """What the pipe wrote of a span that stood on the Doc when it ran. None for any other span, and where its text has
-    changed since or, if the probability is of its tokens' labels, one of these."""
+    changed since or, if the probability is of its tokens' labels, one of these. Of an entity of a pipe that calibrates links, see `link_values`."""
     found = find_span(span, attr) if len(span) else None
-    return found if found is not None and found.chosen else None
+    return found if found is not None and found.chosen else link_values(span, attr)
 
 
 def span_accept(span: Span, attr: str) -> bool | None:
     """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None without cut-offs."""
     values = span_values(span, attr)
-    return None if values is None or values.accept < 0 else bool(values.accept)
+    return None if values is None else values.accepted
+
+
+def span_links(span: Span, attr: str) -> dict[str, float] | None:
+    """Span._.<attr>_links: identity, or "NIL", -> calibrated probability that the entity is linked to it, above the threshold, highest first;
+    None where the span is no entity with values.
+    """
+    found = row_of_span(span, attr)
+    return None if found is None else found[0].scores_of(found[1]) or None
 
 
 def block_of_document(doc: Doc, attr: str) -> ParsedBlock | None:
@@ -217,6 +225,8 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "score": partial(_value_of, span_values, "calibrated"),  # probability that the span is right, by the event of the fit
         "raw": partial(_value_of, span_values, "raw"),
         "accept": span_accept,
+        "link": partial(_value_of, link_values, "calibrated"),  # probability that the identity that the entity carries is right
+        "links": span_links,
         "right": partial(_value_of, _right_values, "calibrated"),  # probability that an event pipe's event holds for the span
     },
     Doc: {

@@ -37,6 +37,11 @@ class SpanValues(NamedTuple):
     layer: str
     said: int
 
+    @property
+    def accepted(self) -> bool | None:
+        """Whether it reaches its cut-off; None without cut-offs, and for candidates."""
+        return None if self.accept < 0 or not self.chosen else bool(self.accept)
+
     def agrees(self, span: Span) -> bool:
         """Whether the text (and, where they count, the token labels) of the span at this place are as scored."""
         if word_digest(get_string_id(span.text), self.place) != self.text:

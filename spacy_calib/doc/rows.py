@@ -111,6 +111,24 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
     return claim if claim is not None and _is_own(*claim, token, doc, i) else None
 
 
+def row_of_span(span: Span, attr: str) -> tuple[ParsedBlock, int] | None:
+    """The block and row of a span that has a row by itself, as links do; None where no block or more than one claims it."""
+    found = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
+    if found is None or not found[0].annotation.spans_are_units or found[0].annotation.partner(span[0]).i + 1 != span.end:
+        return None
+    return found
+
+
+def link_values(span: Span, attr: str) -> SpanValues | None:
+    """What the row of an entity holds of the identity that it carries; None without a row, and where that identity has no score."""
+    block, row = row_of_span(span, attr) or (None, 0)
+    entry = None if block is None else block.entry_of(row, span.kb_id_)
+    if block is None or entry is None:
+        return None
+    accept = block.accept[row] if block.accept is not None and block.carries(row, span.kb_id_) else -1
+    return SpanValues(block.start[row], block.word[row], block.raw[entry], block.calibrated[entry], accept, True, "", 0)
+
+
 # A block, some tokens, and the row of each in it.
 RowsOfTokens = tuple[ParsedBlock, Sequence[int], Sequence[int]]
 

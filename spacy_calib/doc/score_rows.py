@@ -207,7 +207,12 @@ def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | 
 def _entity_rows(doc: Doc, attr: str, names: _Names) -> Columns:
     """The rows of entities; the spans of arcs are sentences, which have rows of their own."""
     found = [annotation for annotation in annotations_of(doc, attr) if annotation.span_words[0] != "sentence"]
-    return _span_rows([span for annotation in found for span in annotation.spans_on(doc)], attr)
+    spans = [
+        (span, span.kb_id_ if annotation.spans_are_units else span.label_)
+        for annotation in found
+        for span in annotation.spans_on(doc)
+    ]
+    return {**_span_rows([span for span, _ in spans], attr), "label": [label or None for _, label in spans]}
 
 
 def _span_rows(spans: Sequence[Span], attr: str) -> Columns:

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from ..pairs.documents import counted
 from ..types import Floats, Ints
 from .annotations import get_annotation, plain_name
-from .rows import claimed_rows, document_block, held_spans
+from .rows import claimed_rows, document_block, held_spans, link_values
 
 if TYPE_CHECKING:
     from .sampling import Draws
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ScoredSpan(NamedTuple):
     """A span with its probability.
 
-    start, end (int): First token, and the one after the last. label (str): Its label. raw, score (float): Its
+    start, end (int): First token, and the one after the last. label (str): Its label; of links the identity. raw, score (float): Its
         probability before and after calibration. accept (bool | None): Whether it reaches its cut-off; None without
         cut-offs, and for candidates. event (str): What has to hold for it to be right.
     """
@@ -142,10 +142,18 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
 
 def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
     """(spans on the Doc, candidates) of its blocks, as far as text and labels are still those that were scored."""
+    annotation = get_annotation(layer)
+    if annotation.spans_are_units:
+        links = [(span, link_values(span, attr)) for span in annotation.spans_on(doc)]
+        return tuple(
+            ScoredSpan(span.start, span.end, span.kb_id_, own.raw, own.calibrated, own.accepted, annotation.span_event)
+            for span, own in links
+            if own is not None
+        ), ()
     held = held_spans(doc.user_data, attr, layer)
     if not held:
         return (), ()
-    on_doc = {(span.start, span.end, span.label_) for span in get_annotation(layer).spans_on(doc)}
+    on_doc = {(span.start, span.end, span.label_) for span in annotation.spans_on(doc)}
     first = {token.idx: token.i for token in doc}
     after = {token.idx + len(token): token.i + 1 for token in doc}
     ents, candidates = [], []
@@ -153,8 +161,7 @@ def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ..
         start, end = first.get(start_char), after.get(end_char)
         if start is None or end is None or not values.agrees(doc[start:end]):
             continue
-        accept = None if values.accept < 0 or not values.chosen else bool(values.accept)
-        scored = ScoredSpan(start, end, label, values.raw, values.calibrated, accept, event)
+        scored = ScoredSpan(start, end, label, values.raw, values.calibrated, values.accepted, event)
         if not values.chosen:
             candidates.append(scored)
         elif (start, end, label) in on_doc:

@@ -18,6 +18,7 @@ from .tag_rows import PROMISED, warning_of
 NOUNS = {
     "tag": "tagger", "pos": "tagger", "morph": "morphologizer", "lemma": "lemmatizer", "sent": "sentence splitter",
     "ner": "recognizer", "biluo": "recognizer", "head": "parser", "arc": "parser", "cats": "text categorizer", "cats:multi": "text categorizer",
+    "link": "entity linker",
 }  # fmt: skip
 HEADINGS = {
     "seen": "No test: judged on the fit data",

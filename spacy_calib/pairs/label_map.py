@@ -125,7 +125,7 @@ class UnknownGold:
         return {
             "n": f"{self.n:,}",
             "share": f"{100 * self.share:.1f}",
-            "unknown": shorter(self.unknown),
+            "unknown": shorter(self.unknown) or "not named",
             "known": shorter(self.labels),
             "pairs": pairs or "-",
             "map": self.suggestion(),

@@ -34,6 +34,7 @@ _READS = {
     "ent_type": ["token.ent_type"],
     "ner": ["doc.ents"],
     "biluo": ["doc.ents"],
+    "link": ["doc.ents", "token.ent_kb_id"],
     "cats": ["doc.cats"],
     "cats:multi": ["doc.cats"],
 }

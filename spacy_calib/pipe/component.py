@@ -224,7 +224,7 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
     if annotation.unit == DOCUMENT:
         return ("document",)
     of_tokens = ("token", "sentence", "document")
-    finds_entities = bool(pipe.lookup.span_labels()) and annotation.span_words[0] != "sentence"
+    finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and annotation.span_words[0] != "sentence")
     return ("entity", *of_tokens) if finds_entities else of_tokens
 
 

@@ -11,6 +11,7 @@ from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
 from ..corpus.missed import EntityTokens, review_of
 from ..corpus.scored import ScoredCorpus
+from ..doc.annotations import get_annotation
 from .component import Calibrator
 
 
@@ -18,9 +19,11 @@ def precision_cutoffs(
     pipe: Calibrator, corpus: ScoredCorpus, precision: float, confidence: float, per: str
 ) -> tuple[Cutoffs, dict[str, Any]]:
     """(the cut-offs, what is said of them: "event", what `Cutoffs.to_dict` gives, and "rows": for each key what it keeps, and the
-    "highest" precision that can be had where that is not reached). Without entities they are of documents, and there is no event.
+    "highest" precision that can be had where that is not reached). Of what has rows (documents, and entities with links) they are of these; documents
+    have no event.
     """
     entities = pipe.spans.groups is not None
+    event = pipe.fit_info.span_event or get_annotation(pipe.fit_info.layer).span_event or None
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
@@ -38,10 +41,10 @@ def precision_cutoffs(
             other = highest_reached(scores[own], hits[own], documents[own], precision, confidence)
             highest = other and {"precision": other[0], "kept": other[1].kept, "share": other[1].share}
         kept = {"kept": one.kept, "share": one.share, "precision": one.precision, "low": one.low, "high": one.high}
-        unit = "entities" if entities else "documents"
+        unit = "entities" if event else "documents"
         rows[key] = {"key": key, "cutoff": one.cutoff, unit: one.spans, **kept, "highest": highest}
     cutoffs = Cutoffs(precision, confidence, per, {key: row["cutoff"] for key, row in rows.items()})
-    return cutoffs, {"event": pipe.fit_info.span_event if entities else None, **cutoffs.state(), "rows": list(rows.values())}
+    return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
 
 
 def parts_for_review(

@@ -213,4 +213,4 @@ def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
 
 def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
     """Whether conventions are looked for: each token has one right tag."""
-    return of_one_tag(settings, annotation) and annotation.unit == TOKEN
+    return of_one_tag(settings, annotation) and annotation.unit == TOKEN and not annotation.spans_are_units

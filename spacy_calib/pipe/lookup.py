@@ -292,7 +292,8 @@ def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) ->
     calibrated, below = batch.calibrated, batch.calibrated.below
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
-    own = label_hashes(batch.labels)[marginals.tags] == batch.carried[marginals.rows]
+    hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
+    own = hashes == batch.carried[marginals.rows]
     scores[marginals.rows[own]], columns[marginals.rows[own]] = calibrated.scores[own], marginals.tags[own]
     if below is not None:
         scores[below.marginals.rows], columns[below.marginals.rows] = below.scores, below.marginals.tags

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,7 @@ from spacy.training import Example
 
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.recalibrators.logistic import combine
-from ..doc.annotations import Annotation, get_annotation
-from ..doc.annotations.spans import LINK
+from ..doc.annotations import LINK, Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.build import SparseScores
 from ..types import Floats, Ints, Marginals
@@ -51,6 +51,11 @@ class Options:
     n_tokens: int
 
     @property
+    def lengths(self) -> Ints:
+        """How many options each entity has."""
+        return np.diff(self.starts)
+
+    @property
     def nil(self) -> Ints:
         """The option of each entity that is NIL."""
         return self.starts[1:] - 1
@@ -84,7 +89,9 @@ class Options:
         prior = np.array(priors, dtype=np.float64)
         similarity = _similarities(pipe, vectors, windows) if pipe.incl_context else np.zeros(len(names))
         starts = np.cumsum([0, *lengths])
-        return cls(np.array(rows, dtype=np.intp), starts, names, prior, similarity, prior + similarity - prior * similarity, first)
+        return cls(
+            np.array(rows, dtype=np.intp), starts, names, prior, similarity, prior + similarity - prior * similarity, first
+        )
 
 
 def _candidates(pipe: Any, entities: Sequence[Any]) -> Iterable[list[Any]]:
@@ -106,7 +113,11 @@ def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[
     """Of each option, see `Options.of`; each window is encoded once."""
     places = {key: i for i, key in enumerate(dict.fromkeys((id(doc), *bounds) for doc, *bounds in windows))}
     texts = {places[id(doc), start, end]: (doc, start, end) for doc, start, end in windows}
-    encoded = to_numpy(pipe.model.predict([doc[start:end].as_doc() for doc, start, end in map(texts.__getitem__, range(len(texts)))])) if texts else []
+    encoded = (
+        to_numpy(pipe.model.predict([doc[start:end].as_doc() for doc, start, end in map(texts.__getitem__, range(len(texts)))]))
+        if texts
+        else []
+    )
     found = [np.zeros(0)]
     for own, (doc, start, end) in zip(vectors, windows, strict=True):
         around = np.asarray(encoded[places[id(doc), start, end]], dtype=np.float64)
@@ -123,26 +134,36 @@ class EntityLinkerSource(OutputSource):
 
     component (str): Name of the component. weights (list[float] | None): Of the features, in this order; with None the fit learns them from the gold,
     and before that a candidate's probability is its share of the scores, in which NIL has the linker's threshold.
-    RAISES C001: not four finite weights.
+    covered (list[float] | None): How often the gold is among the options, of entities with candidates and of those without, which have NIL alone; the
+    probabilities of the options sum to it. With None the fit learns it; before that it is 1.
+    RAISES C001: not four finite weights, or two shares.
     """
 
     reads = ("entity_linker",)
     of = (EntityLinker,)
     alone = (NIL, NO_CANDIDATE)
 
-    def __init__(self, component: str = "entity_linker", weights: list[float] | None = None):
+    def __init__(
+        self, component: str = "entity_linker", weights: list[float] | None = None, covered: list[float] | None = None
+    ):
         super().__init__(component)
         if weights is not None and not (len(weights) == len(FEATURES) and np.isfinite(weights).all()):
             raise calib_error("C001", name="weights", wanted=f"{len(FEATURES)} numbers, or left out", given=repr(weights))
-        self.weights = weights
+        if covered is not None and not (len(covered) == 2 and all(0 <= share <= 1 for share in covered)):
+            raise calib_error("C001", name="covered", wanted="two numbers in [0, 1], or left out", given=repr(covered))
+        self.weights, self.covered = weights, covered
 
     @property
     def says(self) -> str:  # type: ignore[override]
-        return "" if self.weights is None else ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights, strict=True))
+        return (
+            ""
+            if self.weights is None
+            else ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights, strict=True))
+        )
 
     @property
     def unsettled(self) -> bool:  # type: ignore[override]
-        return self.weights is None
+        return self.weights is None or self.covered is None
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation(LINK)
@@ -153,6 +174,19 @@ class EntityLinkerSource(OutputSource):
     def frequency_label(self, label: str) -> str:
         return label if label in self.alone else "linked"
 
+    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+        """Gold frequency of the columns, by the candidates of the gold entities: no identity of the gold is kept."""
+        counts: Counter[str] = Counter()
+        for doc in docs:
+            gold = [entity for entity in doc.ents if entity.kb_id]
+            asked = [entity for entity in gold if entity.label_ not in pipe.labels_discard]
+            found = dict(zip((entity.start for entity in asked), _candidates(pipe, asked), strict=True))
+            for entity in gold:
+                own = [one.entity_ for one in sorted(found.get(entity.start, ()), key=lambda one: -one.prior_prob)[:_MOST]]
+                columns = {NIL: NIL if own else NO_CANDIDATE, **dict(zip(own, _LABELS[2:], strict=False))}
+                counts[columns.get(entity.kb_id_, "another identity")] += 1
+        return counts
+
     def is_trained(self, pipe: Any) -> bool:
         return not pipe.kb.is_empty() and has_weights(pipe)
 
@@ -162,27 +196,37 @@ class EntityLinkerSource(OutputSource):
     def _why_missing(self, pipe: Any, doc: Doc) -> str:
         if not doc.has_annotation("ENT_IOB"):
             return "its entities were not set; put a component that finds entities before it"
-        return "" if doc.has_annotation("SENT_START") else "its sentences were not set; put a component that finds sentences before it"
+        return (
+            ""
+            if doc.has_annotation("SENT_START")
+            else "its sentences were not set; put a component that finds sentences before it"
+        )
 
     def settle(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn the weights from the entities whose gold is among their options."""
+        """Learn how often the gold is among the options, and the weights from the entities of which it is."""
         readable = [one for one in examples if len(one.predicted) and not self._why_missing(pipe, one.predicted)]
         options = Options.of(pipe, [one.predicted for one in readable])
         gold = np.concatenate([np.zeros(0, dtype=np.uint64), *map(self.annotation(pipe).aligned_gold, readable)])[options.rows]
         hashes = np.array([get_string_id(name) for name in options.names], dtype=np.uint64)
-        right = hashes == np.repeat(gold, np.diff(options.starts))
-        self.weights = fit_choices(options.features(), options.starts, right, _of_score(pipe), _PENALTY).tolist()
-        return {"weights": self.weights}
+        right = hashes == np.repeat(gold, options.lengths)
+        found = np.add.reduceat(right, options.starts[:-1]) if len(gold) else gold
+        if self.covered is None:
+            parts = [found[(gold != 0) & ((options.lengths > 1) == with_any)] for with_any in (True, False)]
+            self.covered = [float((part.sum() + 1) / (len(part) + 2)) for part in parts]  # Laplace's rule: nothing is certain
+        if self.weights is None:
+            self.weights = fit_choices(options.features(), options.starts, right, _of_score(pipe), _PENALTY).tolist()
+        return {"weights": self.weights, "covered": self.covered}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """Of candidates beyond 30 the less likely ones are left out."""
         options = Options.of(pipe, docs)
         weights = _of_score(pipe) if self.weights is None else np.array(self.weights)
-        chances = softmax(combine(options.features(), weights), options.starts)
+        shares = np.where(options.lengths > 1, *(self.covered or (1.0, 1.0)))
+        chances = softmax(combine(options.features(), weights), options.starts) * np.repeat(shares, options.lengths)
         places, columns = _kept(options, chances)
-        rows = np.repeat(options.rows, np.diff(options.starts))[places]
+        rows = np.repeat(options.rows, options.lengths)[places]
         names = [options.names[i] for i in places.tolist()]
         return SparseScores(Marginals(rows, columns, np.minimum(chances[places], 1.0), options.n_tokens, names), absent=np.nan)
 

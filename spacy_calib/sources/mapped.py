@@ -13,13 +13,13 @@ from ..doc.annotations import MappedAnnotation
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
 from ..pairs.label_map import LabelMap, merge_labels, shorter
-from ..types import OUTSIDE, Floats, Ints, Marginals, Spans
+from ..types import OPEN, OUTSIDE, Floats, Ints, Marginals, Spans
 from .base import Source
 
 # Entries below it are not added: a thousand of them cannot move a sum by .001.
 _SMALLEST = 1e-6
 # Their labels are no names of a scheme.
-_NOT_MAPPED = ("lemma", "sent", "link")
+_NOT_MAPPED = (*OPEN, "sent")
 
 
 def biluo_prefixes(n_tokens: int) -> list[str]:

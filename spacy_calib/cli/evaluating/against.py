@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import calib_error
 from ...pipe.loading import open_model
+from ...types import OPEN
 from ..shared.checks import check_option
 from ..shared.examples import read_examples, run_pipes
 from ..shared.options import go_by
@@ -144,7 +145,7 @@ def check_sides(side: Side, other: Side, run: EvaluateOptions) -> None:
         raise calib_error("C615", layer=side.layer, given=other.layer, **named)
     mine, others = (sorted(set(a.labels) - set(b.labels)) for a, b in ((side, other), (other, side)))
     shown = {"known": first_of(mine, _LABELS_SHOWN), "given": first_of(others, _LABELS_SHOWN)}
-    if len(mine) == len(set(side.labels)) and side.layer != "lemma":
+    if len(mine) == len(set(side.labels)) and side.layer not in OPEN:
         raise calib_error("C616", **named, **shown)
     if (mine or others) and not run.silent:
         apart = " and ".join(

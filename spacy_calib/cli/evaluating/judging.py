@@ -257,7 +257,7 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None) -> d
     from ...pipe.scorer import CalibScorer, scorer_like
     from ...statistics.further_tables import event_table, flagged_rows
     from ...statistics.judged import table_of_counts
-    from ...types import Groups
+    from ...types import OPEN, Groups
 
     about, identity = found.about, found.identity
     scorer, known = scorer_like(CalibScorer(about["bins"], about["n_groups"]), bins, groups), metrics()
@@ -265,8 +265,7 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None) -> d
     def judge_counts(counts: JudgedCounts, own: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(Groups.read(own), names)
         table = table_of_counts(counts, judging, scorer.n_bins, _SEED, found.unit, known)
-        # Edit trees do not name the lemma that they give.
-        never = [] if about["layer"] == "lemma" else never_right(counts, names)
+        never = [] if about["layer"] in OPEN else never_right(counts, names)
         return {"bins": scorer.n_bins, **table, "never_right": never}
 
     if found.tokens.total:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...corpus.queue.units import KINDS
 from ...pairs.documents import DOCUMENT
+from ...types import OPEN
 from .checks import check_option, check_raw_cells
 from .command import option
 from .examples import run_pipes, stream_examples
@@ -134,8 +135,8 @@ def deliver_queue(
 
 
 def _choices(model: ScoredModel, unit: str, met: Iterable[str]) -> Sequence[str]:
-    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
-    if model.layer == "lemma":
+    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees, and of a linker the identities."""
+    if model.layer in OPEN:
         return list(met)
     return model.span_labels if model.span_groups is not None and unit != "token" else model.labels
 

@@ -24,7 +24,7 @@ class ScoredModel:
     name (str): Of the pipe, or of the calibrator's file. attr (str): Prefix of the pipe, "" for a file. component (str): Whose scores they are.
     layer (str): Which annotation the labels are of. about (str): How it was fitted, in a line. counted_on (str): Where tag counts come from.
     labels (Sequence[str]), groups (Groups): Of tokens. span_labels, span_groups: Of entities; None without any. event (str): When one is right.
-    called (tuple[str, str]): What entities are called, one and several. spans_first (bool): See Annotation.
+    called (tuple[str, str]): What entities are called, one and several. spans_first, spans_are_units (bool): See Annotation.
     threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
     row_unit (str): See ScoredCorpus. corpus (ScoredCorpus): The data, once they are read. seen (dict | None), weights_changed (bool | None): See `shared.evidence`.
     without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
@@ -46,6 +46,7 @@ class ScoredModel:
     event: str = ""
     called: tuple[str, str] = ("entity", "entities")
     spans_first: bool = True
+    spans_are_units: bool = False
     scorer: Any = None
     seen: dict[str, Any] | None = None
     weights_changed: bool | None = None
@@ -58,12 +59,13 @@ class ScoredModel:
         another unit.
         """
         told = {"name": self.name, "component": self.component or "the source"}
-        if unit == "entity" and self.span_groups is None:
+        has_entities = self.span_groups is not None or self.spans_are_units
+        if unit == "entity" and not has_entities:
             raise calib_error("C065", **told)
         own = (self.row_unit, *(("sentence", DOCUMENT) if whole and self.row_unit != DOCUMENT else ()))
         if unit not in (None, "entity", *own):
             raise calib_error("C265", **told, own=self.row_unit, given=unit)
-        return unit or ("entity" if self.span_groups is not None and self.spans_first else self.row_unit)
+        return unit or ("entity" if has_entities and self.spans_first else self.row_unit)
 
 
 def of_pipe(pipe: Calibrator, corpus: ScoredCorpus | None = None, seen: dict[str, Any] | None = None) -> ScoredModel:
@@ -89,6 +91,7 @@ def of_pipe(pipe: Calibrator, corpus: ScoredCorpus | None = None, seen: dict[str
         event=pipe.fit_info.span_event,
         called=annotation.span_words,
         spans_first=annotation.spans_first,
+        spans_are_units=annotation.spans_are_units,
         scorer=pipe.scorer,
         seen=seen,
         weights_changed=pipe.lookup.weights_changed(),

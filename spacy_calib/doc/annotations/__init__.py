@@ -27,6 +27,7 @@ from .base import (
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, named_cats, named_map
 from .spans import (
     ARC_EVENTS,
+    LINK,
     SPANS_PREFIX,
     ArcAnnotation,
     BiluoAnnotation,
@@ -91,6 +92,7 @@ __all__ = [
     "ANNOTATIONS",
     "ARC_EVENTS",
     "EXTENSION_PREFIX",
+    "LINK",
     "SPANS_PREFIX",
     "Annotation",
     "CatsAnnotation",
