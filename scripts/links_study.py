@@ -1,7 +1,7 @@
 """Are links of entities calibrated, and from how many labels? Names of WikiNEuRal (SPACY_CALIB_DATA) with made-up ambiguity, as Markdown.
 
     python scripts/links_study.py
-    python scripts/links_study.py --identities 60 --judged 400 --draws 2
+    python scripts/links_study.py --identities 80 --judged 100 --draws 1 --groupings 1 --size 20
 
 Identities are the names (PER, LOC, ORG) with 5 mentions or more in the train file. They are drawn into groups of 8, and in all texts each name of a group is
 replaced by one word, so that only the rest of the sentence and the prior tell which of the 8 is meant. One identity of 6 is not in the knowledge base:
@@ -10,9 +10,10 @@ analysis (Deerwester et al. 1990): 200 singular vectors of the words of the trai
 its words, an identity the mean of its sentences in the train file. The linker is spaCy's, with these vectors in the place of a trained encoding, prior and
 context on. Size of vectors, groups and the linker's settings were chosen on dev and the first half of test.
 
-Labels to fit on are of the first half of the test file, what is judged of the second half; for 100 and 50 labels the mean of several draws is told.
+Labels to fit on are of the first half of the test file, what is judged of the second half. Told is the mean over drawings of the groups, and for 100 and
+50 labels over draws of these.
 Log loss is of the gold among the candidates and NIL: by the prior, with what the candidates leave for NIL; by spaCy's score, in proportion, NIL likewise;
-by the conditional logit; and behind the steps that `calib fit` chooses, in proportion. ECE is of P(the chosen one is right), in 10 bins: raw, which
+by the conditional logit; and behind the steps that `calib fit` chooses (auto, with a threshold of 1e-6), in proportion. ECE is of P(the chosen one is right), in 10 bins: raw, which
 is spaCy's score of it, and `Span._.calib_link`.
 """
 
@@ -33,8 +34,9 @@ from spacy.training import Example
 from thinc.api import Model
 from tqdm import tqdm
 
+from spacy_calib.cli.fitting.settings import DEFAULTS
 from spacy_calib.metrics.calibration_error import ece
-from spacy_calib.sources.links import NIL, EntityLinkerSource, Options
+from spacy_calib.sources.links import NIL, Options
 from spacy_calib.types import Floats, Ints, Pairs
 
 OF_GROUP, ONE_OF = 8, 6
@@ -189,10 +191,10 @@ def fitted(nlp: Language, fit: list[Example], judge: list[Example], data: Judged
     """What a calib pipe fitted on some examples says of others."""
     if "calib" in nlp.pipe_names:
         nlp.remove_pipe("calib")
-    calib: Any = nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.EntityLinker.v1"}, "threshold": 0.001})
+    source = {"@calib_sources": "spacy-calib.EntityLinker.v1", "component": "entity_linker"}
+    calib: Any = nlp.add_pipe("calib", config={**DEFAULTS, "source": source, "threshold": LEAST})
     calib.fit(fit)
-    source: EntityLinkerSource = calib.source
-    read = source.read(nlp.get_pipe("entity_linker"), [one.predicted for one in judge])
+    read = calib.source.read(nlp.get_pipe("entity_linker"), [one.predicted for one in judge])
     of_option = dict(
         zip(zip(read.marginals.rows.tolist(), read.marginals.names or (), strict=True), read.marginals.scores, strict=True)
     )
@@ -219,50 +221,55 @@ def some(examples: list[Example], n: int, seed: int) -> list[Example]:
     return found
 
 
+def study(
+    train: list[list[tuple[str, bool]]], test: list[list[tuple[str, bool]]], options: Any, seed: int
+) -> dict[str, Floats]:
+    """What is known of each row of the table, for one drawing of the groups: the cells, NaN for none; and under "" what it is of."""
+    counts = Counter(text for sentence in train for text, is_name in sentence if is_name)
+    texts = sorted(text for text, n in counts.items() if n >= 5)
+    texts = np.random.default_rng([1, seed]).permutation(texts)[: options.identities].tolist()
+    word_of = {text: f"Name{number // OF_GROUP}" for number, text in enumerate(texts[: len(texts) // OF_GROUP * OF_GROUP])}
+    nlp, lacking = linking(train, word_of, seed, options.size), lacks(word_of, seed)
+    halves = [ambiguous(part, word_of) for part in (test[: len(test) // 2], test[len(test) // 2 :])]
+    fit, judge = ([example(nlp, one, lacking) for one in part] for part in (halves[0], halves[1][: options.judged]))
+    data = judged(nlp, judge)
+    given, linked = data.options, [entity.kb_id_ for one in judge for entity in one.predicted.ents]
+    chosen = np.maximum.reduceat(given.score, given.starts[:-1])
+    hits = np.array([given.names[place] == link for place, link in zip(data.gold.tolist(), linked, strict=True)])
+    none, n_fit = np.nan, sum(len(one.reference.ents) for one in fit)
+    found = {
+        "": np.array([len(word_of), n_fit, len(hits), hits.mean()]),
+        "prior": np.array([loss(with_rest(given.prior, data), data), none, none]),
+        "spaCy's score": np.array([loss(with_rest(given.score, data), data), none, chosen_error(chosen, hits)]),
+        "conditional logit, all labels": np.array(fitted(nlp, fit, judge, data)),
+    }
+    for n in (100, 50):
+        draws = [
+            fitted(nlp, some(fit, n, draw), judge, data)
+            for draw in tqdm(range(options.draws), desc=f"{n} labels", disable=None)
+        ]
+        found[f"conditional logit, {n} labels"] = np.mean(draws, axis=0)
+    return found
+
+
 def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--identities", type=int, default=400, help="identities at most, in groups of 8")
     parser.add_argument("--judged", type=int, default=100_000, help="sentences that are judged, at most")
-    parser.add_argument("--draws", type=int, default=20, help="draws of 100 and of 50 labels")
+    parser.add_argument("--draws", type=int, default=10, help="draws of 100 and of 50 labels, of each drawing of groups")
     parser.add_argument("--size", type=int, default=200, help="of vectors")
-    parser.add_argument("--seed", type=int, default=0, help="of the groups")
+    parser.add_argument("--groupings", type=int, default=3, help="drawings of the groups, whose mean is told")
     options = parser.parse_args()
     train, test = list(named("train")), list(named("test"))
-    counts = Counter(text for sentence in train for text, is_name in sentence if is_name)
-    texts = sorted(text for text, n in counts.items() if n >= 5)
-    texts = np.random.default_rng([1, options.seed]).permutation(texts)[: options.identities].tolist()
-    word_of = {text: f"Name{number // OF_GROUP}" for number, text in enumerate(texts[: len(texts) // OF_GROUP * OF_GROUP])}
-    nlp, lacking = linking(train, word_of, options.seed, options.size), lacks(word_of, options.seed)
-    halves = [ambiguous(part, word_of) for part in (test[: len(test) // 2], test[len(test) // 2 :])]
-    fit, judge = ([example(nlp, one, lacking) for one in part] for part in (halves[0], halves[1][: options.judged]))
-    data = judged(nlp, judge)
-    all_labels = fitted(nlp, fit, judge, data)
-    draws = {
-        n: [
-            fitted(nlp, some(fit, n, draw), judge, data)
-            for draw in tqdm(range(options.draws), desc=f"{n} labels", disable=None)
-        ]
-        for n in (100, 50)
-    }
-    n_fit = sum(len(one.reference.ents) for one in fit)
-    given = data.options
-    score = with_rest(given.score, data)
-    chosen = np.maximum.reduceat(given.score, given.starts[:-1])
-    hits = [
-        given.names[place] == entity.kb_id_
-        for place, entity in zip(data.gold.tolist(), (entity for one in judge for entity in one.predicted.ents), strict=True)
-    ]
+    found = [study(train, test, options, seed) for seed in range(options.groupings)]
+    rows = {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
+    n_identities, n_fit, n_judged, right = rows.pop("").tolist()
     print(
-        f"{len(word_of)} identities, {n_fit} labels to fit on, {len(data.gold)} entities judged, {np.mean(hits):.3f} of the links right\n"
+        f"{n_identities:.0f} identities, {n_fit:.0f} labels to fit on, {n_judged:.0f} entities judged, {right:.3f} of the links right\n"
     )
     head("| by | log loss | behind the steps | ECE of P(chosen is right) |")
-    row("prior", f"{loss(with_rest(given.prior, data), data):.3f}", "-", "-")
-    row("spaCy's score", f"{loss(score, data):.3f}", "-", f"{chosen_error(chosen, np.array(hits)):.3f}")
-    for name, told in (
-        (f"conditional logit, all {n_fit} labels", [all_labels]),
-        *((f"conditional logit, {n} labels", found) for n, found in draws.items()),
-    ):
-        row(name, *(f"{np.mean([getattr(one, key) for one in told]):.3f}" for key in Told._fields))
+    for name, cells in rows.items():
+        row(name, *("-" if np.isnan(cell) else f"{cell:.3f}" for cell in cells.tolist()))
     return 0
 
 

@@ -30,7 +30,7 @@ MESSAGES = {
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
-    "C022": "Component '{component}' ({kind}) cannot be calibrated; calib reads: {supported}; in this pipeline: {readable}. Of scores that a component leaves "
+    "C022": "Component '{component}' ({kind}) cannot be calibrated{why}; calib reads: {supported}; in this pipeline: {readable}. Of scores that a component leaves "
     "on the Doc say where they are, by --source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1) and --score.",
     "C317": "The pipeline has no component '{component}'; of those that it has, calib can read: {readable}. Name one of them with --component.",
     "C318": "The pipeline has no component '{component}', and calib can read none of those that it has ({available}); it reads: {supported}.",

@@ -45,7 +45,10 @@ ONE_WAY = 0.5
 
 def noun_of(annotation: str) -> str:
     """What the component that sets this annotation is called."""
-    return NOUNS.get(annotation, "span categorizer" if annotation.startswith("spans") else "model")
+    return NOUNS.get(
+        annotation,
+        "span categorizer" if annotation.startswith("spans") else "span finder" if annotation.startswith("found") else "model",
+    )
 
 
 def right_at(scores: Floats, hits: Any) -> int | None:

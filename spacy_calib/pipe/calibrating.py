@@ -10,7 +10,7 @@ from spacy.language import Language
 
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
-from ..doc.annotations import EXTENSION_PREFIX, SPANS_PREFIX, plain_name, unit_of
+from ..doc.annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, plain_name, unit_of
 from ..doc.attributes import check_pipe_name, register
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs
@@ -75,7 +75,7 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
 def _reads(layer: str) -> list[str]:
     if layer.startswith(EXTENSION_PREFIX):
         return [f"token.{layer}"]
-    return ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READS.get(layer, [])
+    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READS.get(layer, [])
 
 
 def _layer_of(nlp: Language, pipe: Any) -> str:

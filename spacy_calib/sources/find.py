@@ -11,6 +11,17 @@ from ..calibration.registered import prototypes
 from ..errors import CalibError, calib_error
 from .base import Source
 
+_RULE, _SIDE, _VECTORS = (
+    "a rule has no score",
+    "it is a side task of training, and puts no label on a Doc",
+    "it gives vectors, and no label",
+)
+# Why components have no score to read, by the names of their classes.
+_WHY_NOT = {
+    **dict.fromkeys(("EntityRuler", "SpanRuler", "AttributeRuler", "Sentencizer", "Lemmatizer"), _RULE),
+    **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), _SIDE),
+    **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), _VECTORS),
+}
 # Reads what no source claims: `supports` then says that it cannot.
 _FALLBACK = "spacy-calib.Softmax.v1"
 
@@ -78,6 +89,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
                 "C022",
                 component=source.component,
                 kind=type(pipe).__name__,
+                why=next((f": {_WHY_NOT[kind.__name__]}" for kind in type(pipe).__mro__ if kind.__name__ in _WHY_NOT), ""),
                 supported=_all_that_is_read(),
                 readable=", ".join(readable_in(nlp)) or "none",
             )

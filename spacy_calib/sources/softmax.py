@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
 from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
+from spacy.pipeline.multitask import MultitaskObjective
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 
@@ -44,7 +45,7 @@ class SoftmaxSource(ComponentSource):
         self.normalized = normalized
 
     def supports(self, pipe: Any) -> bool:
-        return super().supports(pipe) and hasattr(pipe, "model")
+        return super().supports(pipe) and hasattr(pipe, "model") and not isinstance(pipe, MultitaskObjective)
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation(next(name for kind, name in _ANNOTATION_OF.items() if isinstance(pipe, kind)))

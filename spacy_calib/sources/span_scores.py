@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc, Span
 
@@ -15,7 +16,7 @@ from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
-from .base import OutputSource, to_numpy
+from .base import OutputSource, missing_input, overwriting_pipe, to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
 
 # Doc -> its spans, each with its score.
@@ -218,9 +219,10 @@ class SpancatSource(OutputSource):
     """Scores of spans, and of tokens by the best span that covers them.
 
     The marginal of a label at a token is the highest score of a span with the label that covers it, that of "O" the rest to 1 of the
-    highest of all. Spans below the component's own threshold are not on the Doc, and not seen.
+    highest of all. Spans below the component's own threshold are not on the Doc; they are candidates where `lowest` asks for them.
 
-    component (str): Name of the component.
+    component (str): Name of the component. lowest (float | None): The least score of a candidate, for which the model is run again over all that the
+    suggester gives; None reads what stands on the Doc, at no cost. RAISES C001: lowest is not in (0, 1).
     """
 
     reads = ("spancat", "spancat_singlelabel")
@@ -229,8 +231,12 @@ class SpancatSource(OutputSource):
     keeps_span_scores = True
     of = (SpanCategorizer,)
 
-    def __init__(self, component: str = "spancat"):
+    def __init__(self, component: str = "spancat", lowest: float | None = None):
         super().__init__(component)
+        self.lowest = None if lowest is None else check_lowest(lowest)
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return "" if self.lowest is None else overwriting_pipe(nlp, name, pipe)
 
     def annotation(self, pipe: Any) -> Annotation:
         return SpanAnnotation(pipe.key)
@@ -239,11 +245,13 @@ class SpancatSource(OutputSource):
         return ("O", *pipe.labels)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        return [_why_missing(doc, pipe.key) if len(doc) else "" for doc in docs]
+        again = [""] * len(docs) if self.lowest is None else missing_input(pipe, docs)
+        return [_why_missing(doc, pipe.key) or why if len(doc) else "" for doc, why in zip(docs, again, strict=True)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         column = {label: i for i, label in enumerate(pipe.labels)}
-        read = [_read(doc, pipe.key, column) for doc in docs]
+        others = [_NO_SPANS] * len(docs) if self.lowest is None else _suggested(pipe, docs, self.lowest)
+        read = [_read(doc, pipe.key, column, *own) for doc, own in zip(docs, others, strict=True)]
         return SparseScores(stack([m for m, _ in read]), stack_spans([spans for _, spans in read], [len(doc) for doc in docs]))
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
@@ -265,12 +273,45 @@ def _why_missing(doc: Doc, key: str) -> str:
     return ""
 
 
-def _read(doc: Doc, key: str, column: dict[str, int]) -> tuple[Marginals, Spans]:
-    """The marginals and spans of one Doc; spans with labels that the component does not know are left out."""
+_NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
+
+
+def _suggested(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
+    """(start, end and column, shape (n, 3); score) of the spans of each Doc that the model gives this score at least."""
+    indices, scores = pipe.predict(list(docs))
+    places, lengths = to_numpy(indices.dataXd).astype(np.intp), to_numpy(indices.lengths)
+    table = to_numpy(scores).astype(np.float64).reshape(len(places), -1)[:, : len(pipe.labels)]  # without the negative label
+    found = []
+    for end, length in zip(np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
+        rows, columns = np.nonzero(table[end - length : end] >= lowest)
+        rows += end - length
+        found.append((np.column_stack([places[rows, :2], columns]), table[rows, columns]))
+    return found
+
+
+def _read(doc: Doc, key: str, column: dict[str, int], suggested: Ints, scores: Floats) -> tuple[Marginals, Spans]:
+    """The marginals and spans of one Doc; spans with labels that the component does not know are left out. suggested, scores: See `_suggested`."""
     group = doc.spans[key]
     raw = span_scores(group) if len(group) else None
     given = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
     table = np.array(given, dtype=np.intp).reshape(-1, 3)
     own = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
     known = table[:, 2] >= 0
-    return read_spans(table[known], own[known], known[known], len(doc), len(column), outside=True)
+    return with_candidates(table[known], own[known], suggested, scores, len(doc), len(column))
+
+
+def with_candidates(
+    table: Ints, own: Floats, suggested: Ints, scores: Floats, n_tokens: int, n_labels: int
+) -> tuple[Marginals, Spans]:
+    """`read_spans` of those on a Doc (table, own), and behind them of those among the suggested that are not."""
+    held = set(map(tuple, table.tolist()))
+    others = np.array([tuple(row) not in held for row in suggested.tolist()], dtype=bool)
+    every, of_all = np.concatenate([table, suggested[others]]), np.concatenate([own, np.clip(scores[others], 0.0, 1.0)])
+    return read_spans(every, of_all, np.arange(len(every)) < len(table), n_tokens, n_labels, outside=True)
+
+
+def check_lowest(lowest: float) -> float:
+    """RAISES C001: it is not in (0, 1)."""
+    if isinstance(lowest, bool) or not isinstance(lowest, (int, float)) or not 0 < lowest < 1:
+        raise calib_error("C001", name="lowest", wanted="a number between 0 and 1", given=repr(lowest))
+    return float(lowest)

@@ -27,11 +27,13 @@ from .base import (
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, named_cats, named_map
 from .spans import (
     ARC_EVENTS,
+    FOUND_PREFIX,
     LINK,
     SPANS_PREFIX,
     ArcAnnotation,
     BiluoAnnotation,
     EntityAnnotation,
+    FoundAnnotation,
     LinkAnnotation,
     SpanAnnotation,
     head_places,
@@ -62,6 +64,8 @@ def get_annotation(name: str) -> Annotation:
         return _mapped(name)
     if name.startswith(SPANS_PREFIX):
         return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
+    if name.startswith(FOUND_PREFIX):
+        return FoundAnnotation(name.removeprefix(FOUND_PREFIX))
     if name.startswith(EXTENSION_PREFIX):
         return ExtensionAnnotation(name.removeprefix(EXTENSION_PREFIX))
     if (cats := named_cats(name)) is not None:
@@ -92,6 +96,7 @@ __all__ = [
     "ANNOTATIONS",
     "ARC_EVENTS",
     "EXTENSION_PREFIX",
+    "FOUND_PREFIX",
     "LINK",
     "SPANS_PREFIX",
     "Annotation",

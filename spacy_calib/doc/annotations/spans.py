@@ -18,7 +18,7 @@ from .base import Annotation, Hashes, is_space, map_unique
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
 # The label of a token outside all entities.
-_OUT = np.uint64(get_string_id("O"))
+_OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
 
 
 class _OfEntities(Annotation):
@@ -146,6 +146,40 @@ class SpanAnnotation(Annotation):
                 (int(alignment[int(rows[i])][0]), int(hashes[i])) in covered if len(alignment[int(rows[i])]) == 1 else False
             )
         return hits
+
+
+# The name of the annotation of a group of spans without labels: this, then its key; and the label of the tokens in them.
+FOUND_PREFIX, FOUND = "found:", "SPAN"
+
+
+class FoundAnnotation(SpanAnnotation):
+    """Whether a token is in any span of `doc.spans[key]`, whatever the span's label: "SPAN", or "O" where none covers it."""
+
+    overlapping = False
+
+    def __init__(self, key: str):
+        super().__init__(key)
+        self.name = f"{FOUND_PREFIX}{key}"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        found = super().hashes(doc)
+        for span in self.spans_on(doc):
+            found[span.start : span.end] = _FOUND
+        return found
+
+    def label(self, token: Token) -> str:
+        if self.key not in token.doc.spans:
+            return ""
+        return FOUND if any(span.start <= token.i < span.end for span in self.spans_on(token.doc)) else "O"
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        return [Span(doc, span.start, span.end) for span in super().spans_on(doc)]
+
+    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        return self.aligned_gold(example)[rows] == hashes
+
+    def _string(self, key: int, strings: object) -> str:
+        return "O" if key == int(_OUT) else FOUND
 
 
 LINK = "link"

@@ -1,0 +1,95 @@
+"""Spans of spaCy's span finder: each by the score of its start times that of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline.span_finder import SpanFinder
+from spacy.tokens import Doc
+
+from ..doc.annotations import Annotation, get_annotation
+from ..doc.annotations.spans import FOUND, FOUND_PREFIX
+from ..doc.events import EVENTS
+from ..errors import calib_error
+from ..pairs.build import SparseScores, stack
+from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
+from .base import OutputSource, has_weights, missing_input, overwriting_pipe, to_numpy
+from .span_scores import check_lowest, with_candidates, write_in_group
+
+
+class SpanFinderSource(OutputSource):
+    """Scores of spans without labels, and of tokens by the best span that covers them.
+
+    The component keeps no scores: its model is run again. The score of a span is that of its first token as a start times that of its last one as an
+    end. The marginal of being inside a span is at a token the highest score of a span that covers it.
+
+    component (str): Name of the component. lowest (float): The least score of candidates: spans that the component left out.
+    RAISES C001: lowest is not in (0, 1).
+    """
+
+    reads = ("span_finder",)
+    events = tuple(EVENTS)
+    alone = (OUTSIDE,)
+    keeps_span_scores = True
+    of = (SpanFinder,)
+
+    def __init__(self, component: str = "span_finder", lowest: float = 0.1):
+        super().__init__(component)
+        self.lowest = check_lowest(lowest)
+
+    def annotation(self, pipe: Any) -> Annotation:
+        return get_annotation(f"{FOUND_PREFIX}{pipe.cfg['spans_key']}")
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return (OUTSIDE, FOUND)
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return ("",)
+
+    def is_trained(self, pipe: Any) -> bool:
+        return has_weights(pipe)
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return overwriting_pipe(nlp, name, pipe)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        key = pipe.cfg["spans_key"]
+        unset = f"doc.spans has no key '{key}'; run the span finder on the Doc first"
+        return [
+            "" if not len(doc) else why if key in doc.spans else unset
+            for doc, why in zip(docs, missing_input(pipe, docs), strict=True)
+        ]
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
+        """RAISES C024: NaN or infinite scores."""
+        scores = to_numpy(pipe.model.predict(list(docs))).astype(np.float64)
+        bounds = np.cumsum([0, *map(len, docs)])
+        read = [self._read(pipe, doc, scores[start:end]) for doc, start, end in zip(docs, bounds[:-1], bounds[1:], strict=True)]
+        return SparseScores(stack([m for m, _ in read]), stack_spans([spans for _, spans in read], [len(doc) for doc in docs]))
+
+    def _read(self, pipe: Any, doc: Doc, scores: Floats) -> tuple[Marginals, Spans]:
+        if not np.isfinite(scores).all():
+            raise calib_error("C024", component=self.component, text=doc.text[:40])
+        spans = self.annotation(pipe).spans_on(doc)
+        table = np.array([(span.start, span.end, 0) for span in spans], dtype=np.intp).reshape(-1, 3)
+        suggested = _spans_from(scores, self.lowest, pipe.cfg["min_length"] or 1, pipe.cfg["max_length"] or len(doc))
+        own, others = (scores[places[:, 0], 0] * scores[places[:, 1] - 1, 1] for places in (table, suggested))
+        return with_candidates(table, np.clip(own, 0.0, 1.0), suggested, others, len(doc), 1)
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return spans.own
+
+    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+        write_in_group(doc, pipe.cfg["spans_key"], attr, scores)
+
+
+def _spans_from(scores: Floats, lowest: float, shortest: int, longest: int) -> Ints:
+    """Start, end and column 0 of the spans whose score reaches the lowest, shape (n, 3). scores (Floats): Of starts and ends, shape (n_tokens, 2)."""
+    starts, ends = (np.flatnonzero(scores[:, side] >= lowest) for side in (0, 1))
+    first, last = (one.reshape(-1) for one in np.meshgrid(starts, ends, indexing="ij"))
+    length = last + 1 - first
+    keep = (length >= shortest) & (length <= longest) & (scores[first, 0] * scores[last, 1] >= lowest)
+    return np.column_stack([first[keep], last[keep] + 1, np.zeros(int(keep.sum()), dtype=np.intp)])
