@@ -45,10 +45,10 @@ def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_], weights: 
     return float((every - of_right).sum()), features.T @ slope
 
 
-def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_], towards: Floats, penalty: float) -> Floats:
+def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_], towards: Floats, penalty: Floats) -> Floats:
     """Weights that minimize the loss of `choice_loss` plus penalty / 2 times the squares of their distances from `towards`.
 
-    Stretches without a right option say nothing of the weights and are left out. RETURNS (Floats): Shape (n_features,).
+    Stretches without a right option say nothing of the weights and are left out. towards, penalty (Floats): Of each weight, shape (n_features,). RETURNS (Floats): Shape (n_features,).
     """
     lengths = np.diff(starts)
     known = np.add.reduceat(right, starts[:-1]) > 0 if len(lengths) else np.zeros(0, dtype=bool)
@@ -58,6 +58,6 @@ def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_], toward
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope = choice_loss(features, starts, right, weights)
         moved = weights - towards
-        return value + 0.5 * penalty * float(moved @ moved), slope + penalty * moved
+        return value + 0.5 * float(penalty @ moved**2), slope + penalty * moved
 
     return least(loss, towards, _TOLERANCE, _MOST_STEPS, _MEMORY)

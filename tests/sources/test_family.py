@@ -16,17 +16,21 @@ from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.find import find_component, registered_sources, source_for
+from spacy_calib.sources.links import EntityLinkerSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from tests.categories import revive_categorizer
 from tests.conftest import revive
+from tests.links import linking
 from tests.sequence.trained import FACTORIES, trained_labeller
 from tests.sources.ner import trained_once
 from tests.sources.parser import trained as trained_parser
+from tests.sources.test_span_finder import finding
 from tests.sources.test_spancat import KEY, train
 
 SENTENCES = "the old dog saw a duck . light run red ."
+LINKED = "the river Georgia and a song . a Zorb ."
 LABELS = ["A", "B", "C"]
 OF_TENSOR = {"labels": LABELS, "layer": "tag"}
 OF_GROUP = {"spans_key": KEY}
@@ -40,6 +44,10 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     *(("spacy-calib.Parser.v1", {}, name) for name in ("parser", "calib_parser")),
     ("spacy-calib.Parser.v1", {"event": "arc"}, "calib_parser"),
     *(("spacy-calib.Spancat.v1", {}, name) for name in ("spancat", "spancat_singlelabel")),
+    ("spacy-calib.Spancat.v1", {"lowest": 0.05}, "spancat"),
+    ("spacy-calib.SpanFinder.v1", {}, "span_finder"),
+    ("spacy-calib.EntityLinker.v1", {}, "entity_linker"),
+    ("spacy-calib.EntityLinker.v1", {"weights": [1.0, 2.0, 0.5, -1.0], "covered": [0.9, 0.5]}, "entity_linker"),
     *(("spacy-calib.Textcat.v1", {}, name) for name in ("textcat", "textcat_multilabel")),
     *(("spacy-calib.Chain.v1", {}, name) for name in ("calib_crf", "calib_hmm", "calib_crfsuite")),
     ("spacy-calib.Confidence.v1", {"k": 5}, "calib_online"),
@@ -62,8 +70,8 @@ def name_of(case) -> str:
     return "-".join([name.split(".")[1], factory, *map(str, settings.values())])
 
 
-# Lemmas and sentence starts are no labels of a scheme.
-NOT_MAPPED = ("trainable_lemmatizer", "senter")
+# Lemmas, sentence starts and identities are no labels of a scheme, and found spans have none.
+NOT_MAPPED = ("trainable_lemmatizer", "senter", "entity_linker", "span_finder")
 PLAIN = [pytest.param(case, False, id=name_of(case)) for case in CASES]
 MAPPED = [pytest.param(case, True, id=f"mapped-{name_of(case)}") for case in CASES if case[2] not in NOT_MAPPED]
 # Each by its own labels, and by those of another scheme.
@@ -110,6 +118,8 @@ def world(case, mapped, nlp) -> tuple[Language, Source, Any]:
         nlp = trained_parser(factory)
     elif factory.startswith("spancat"):
         nlp = revive(train(factory))
+    elif factory in ("entity_linker", "span_finder"):
+        nlp = linking() if factory == "entity_linker" else finding()
     elif factory in FACTORIES:
         if factory == "calib_crfsuite":
             pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
@@ -125,7 +135,8 @@ def world(case, mapped, nlp) -> tuple[Language, Source, Any]:
 def docs_for(nlp: Language, source: Source) -> list[Doc]:
     """Two sentences, nothing, and one word; with an array of probabilities for sources that read one."""
     source = with_map(source, None)
-    docs = list(nlp.pipe([SENTENCES, "", "dog"]))
+    texts = [LINKED, "", "Dakota"] if isinstance(source, EntityLinkerSource) else [SENTENCES, "", "dog"]
+    docs = list(nlp.pipe(texts))
     for number, doc in enumerate(docs):
         array = np.random.default_rng(number).dirichlet(np.ones(len(LABELS)), size=len(doc))
         if isinstance(source, TokenScoresSource):
@@ -159,7 +170,8 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     marginals = scores.above(0.0)
     n_units = source.annotation(pipe).n_units
     assert scores.n_tokens == marginals.n_tokens == sum(map(n_units, docs))
-    assert set(marginals.rows.tolist()) == set(range(scores.n_tokens)) or not source.distributions
+    some = not source.distributions or source.annotation(pipe).spans_are_units
+    assert set(marginals.rows.tolist()) == set(range(scores.n_tokens)) or (some and len(marginals))
     assert marginals.tags.min() >= 0
     assert marginals.tags.max() < len(labels)
     assert marginals.scores.min() >= 0

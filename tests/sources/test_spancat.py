@@ -424,3 +424,26 @@ def test_fitting_without_gold_spans_is_refused(nlp):
 def test_fitting_on_docs_that_the_component_did_not_see_is_refused(nlp):
     with pytest.raises(CalibError, match=rf"\[C032\].*doc.spans has no key '{KEY}'"):
         nlp.get_pipe("calib").fit(examples_for(nlp, 5, seed=2))
+
+
+def test_spans_that_the_component_left_out_are_candidates_where_they_are_asked_for(trained):
+    nlp = revive(trained)
+    pipe, doc = nlp.get_pipe("spancat"), nlp(TEXT)
+    indices, scores = pipe.predict([doc])
+    suggested = {
+        (int(start), int(end), column): float(score)
+        for (start, end), row in zip(indices.dataXd.tolist(), np.asarray(scores).tolist(), strict=True)
+        for column, score in enumerate(row[: len(pipe.labels)])
+    }
+    found = {(span.start, span.end, pipe.labels.index(span.label_)) for span in doc.spans[KEY]}
+    read = SpancatSource("spancat", lowest=0.02).read(pipe, [doc])
+    spans = read.spans
+    keys = list(zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True))
+    expected = {key: score for key, score in suggested.items() if key in found or score >= 0.02}
+    assert dict(zip(keys, spans.own.tolist(), strict=True)) == pytest.approx(expected)
+    assert {key for key, chosen in zip(keys, spans.chosen.tolist(), strict=True) if chosen} == found
+    assert len(keys) > len(found)
+    plain = SpancatSource("spancat").read(pipe, [doc])
+    assert len(plain.spans) == len(found)
+    with pytest.raises(CalibError, match="C001.*lowest"):
+        SpancatSource("spancat", lowest=1.5)
