@@ -110,19 +110,18 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Of each option, see `Options.of`; each window is encoded once."""
-    places = {key: i for i, key in enumerate(dict.fromkeys((id(doc), *bounds) for doc, *bounds in windows))}
-    texts = {places[id(doc), start, end]: (doc, start, end) for doc, start, end in windows}
-    encoded = (
-        to_numpy(pipe.model.predict([doc[start:end].as_doc() for doc, start, end in map(texts.__getitem__, range(len(texts)))]))
-        if texts
-        else []
-    )
+    """Of each option, see `Options.of`. Each window is encoded once, alone, and by the first row of what the model gives, as spaCy does it: spaCy's own
+    architecture gives a row for each entity of the window.
+    """
+    encoded: dict[tuple[int, int, int], Floats] = {}
     found = [np.zeros(0)]
     for own, (doc, start, end) in zip(vectors, windows, strict=True):
-        around = np.asarray(encoded[places[id(doc), start, end]], dtype=np.float64)
-        lengths = np.linalg.norm(around) * np.linalg.norm(own, axis=1) if len(own) else np.zeros(0)
-        products = own @ around if len(own) else np.zeros(0)
+        products = lengths = np.zeros(len(own))
+        if len(own):
+            key = (id(doc), start, end)
+            if key not in encoded:
+                encoded[key] = to_numpy(pipe.model.predict([doc[start:end].as_doc()])[0]).astype(np.float64)
+            products, lengths = own @ encoded[key], np.linalg.norm(encoded[key]) * np.linalg.norm(own, axis=1)
         found += [np.divide(products, lengths, out=np.zeros(len(own)), where=lengths > 0), np.zeros(1)]
     return np.concatenate(found)
 

@@ -20,6 +20,7 @@ from tests.categories import WORDS as CATEGORIES
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
 from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_pipeline
+from tests.links import link_docs, linking
 from tests.sequence.trained import SMALL
 from tests.sources.parser import gold_doc as tree_doc
 from tests.sources.parser import trained as trained_parser
@@ -134,6 +135,7 @@ KINDS = {
         "textcat_multilabel",
         label="film",
     ),
+    "links": Kind(linking, lambda n, seed: link_docs(2 * n, seed), "entity_linker", label="NIL"),
     # Of fewer trees a fit is worse than the raw scores where training took other turns, and is refused.
     "arcs": Kind(trained_parser, lambda n, seed: tree_docs(3 * n, seed), "parser", label="nsubj"),
     "sequences": Kind(lambda: labeller("calib_crf", entity_docs, "ents"), entity_docs, "calib_crf", label="PER"),

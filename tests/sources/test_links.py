@@ -1,0 +1,302 @@
+"""Links: what spaCy's linker chooses from, its own choice, what a fit makes of it, and what the Doc says of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from spacy.pipeline import EntityLinker
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+
+from spacy_calib.errors import CalibError
+from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options
+from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.links import NAMES, PRIORS, link_docs, linking
+
+TEXT = "the river Georgia and song town . the boss Zorb and a drum ."
+CALIB = {"source": {"@calib_sources": "spacy-calib.EntityLinker.v1"}}
+
+
+def test_candidates_have_the_scores_that_spacys_formula_gives():
+    nlp = linking()
+    linker, doc = nlp.get_pipe("entity_linker"), nlp(TEXT)
+    options = Options.of(linker, [doc])
+    assert [entity.text for entity in doc.ents] == ["Georgia", "Zorb"]
+    assert options.names == ["Georgia-place", "Georgia-band", "Georgia-firm", NIL, NIL]
+    assert options.rows.tolist() == [2, 9]
+    assert options.prior == pytest.approx([*PRIORS, 0, 0], abs=1e-6)
+    encoded = np.asarray(linker.model.predict([next(iter(doc.sents)).as_doc()])[0], dtype=np.float64)
+    cosines = encoded / np.linalg.norm(encoded)  # the vectors of the identities are those of the axes
+    assert options.similarity == pytest.approx([*cosines, 0, 0], abs=1e-5)
+    expected = np.array(PRIORS) + cosines - np.array(PRIORS) * cosines
+    assert options.score == pytest.approx([*expected, 0, 0], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"threshold": 0.95},
+        {"incl_prior": False},
+        {"incl_context": False},
+        {"n_sents": 1},
+        {"candidates_batch_size": 4},
+        {"labels_discard": ["NAME"]},
+    ],
+    ids=str,
+)
+def test_what_scores_highest_is_what_spacy_chooses(settings):
+    nlp = linking(**settings)
+    linker = nlp.get_pipe("entity_linker")
+    docs = [nlp(doc.text) for doc in link_docs(30, 3)]
+    options, wanted = Options.of(linker, docs), linker.predict(docs)
+    source = EntityLinkerSource()
+    read = source.read(linker, docs)
+    likeliest = {}
+    for row, name, _ in sorted(
+        zip(read.marginals.rows, read.marginals.names, read.marginals.scores, strict=True), key=lambda e: e[2]
+    ):
+        likeliest[row] = name
+    chosen = [likeliest[row] for row in options.rows.tolist()]
+    assert len(wanted) == 60
+    assert chosen == wanted
+    for start, end, link in zip(options.starts[:-1], options.starts[1:], wanted, strict=True):
+        own = options.score[start : end - 1]
+        is_linked = len(own) and (linker.threshold is None or own.max() >= linker.threshold)
+        assert link == (options.names[start + int(own.argmax())] if is_linked else EntityLinker.NIL)
+    assert 0 < wanted.count(NIL) <= 60
+
+
+def examples_of(nlp, n, seed=61) -> list[Example]:
+    pipes = [pipe for name, pipe in nlp.pipeline if name != "calib"]
+    found = []
+    for gold in link_docs(n, seed):
+        doc = Doc(nlp.vocab, words=[token.text for token in gold])
+        for pipe in pipes:
+            doc = pipe(doc)
+        found.append(Example(doc, gold))
+    return found
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A fitted pipeline. Not to be changed."""
+    nlp = linking()
+    nlp.add_pipe("calib", config=CALIB).fit(examples_of(nlp, 300))
+    return nlp
+
+
+def test_a_fit_learns_six_numbers_and_nothing_of_the_gold(fitted):
+    source = fitted.get_pipe("calib").source
+    assert len(source.weights) == len(FEATURES)
+    assert source.weights[1] > 0.5  # what stands around does tell
+    unknown = [e.kb_id_ == NIL for doc in link_docs(300, 61) for e in doc.ents if e.text == "Zorb"]
+    assert source.covered[1] == pytest.approx((sum(unknown) + 1) / (len(unknown) + 2))
+    held = fitted.config["components"]["calib"]["source"]
+    assert (held["weights"], held["covered"]) == (source.weights, source.covered)
+    saved = fitted.get_pipe("calib").to_bytes() + json.dumps(fitted.config["components"]["calib"]).encode()
+    for word in (*NAMES, "elsewhere", "Georgia-band", "Zorb"):
+        assert word.encode() not in saved
+
+
+def test_a_link_is_true_more_or_less_as_often_as_it_says(fitted):
+    said, own, right = [], [], []
+    examples = examples_of(fitted, 200, 99)
+    options = Options.of(fitted.get_pipe("entity_linker"), [example.predicted for example in examples])
+    highest = np.maximum.reduceat(options.score, options.starts[:-1])
+    for example in examples:
+        doc = fitted.get_pipe("calib")(example.predicted)
+        for entity, gold in zip(doc.ents, example.reference.ents, strict=True):
+            assert entity._.calib_link == entity._.calib_links[entity.kb_id_] == entity._.calib_score
+            own.append(highest[len(said)])
+            said.append(entity._.calib_link)
+            right.append(entity.kb_id_ == gold.kb_id_)
+    linked = np.array(own) > 0  # spaCy has no score for NIL
+    off, raw_off = (abs(np.mean(np.array(scores)[linked]) - np.mean(np.array(right)[linked])) for scores in (said, own))
+    assert off < min(0.1, raw_off / 2)
+    doubted, sure = (np.array(right)[np.array(said) < 0.4], np.array(right)[np.array(said) > 0.7])
+    assert doubted.mean() + 0.2 < sure.mean()
+
+
+def test_what_the_doc_says(fitted):
+    doc = fitted(TEXT)
+    georgia, zorb = doc.ents
+    links = georgia._.calib_links
+    assert list(links.values()) == sorted(links.values(), reverse=True)
+    assert set(links) <= {"Georgia-place", "Georgia-band", "Georgia-firm", NIL}
+    assert set(zorb._.calib_links) == {NIL}
+    assert (doc[0:1]._.calib_links, doc[2:4]._.calib_links, doc[3:4]._.calib_link) == (None, None, None)
+    assert [(one.start, one.end, one.label) for one in doc._.calib.ents] == [(2, 3, georgia.kb_id_), (9, 10, NIL)]
+    other = next(name for name in links if name != georgia.kb_id_)
+    doc[2].ent_kb_id_ = other
+    assert (doc.ents[0]._.calib_link, doc.ents[0]._.calib_links) == (links[other], links)
+    doc[2].ent_kb_id_ = "nowhere"
+    assert (doc.ents[0]._.calib_link, doc.ents[0]._.calib_links) == (None, links)
+
+
+def test_another_entity_at_the_same_place_has_no_links(fitted):
+    for start, end in ((2, 4), (1, 3)):
+        doc = fitted(TEXT)
+        doc.ents = [Span(doc, start, end, label="NAME", kb_id=doc.ents[0].kb_id)]
+        assert (doc.ents[0]._.calib_link, doc.ents[0]._.calib_links) == (None, None)
+        assert doc._.calib.ents == ()
+    doc = fitted(TEXT)
+    doc.ents = []
+    assert doc[2:3]._.calib_links is None
+    doc = fitted(TEXT)
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[1:3])
+    assert [entity._.calib_link for entity in doc.ents if entity.text != "Zorb"] in ([], [None])
+
+
+def test_links_live_with_the_doc(fitted):
+    doc, bare = fitted(TEXT), fitted.make_doc("a song .")
+    before = [(entity.text, entity._.calib_link, entity._.calib_links) for entity in doc.ents]
+    held = DocBin(store_user_data=True, docs=[doc])
+    copies = [
+        Doc(fitted.vocab).from_bytes(doc.to_bytes()),
+        next(iter(DocBin(store_user_data=True).from_bytes(held.to_bytes()).get_docs(fitted.vocab))),
+        copy.copy(doc),
+        pickle.loads(pickle.dumps(doc)),
+        Doc.from_docs([bare, doc]),
+    ]
+    for one in copies:
+        assert [(entity.text, entity._.calib_link, entity._.calib_links) for entity in one.ents] == before
+    part = doc[7:14].as_doc(copy_user_data=True)
+    assert [(entity.text, entity._.calib_link, entity._.calib_links) for entity in part.ents] == before[1:]
+    cut = doc[0:3].as_doc(copy_user_data=True)
+    assert [entity._.calib_link for entity in cut.ents] in ([None], [before[0][1]])
+
+
+def test_an_entity_of_several_tokens_keeps_its_links_only_whole():
+    nlp = linking()
+    nlp.get_pipe("entity_ruler").add_patterns([{"label": "NAME", "pattern": [{"ORTH": "San"}, {"ORTH": "Marino"}]}])
+    kb = nlp.get_pipe("entity_linker").kb
+    kb.add_alias("San Marino", ["Georgia-place", "Georgia-band"], [0.6, 0.3])
+    nlp.add_pipe("calib", config=CALIB)
+    with pytest.warns(UserWarning, match="CW01"):
+        doc = nlp("the San Marino river .")
+    entity = doc.ents[0]
+    assert (entity.text, len(entity._.calib_links)) == ("San Marino", 2)
+    assert doc[1:2]._.calib_links is None
+    doc.ents = [Span(doc, 1, 2, label="NAME", kb_id=entity.kb_id)]
+    assert (doc.ents[0]._.calib_links, doc[1]._.calib_score) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"weights": [1.0]}, "weights"),
+        ({"weights": [1.0, 0.0, float("nan"), 0.0]}, "weights"),
+        ({"covered": [0.5, 1.5]}, "covered"),
+        ({"covered": [0.5]}, "covered"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings, named):
+    with pytest.raises(CalibError, match=f"C001.*{named}"):
+        EntityLinkerSource(**settings)
+
+
+def test_only_the_thirty_likeliest_candidates_are_kept():
+    nlp = linking()
+    kb = nlp.get_pipe("entity_linker").kb
+    names = [f"many-{i}" for i in range(50)]
+    for name in names:
+        kb.add_entity(name, 1, [1.0, 0.0, 0.0])
+    kb.add_alias("Many", names, [(50 - i) / 2000 for i in range(50)])
+    doc = nlp.make_doc("the river Many .")
+    doc.ents = [Span(doc, 2, 3, label="NAME")]
+    doc = nlp.get_pipe("entity_linker")(nlp.get_pipe("sentencizer")(doc))
+    marginals = EntityLinkerSource().read(nlp.get_pipe("entity_linker"), [doc]).marginals
+    assert marginals.names == [NIL, *names[:30]]
+    assert len(set(marginals.tags.tolist())) == 31
+
+
+# The command line
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("links")
+    linking().to_disk(folder / "model")
+    for name, n, seed in (("dev", 60, 61), ("test", 40, 62)):
+        save_docs(folder / f"{name}.spacy", link_docs(n, seed))
+    ok(calib("fit", folder / "model", folder / "dev.spacy", folder / "fitted", "--component", "entity_linker"))
+    return folder
+
+
+def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
+    found = calib(
+        "threshold", folder / "fitted", folder / "test.spacy", "--precision", 0.4, "--apply", folder / "cut", "--format", "json"
+    )
+    told = json.loads(ok(found).printed)
+    assert (told["event"], told["rows"][0]["entities"]) == ("link", 80)
+    doc = spacy.load(folder / "cut")(TEXT)
+    cutoff = told["cutoffs"]["all"]
+    assert [entity._.calib_accept for entity in doc.ents] == [entity._.calib_link >= cutoff for entity in doc.ents]
+    ok(calib("apply", folder / "cut", folder / "test.spacy", folder / "links.jsonl"))
+    rows = [json.loads(line) for line in (folder / "links.jsonl").read_text().splitlines()]
+    assert len(rows) == 80
+    assert {row["text"] for row in rows} <= {*NAMES, "Zorb"}
+    assert {row["label"] for row in rows} <= {
+        NIL,
+        *(f"{name}-{topic}" for name in NAMES for topic in ("place", "band", "firm")),
+    }
+    assert {row["accept"] for row in rows} == {True, False}
+    ranked = json.loads(ok(calib("rank", folder / "cut", folder / "test.spacy", "--not-accepted", "--format", "json")).printed)
+    assert ranked["unit"] == "entity"
+    assert ranked["accepted"] == sum(row["accept"] for row in rows)
+    refuses(
+        calib("threshold", folder / "fitted", folder / "test.spacy", "--recall", 0.5), "no probability that a token is outside"
+    )
+    assert "_link, _links" in ok(calib("info", folder / "fitted")).text
+
+
+def test_a_pipeline_without_entities_or_with_gold_without_links_says_so(folder, tmp_path):
+    nlp = spacy.load(folder / "model", exclude=["entity_ruler"])
+    nlp.to_disk(tmp_path / "bare")
+    how = ("--component", "entity_linker")
+    refuses(calib("fit", tmp_path / "bare", folder / "dev.spacy", tmp_path / "out", *how), "its entities were not set")
+    docs = link_docs(5, 1)
+    for doc in docs:
+        doc.ents = [Span(doc, entity.start, entity.end, label=entity.label) for entity in doc.ents]
+    save_docs(tmp_path / "unlinked.spacy", docs)
+    refuses(calib("fit", folder / "model", tmp_path / "unlinked.spacy", tmp_path / "out", *how), "no gold link annotation")
+
+
+@pytest.mark.parametrize(
+    ("factory", "why"),
+    [
+        ("entity_ruler", "a rule has no score"),
+        ("sentencizer", "a rule has no score"),
+        ("tok2vec", "it gives vectors, and no label"),
+    ],
+)
+def test_what_has_no_score_says_why(factory, why, folder, tmp_path):
+    nlp = spacy.load(folder / "model")
+    if factory not in nlp.pipe_names:
+        nlp.add_pipe(factory, first=True).initialize(lambda: [Example(doc, doc) for doc in link_docs(2, 1)])
+    nlp.to_disk(tmp_path / "model")
+    refuses(
+        calib("fit", tmp_path / "model", folder / "dev.spacy", tmp_path / "out", "--component", factory),
+        f"cannot be calibrated: {why}; calib reads",
+    )
+
+
+def test_a_side_task_of_training_is_no_tagger():
+    from spacy.pipeline.multitask import MultitaskObjective
+
+    from spacy_calib.sources.find import find_component, source_for
+    from spacy_calib.sources.softmax import SoftmaxSource
+
+    nlp = linking()
+    side = MultitaskObjective(nlp.vocab, nlp.get_pipe("entity_linker").model, target="tag")
+    nlp._components.append(("nn_labeller", side))
+    assert source_for(side) == "spacy-calib.Softmax.v1"
+    with pytest.raises(CalibError, match="C022.*'nn_labeller' .MultitaskObjective. .*it is a side task of training"):
+        find_component(nlp, SoftmaxSource("nn_labeller"), "", ())
