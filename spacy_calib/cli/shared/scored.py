@@ -59,7 +59,8 @@ class ScoredModel:
         another unit.
         """
         told = {"name": self.name, "component": self.component or "the source"}
-        has_entities = self.span_groups is not None or self.spans_are_units
+        # A table of rows is judged as one of tokens; what people look at is the whole entity.
+        has_entities = self.span_groups is not None or (whole and self.spans_are_units)
         if unit == "entity" and not has_entities:
             raise calib_error("C065", **told)
         own = (self.row_unit, *(("sentence", DOCUMENT) if whole and self.row_unit != DOCUMENT else ()))
