@@ -152,7 +152,8 @@ class ParsedBlock:
         starts = place[:, 0].astype(np.int64)
         if starts.tolist() != self.start or word_digests(place[:, 1], starts - self.origin).tolist() != self.word:
             return False
-        return self.head is None or self.annotation.partners(doc).tolist() == self.head
+        partners = self.annotation.partners
+        return self.head is None or (partners is not None and partners(doc).tolist() == self.head)
 
     def carries(self, row: int, label: str) -> bool:
         """Whether this row was written for this label, "" for none; so it is where that is not known."""

@@ -225,8 +225,9 @@ def _are_own(block: Block, fits: NDArray[np.bool_], rows: Ints, doc: Doc) -> NDA
     if "carried" in block and not (before & behind)[own].all():
         labels = get_annotation(block["layer"]).hashes(doc).astype(np.uint32)
         own &= (before & behind) | (block["carried"][rows] == labels)
-    if "head" in block:
-        places = get_annotation(block["layer"]).partners(doc)
+    partners = get_annotation(block["layer"]).partners
+    if "head" in block and partners is not None:
+        places = partners(doc)
         starts = doc.to_array(["IDX"]).astype(np.int64).reshape(-1)
         own &= (places == block["head"][rows]) & fits[np.searchsorted(starts, starts + places)]
     return own

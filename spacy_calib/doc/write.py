@@ -169,9 +169,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
             "tags": own_labels[i],
         }
-        partners = annotation.partners(doc)
-        if partners is not None:
-            block["head"] = partners
+        if annotation.partners is not None:
+            block["head"] = annotation.partners(doc)
         if calibrated.away is not None:
             block["map"] = ANYWHERE if calibrated.away[first] else HOME
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -215,6 +216,64 @@ def test_only_the_thirty_likeliest_candidates_are_kept():
     marginals = EntityLinkerSource().read(nlp.get_pipe("entity_linker"), [doc]).marginals
     assert marginals.names == [NIL, *names[:30]]
     assert len(set(marginals.tags.tolist())) == 31
+
+
+def test_random_chains_of_operations_leave_right_links_or_none(fitted):
+    """An entity is known by the words beside it, of which each is met once."""
+    truth: dict[tuple[str, str], dict[str, float]] = {}
+
+    def drawn(rng: random.Random) -> Doc:
+        words = [
+            word for _ in range(3) for word in (f"w{rng.randrange(10**6)}", rng.choice(NAMES), f"w{rng.randrange(10**6)}", ".")
+        ]
+        doc = fitted(Doc(fitted.vocab, words=words))
+        for entity in doc.ents:
+            truth.update({(entity.text, doc[i].text): entity._.calib_links for i in (entity.start - 1, entity.end)})
+        return doc
+
+    def cut(rng: random.Random, doc: Doc) -> Doc:
+        start = rng.randrange(len(doc))
+        return doc[start : rng.randint(start + 1, len(doc))].as_doc(copy_user_data=True)
+
+    def joined(rng: random.Random, doc: Doc) -> Doc:
+        return Doc.from_docs(rng.sample([doc, drawn(rng)], 2))
+
+    def merged(rng: random.Random, doc: Doc) -> Doc:
+        start = rng.randrange(len(doc))
+        with doc.retokenize() as retokenizer:
+            retokenizer.merge(doc[start : start + 2])
+        return doc
+
+    def widened(rng: random.Random, doc: Doc) -> Doc:
+        entity = rng.choice(doc.ents) if doc.ents else None
+        if entity is not None and entity.end < len(doc):
+            kept = [one for one in doc.ents if one.end <= entity.start or one.start > entity.end]
+            doc.ents = [*kept, Span(doc, entity.start, entity.end + 1, label="NAME", kb_id=entity.kb_id)]
+        return doc
+
+    def linked(rng: random.Random, doc: Doc) -> Doc:
+        for entity in doc.ents:
+            doc[entity.start].ent_kb_id_ = rng.choice([f"{entity.text}-place", NIL, "nowhere"])
+        return doc
+
+    shown = lost = 0
+    for number in range(60):
+        rng = random.Random(number)
+        doc = drawn(rng)
+        for _ in range(rng.randint(1, 4)):
+            doc = rng.choice([cut, joined, merged, widened, linked])(rng, doc)
+            for entity in doc.ents:
+                beside = [doc[i].text for i in (entity.start - 1, entity.end) if 0 <= i < len(doc)]
+                own = [truth[entity.text, word] for word in beside if (entity.text, word) in truth]
+                found, link = entity._.calib_links, entity._.calib_link
+                whole = entity.text in NAMES
+                assert found is None or (
+                    whole and found in (own or [held for (name, _), held in truth.items() if name == entity.text])
+                )
+                assert link == (None if found is None else found.get(entity.kb_id_))
+                shown, lost = shown + (found is not None), lost + (found is None and whole and len(own) == 2)
+    assert shown > 150
+    assert lost < shown / 4
 
 
 # The command line

@@ -38,6 +38,7 @@ class Annotation(ABC):
     span_words (tuple[str, str]): What one of its spans is called, and several. spans_first (bool): Whether commands
         show spans by default, not units. span_event (str): When a span is right; "" where a setting of the pipe says.
     spans_are_units (bool): Whether what carries a label is one of its spans, as its first token.
+    partners (Callable | None): How many characters behind each token of a Doc its `partner` begins; None where labels are of tokens alone.
     judge_spans (Callable | None): Given with `span_event`: (example, (start, end, label hash) of predicted spans) ->
         for each 1 or 0, whether it is right; -1 where its gold is missing.
     """
@@ -56,6 +57,7 @@ class Annotation(ABC):
     span_words: tuple[str, str] = ("entity", "entities")
     spans_first: bool = True
     span_event: str = ""
+    partners: Callable[[Doc], NDArray[np.int32]] | None = None
     judge_spans: Callable[[Example, Sequence[tuple[int, int, int]]], NDArray[np.intp]] | None = None
 
     # Units
@@ -75,10 +77,6 @@ class Annotation(ABC):
     def partner(self, token: Token) -> Token:
         """The other token that a token's label is of: its head, or the last one of its entity; else the token itself."""
         return token
-
-    def partners(self, doc: Doc) -> NDArray[np.int32] | None:
-        """How many characters behind each token its partner begins; None where labels are of tokens alone."""
-        return None
 
     # Labels
 

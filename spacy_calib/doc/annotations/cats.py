@@ -186,6 +186,7 @@ class MappedAnnotation(Annotation):
         self.judges, self.any_label, self.accuracy_name = inner.judges, inner.any_label, inner.accuracy_name
         self.span_words, self.spans_first, self.span_event = inner.span_words, inner.spans_first, inner.span_event
         self.prefixed, self.arcs = inner.prefixed, inner.arcs
+        self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
         judge: Any = type(inner).judge_spans
         self.judge_spans = judge and partial(judge, self)  # by what this one says of labels
         self._dropped = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
@@ -204,12 +205,6 @@ class MappedAnnotation(Annotation):
 
     def texts(self, doc: Doc) -> list[str]:
         return self.inner.texts(doc)
-
-    def partner(self, token: Token) -> Token:
-        return self.inner.partner(token)
-
-    def partners(self, doc: Doc) -> NDArray[np.int32] | None:
-        return self.inner.partners(doc)
 
     def counterpart(self, label: str) -> str:
         """The gold's name for a label; "" where it has none."""

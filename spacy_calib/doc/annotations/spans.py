@@ -17,6 +17,8 @@ from .base import Annotation, Hashes, is_space, map_unique
 
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
+# The same of spans without labels, and the label of the tokens in them; and the name of the annotation of links.
+FOUND_PREFIX, FOUND, LINK = "found:", "SPAN", "link"
 # The label of a token outside all entities.
 _OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
 
@@ -148,10 +150,6 @@ class SpanAnnotation(Annotation):
         return hits
 
 
-# The name of the annotation of a group of spans without labels: this, then its key; and the label of the tokens in them.
-FOUND_PREFIX, FOUND = "found:", "SPAN"
-
-
 class FoundAnnotation(SpanAnnotation):
     """Whether a token is in any span of `doc.spans[key]`, whatever the span's label: "SPAN", or "O" where none covers it."""
 
@@ -168,21 +166,16 @@ class FoundAnnotation(SpanAnnotation):
         return found
 
     def label(self, token: Token) -> str:
-        if self.key not in token.doc.spans:
-            return ""
-        return FOUND if any(span.start <= token.i < span.end for span in self.spans_on(token.doc)) else "O"
+        inside = any(span.start <= token.i < span.end for span in self.spans_on(token.doc))
+        return "" if self.key not in token.doc.spans else FOUND if inside else "O"
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return [Span(doc, span.start, span.end) for span in super().spans_on(doc)]
 
-    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        return self.aligned_gold(example)[rows] == hashes
+    is_gold = Annotation.is_gold
 
     def _string(self, key: int, strings: object) -> str:
         return "O" if key == int(_OUT) else FOUND
-
-
-LINK = "link"
 
 
 class LinkAnnotation(_OfEntities):
