@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 import spacy_calib
 from spacy_calib.cli.expect import expect
-from spacy_calib.expect.few_labels import accuracy
+from spacy_calib.expect.survey import accuracy
 
 LABELLED = (5, 10, 20, 50)
 MEASURES = ("accuracy", "precision", "recall", "f")

@@ -24,7 +24,7 @@ from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntrie
 from spacy_calib.corpus.queue.choosing import stand_for_all
 from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
 from spacy_calib.expect.estimates import sum_by, token_sums
-from spacy_calib.expect.few_labels import Known, Survey, accuracy
+from spacy_calib.expect.survey import Known, Survey, accuracy
 from spacy_calib.metrics import log_losses
 from spacy_calib.pairs.build import leading
 from spacy_calib.types import Floats, Groups, Ints

@@ -288,6 +288,8 @@ MESSAGES = {
     "C601": "No document has anything under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
     "C602": "Each of the {n} documents has a value of its own under the key '{key}', so that none can be judged beside others of its kind; give a key that documents share.",
     "C610": "Slices are searched on one half of the documents and confirmed on the other (--find-slices), but there are {n} documents with gold and scores; give at least {wanted}.",
+    "C690": "{n} of the {of} labelled documents (--gold) were labelled since they were doubtful (rank, select, audit): they say what the worst texts are like, not how good all are; label what `select --for expect` or `--for adapt` draws, or documents at random.",
+    "C691": "{n} of the {of} labelled documents (--gold) have no chance in (0, 1] with which they were drawn ({given}), though others have one: give those of one draw of `select --for expect` alone.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 
