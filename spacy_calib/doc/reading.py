@@ -23,12 +23,14 @@ from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
 from ..corpus.distinct import digest
+from ..corpus.queue.answers import ANSWER_SUFFIXES
 from ..corpus.visible import shown_path
 from ..errors import calib_error
 from ..expect.record import TextUnits
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..types import Ints
-from .annotations import Annotation
+from .annotations import REJECTED, Annotation
+from .answers import answered_docs
 from .gold import keep_source
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
@@ -56,15 +58,18 @@ class GoldReader:
     def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
         """The Examples of one file; `document_of` gives their documents.
 
-        RAISES C160: a Doc without the key. C161: no CoNLL-U. ValueError and others: what spaCy says of the file.
+        RAISES C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. ValueError and others: what spaCy says of the file.
         """
-        yield from self.examples_of(nlp, gold_docs(nlp.vocab, file), file)
+        answered = file.suffix in ANSWER_SUFFIXES
+        yield from self.examples_of(nlp, answered_docs(nlp, file) if answered else gold_docs(nlp.vocab, file), file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc], file: Path) -> Iterator[Example]:
         """The Examples of gold Docs. file (Path): Where they stand. RAISES C160: a Doc without the key."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
-        make = corpus.make_examples_gold_preproc if self.gold_preproc else corpus.make_examples
         for number, reference in enumerate(references):
+            # Sentences have no span groups, in which answers stand.
+            whole = not self.gold_preproc or any(key.startswith(REJECTED) for key in reference.spans)
+            make = corpus.make_examples if whole else corpus.make_examples_gold_preproc
             document = self._document(reference, file, number)
             arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
             # What the document is filed under holds for its sentences.
@@ -205,7 +210,7 @@ class TextWatch:
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples, each noted as it passes."""
         for example in examples:
-            if self.annotation is None or self.annotation.gold_hashes(example.reference).any():
+            if self.annotation is None or self.annotation.has_gold(example.reference):
                 self._look_at(example.reference)
             yield example
 

@@ -157,7 +157,14 @@ def _gathered(
     """Checked, with what follows from the data."""
     annotation, labels = pipe.source.annotation(component), pipe.source.labels(component)
     name = pipe.source.component or "the source"
-    data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, arguments.max_unknown)
+    data.check(
+        annotation.gold.name,
+        name,
+        pipe.threshold,
+        arguments.min_pairs,
+        arguments.max_unknown,
+        pipe.source.span_labels(component),
+    )
     words = None
     if data.words is not None:  # without a key they are hidden, and so have no salt
         words = FitWords(data.words, "" if seen is None else seen.salt, shown=seen is not None)

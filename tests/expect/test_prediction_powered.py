@@ -198,7 +198,7 @@ def test_intervals_of_documents_drawn_by_chance_hold():
 
 
 @pytest.mark.parametrize(
-    "drawn, sentence",
+    ("drawn", "sentence"),
     [
         ([("doubt", None), ("random", None)], "1 of the 2 labelled documents .* were labelled since they were doubtful"),
         ([("chance", 0.5), (None, None)], "1 of the 2 labelled documents .* have no chance"),

@@ -9,15 +9,18 @@ from functools import cache
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
-from .base import (
+from .attributes import (
     EXTENSION_PREFIX,
-    Annotation,
     AttributeAnnotation,
     ExtensionAnnotation,
-    Hashes,
     MorphAnnotation,
     PosAnnotation,
     SentAnnotation,
+)
+from .base import (
+    REJECTED,
+    Annotation,
+    Hashes,
     columns_of,
     count_misaligned,
     is_blank,
@@ -89,6 +92,7 @@ __all__ = [
     "ANNOTATIONS",
     "ARC_EVENTS",
     "EXTENSION_PREFIX",
+    "REJECTED",
     "SPANS_PREFIX",
     "Annotation",
     "CatsAnnotation",

@@ -13,7 +13,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
-from .base import Annotation, Hashes, is_space, map_unique
+from .base import REJECTED, Annotation, Hashes, is_space, map_unique
 
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
@@ -21,8 +21,31 @@ SPANS_PREFIX = "spans:"
 _OUT = np.uint64(get_string_id("O"))
 
 
-class _OfEntities(Annotation):
+class _OfSpans(Annotation):
+    """An annotation of tokens by the spans that cover them. Answers about spans say nothing of tokens: they were asked where a span was
+    predicted, and what an accepted one covers is no fair sample of tokens.
+    """
+
+    rejected_key = REJECTED
+
+    def gold_hashes(self, doc: Doc) -> Hashes:
+        return self.hashes(doc) if self.rejected(doc) is None else np.zeros(len(doc), dtype=np.uint64)
+
+    def refused(self, example: Example) -> None:
+        return None
+
+
+class _OfEntities(_OfSpans):
     """An annotation read from `doc.ents`."""
+
+    def aligned_gold(self, example: Example) -> Hashes:
+        """Where entities are given for parts of a Doc, and seldom where the prediction has none, those parts were chosen by the prediction
+        (`doc.set_ents(accepted, outside=rejected, default="missing")`): of its tokens nothing is known then.
+        """
+        gold = super().aligned_gold(example)
+        words, found = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
+        shares = [float((gold[own] != 0).mean()) for own in (words & ~found, words & found) if own.any()]
+        return np.zeros_like(gold) if len(shares) == 2 and 2 * shares[0] < shares[1] else gold
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return doc.ents
@@ -86,7 +109,7 @@ def _hash_of_tag(strings: StringStore, letter: str, kind: Any) -> int:
     return get_string_id(f"{letter}-{strings[int(kind)]}")
 
 
-class SpanAnnotation(Annotation):
+class SpanAnnotation(_OfSpans):
     """The label of the best span in `doc.spans[key]` that covers a token; "O" where none does.
 
     The best has the highest of `attrs["scores"]`; of equal ones, or without scores, the first of the group. A token may
@@ -133,7 +156,7 @@ class SpanAnnotation(Annotation):
             return ()
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
-        return np.full(len(doc), self.key in doc.spans)
+        return np.full(len(doc), self.key in doc.spans and self.rejected(doc) is None)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         hits = self.aligned_gold(example)[rows] == hashes
