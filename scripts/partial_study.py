@@ -5,7 +5,8 @@
 By default en_core_web_sm and the first 500 sentences of WikiNEuRal's dev and test files. Each entity that the model finds is accepted or rejected by
 the gold. "answers" has them as `calib fit` reads them from an annotation tool (`calib_rejected`), "entities outside" as
 `doc.set_ents(accepted, outside=rejected, default="missing")` has them. Beside both stand the full gold, with the context of words and without: where
-entities do not look at tokens (`--no-context`), their maps are to be the same. The last column is the greatest difference to the row of full gold
+entities do not look at tokens (`--no-context`), and labels are grouped alike (`--groups 1`; else by gold that is not that of the answers, `--train-data`), their
+maps are to be the same. The last column is the greatest difference to the row of full gold
 with the same setting of context.
 """
 
@@ -94,9 +95,8 @@ def main() -> int:
             full = None
             for kind, file in files.items():
                 output = folder / "fitted"
-                spacy_calib.fit(
-                    options.model, file, output, component="ner", label_map=table, context=context, force=True, silent=True
-                )
+                given = {"label_map": table, "context": context, "groups": 1}
+                spacy_calib.fit(options.model, file, output, component="ner", force=True, silent=True, **given)
                 losses, scores = judged(output, test)
                 full = scores if full is None else full
                 row(kind, "yes" if context else "no", *(f"{loss:.4f}" for loss in losses), f"{np.abs(scores - full).max():.1e}")

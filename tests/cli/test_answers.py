@@ -58,6 +58,7 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
         more = ("--precision", 0.5) if command == "threshold" else ()
         outcome = calib(command, tmp_path / "fitted", data, *more)
         assert not outcome.code, outcome.text
+        assert f"{info.spans.spans} predicted entities" in outcome.text or command == "threshold"
     outcome = calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted")
     assert not outcome.code, outcome.text
     assert not calib("evaluate", tmp_path / "adapted", entity_test).code

@@ -276,7 +276,7 @@ def judge(
         judged_statistics(pipe, events, done, shard, gold_preproc=run.gold_preproc, key=key)
         for pipe, events in zip(pipes, asked, strict=True)
     ]
-    if not any(one.tokens.total for one in found):
+    if not any(one.tokens.total or (one.spans and one.spans.total) for one in found):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
