@@ -16,7 +16,7 @@ from spacy.training import Example
 from ..errors import calib_error
 from ..expect.forecasts import Evidence
 from ..types import Ints
-from .annotations import ARC_EVENTS, Annotation, get_annotation, is_space
+from .annotations import ARC_EVENTS, Annotation, get_annotation, is_space, rejected_in
 
 _Key = tuple[int, int, int]
 
@@ -36,7 +36,7 @@ class GoldSpans:
 
     @classmethod
     def of(cls, doc: Doc, annotation: Annotation) -> GoldSpans:
-        rejected = annotation.rejected(doc)
+        rejected = rejected_in(annotation, doc)
         return cls(
             frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)),
             annotation.known_tokens(doc),

@@ -29,7 +29,7 @@ from ..errors import calib_error
 from ..expect.record import TextUnits
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..types import Ints
-from .annotations import REJECTED, Annotation
+from .annotations import REJECTED, Annotation, has_gold
 from .answers import answered_docs
 from .gold import keep_source
 
@@ -210,7 +210,7 @@ class TextWatch:
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples, each noted as it passes."""
         for example in examples:
-            if self.annotation is None or self.annotation.has_gold(example.reference):
+            if self.annotation is None or has_gold(self.annotation, example.reference):
                 self._look_at(example.reference)
             yield example
 

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.corpus.queue.answers import Answer, Mark
-from spacy_calib.doc.annotations import CatsAnnotation, get_annotation
+from spacy_calib.doc.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.doc.annotations.base import REJECTED, REJECTED_CATS, REJECTED_TOKENS
 from spacy_calib.doc.answers import answered_doc
 from spacy_calib.doc.events import span_hits
@@ -49,7 +49,7 @@ def test_what_was_accepted_and_rejected_is_known_and_nothing_else():
     for annotation in (ner, group, get_annotation("biluo")):
         assert hits(found, annotation) == [1, 0, -1]
         assert not annotation.aligned_gold(found).any()  # of tokens nothing is
-        assert annotation.has_gold(gold)
+        assert has_gold(annotation, gold)
     # Entities do not overlap, so that what overlaps an accepted one is wrong; spans of a group may.
     other = predicted(gold, ANNA)
     assert (hits(other, ner), hits(other, group)) == ([0], [-1])

@@ -23,9 +23,11 @@ from .base import (
     Hashes,
     columns_of,
     count_misaligned,
+    has_gold,
     is_blank,
     is_space,
     label_hashes,
+    rejected_in,
 )
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, named_cats, named_map
 from .spans import (
@@ -103,11 +105,13 @@ __all__ = [
     "columns_of",
     "count_misaligned",
     "get_annotation",
+    "has_gold",
     "head_places",
     "is_blank",
     "is_space",
     "label_hashes",
     "plain_name",
+    "rejected_in",
     "span_scores",
     "unit_of",
 ]

@@ -108,7 +108,7 @@ class Annotation(ABC):
 
     def refused(self, example: Example) -> set[tuple[int, int]] | None:
         """(predicted unit, hash of a label) that people rejected; None where the gold is not of such answers alone."""
-        spans = self.rejected(example.reference)
+        spans = rejected_in(self, example.reference)
         if spans is None:
             return None
         labels: dict[int, list[int]] = {}
@@ -116,16 +116,6 @@ class Annotation(ABC):
             labels.setdefault(start, []).append(label)
         pairs = zip(*(one.tolist() for one in _aligned(example)), strict=True)
         return {(row, label) for row, partner in pairs for label in labels.get(partner, ())}
-
-    def rejected(self, doc: Doc) -> list[tuple[int, int, int]] | None:
-        """(start, end, hash of the label) of what was rejected in a gold Doc; None where it is not of answers alone."""
-        if self.rejected_key not in doc.spans:
-            return None
-        return [(span.start, span.end, span.label) for span in doc.spans[self.rejected_key]]
-
-    def has_gold(self, doc: Doc) -> bool:
-        """Whether a gold Doc says anything."""
-        return bool(self.gold_hashes(doc).any() or len(self.spans_on(doc)) or self.rejected(doc))
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Whether labels are right for predicted units.
@@ -211,6 +201,18 @@ def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dic
             counts["tokens"] += int(words.sum())
             counts["left_out"] += int((words & (_partners(example) != 1)).sum())
     return counts
+
+
+def rejected_in(annotation: Annotation, doc: Doc) -> list[tuple[int, int, int]] | None:
+    """(start, end, hash of the label) of what was rejected in a gold Doc; None where it is not of answers alone."""
+    if annotation.rejected_key not in doc.spans:
+        return None
+    return [(span.start, span.end, span.label) for span in doc.spans[annotation.rejected_key]]
+
+
+def has_gold(annotation: Annotation, doc: Doc) -> bool:
+    """Whether a gold Doc says anything."""
+    return bool(annotation.gold_hashes(doc).any() or len(annotation.spans_on(doc)) or rejected_in(annotation, doc))
 
 
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import LabelMap, map_label
 from ...types import OUTSIDE
-from .base import NOT_THOSE, REJECTED_CATS, Annotation, Hashes, label_hashes
+from .base import NOT_THOSE, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in
 from .spans import SPANS_PREFIX
 
 CATS, MULTI = "cats", "cats:multi"
@@ -71,7 +71,7 @@ class DocumentAnnotation(Annotation):
         return np.where((gold == 0) & bool(self.refused(example)), NOT_THOSE, gold)
 
     def refused(self, example: Example) -> set[tuple[int, int]] | None:
-        spans = self.rejected(example.reference)
+        spans = rejected_in(self, example.reference)
         return None if spans is None else {(0, label) for _, _, label in spans}
 
 

@@ -13,7 +13,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
-from .base import REJECTED, Annotation, Hashes, is_space, map_unique
+from .base import REJECTED, Annotation, Hashes, is_space, map_unique, rejected_in
 
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
@@ -29,7 +29,7 @@ class _OfSpans(Annotation):
     rejected_key = REJECTED
 
     def gold_hashes(self, doc: Doc) -> Hashes:
-        return self.hashes(doc) if self.rejected(doc) is None else np.zeros(len(doc), dtype=np.uint64)
+        return self.hashes(doc) if rejected_in(self, doc) is None else np.zeros(len(doc), dtype=np.uint64)
 
     def refused(self, example: Example) -> None:
         return None
@@ -156,7 +156,7 @@ class SpanAnnotation(_OfSpans):
             return ()
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
-        return np.full(len(doc), self.key in doc.spans and self.rejected(doc) is None)
+        return np.full(len(doc), self.key in doc.spans and rejected_in(self, doc) is None)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         hits = self.aligned_gold(example)[rows] == hashes
