@@ -191,7 +191,7 @@ def labelled_documents(
     from ..expect.few_labels import Read, chances_in
 
     noted, seen = Noted(annotation), Seen(pipe)
-    corpus = score(nlp, pipe, seen.over(noted.over(run.stream(nlp, gold))), run.passing("Scoring --gold", gold))
+    corpus = score(nlp, pipe, seen.over(noted.over(run.stream(nlp, gold, True))), run.passing("Scoring --gold", gold, True))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)

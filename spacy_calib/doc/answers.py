@@ -49,10 +49,10 @@ def answered_doc(nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KE
     """
     doc = _cut_at(nlp.make_doc(answer.text), answer.spans)
     spans: dict[bool, list[Span]] = {True: [], False: []}
-    for mark, right in answer.spans.items():
+    for mark, is_right in answer.spans.items():
         found = doc.char_span(*_trimmed(answer.text, mark), label=mark.label)
         assert found is not None
-        spans[right].append(found)
+        spans[is_right].append(found)
     right, wrong = spans[True], spans[False]
     if answer.cats:
         doc.cats = {name: float(has) for name, has in answer.cats.items()}

@@ -122,7 +122,7 @@ def test_answers_to_a_queue_of_doubtful_ones_are_no_estimate(calibrated, test_fi
     ("text", "sentence"),
     [
         ("", "it is empty"),
-        ('{"text": "the old dog"}\n', "is of none of the tools (its keys: text)"),
+        ('{"text": "the old dog"}\n', "is of none of them"),
         (
             json.dumps({"text": "a dog", "spans": [{"start": 0, "end": 9, "label": "X"}], "answer": "accept"}),
             "but its text has 5",

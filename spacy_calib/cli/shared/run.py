@@ -192,17 +192,17 @@ class Run(Options):
             check_gold_of_examples(pipe, done, self.silent)
         return done
 
-    def stream(self, nlp: Language, path: Path | None = None) -> Iterator[Example]:
-        """The examples of the data, or of another path with gold, one by one, with what their lines have under the key of --by."""
-        if path is not None or self.needs_gold:  # JSON is answers there, not texts
+    def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
+        """The examples of the data, or of another path, one by one, with what their lines have under the key of --by."""
+        if gold or self.needs_gold:  # JSON is answers there, not texts
             return iter(read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key))
         return stream_examples(
             nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
 
-    def passing(self, what: str, path: Path | None = None) -> Pass:
-        """How the pipeline runs over the data, or over another path. what (str): Beside the progress bar."""
-        return Pass(self.n_process, self.silent, what, gold=path is not None or self.needs_gold or holds_gold(self.data))
+    def passing(self, what: str, path: Path | None = None, gold: bool = False) -> Pass:
+        """How the pipeline runs over the data, or over another path. what (str): Beside the progress bar. gold (bool): Whether it is gold."""
+        return Pass(self.n_process, self.silent, what, gold=gold or self.needs_gold or holds_gold(path or self.data))
 
     def score(
         self,

@@ -19,7 +19,6 @@ ANSWER_SUFFIXES = (".jsonl", ".json")
 _BINARY = ("ner", "spans", "classification")
 # Units of our queues whose text is shown with all that stands in it.
 _WHOLE_UNITS = ("sentence", "document")
-_WIDTH = 40
 
 
 class Mark(NamedTuple):
@@ -233,7 +232,7 @@ def read_answers(file: Path) -> list[Answer]:
     for where, record in records:
         own = next((name for name, one in TOOLS.items() if one.wrote(record)), "")
         if not own or own != (tool or own):
-            raise calib_error("C693", path=file, where=where, given=f"of {own}, not of {tool}" if own else _shown(record))
+            raise calib_error("C693", path=file, where=where, given=f"of {own}, not of {tool}" if own else "of none of them")
         tool = own
         projects |= {record["project"]} if own == "Label Studio" and isinstance(record.get("project"), int) else set()
         made = _read(file, where, tool, record)
@@ -297,7 +296,3 @@ def _object(record: Any) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise ValueError("no object")
     return record
-
-
-def _shown(record: dict[str, Any]) -> str:
-    return f"of none of the tools (its keys: {', '.join(map(str, record))[:_WIDTH]})"

@@ -181,8 +181,8 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
     [
         (json.dumps(RIGHT) + "\n" + json.dumps(RIGHT)[:40], "line 2 is no JSON, or cut off"),
         (json.dumps([STUDIO, STUDIO])[:-9], "it is no JSON, or cut off"),
-        ('{"text": "only a text"}', r"line 1 of .* is of none of the tools \(its keys: text\)"),
-        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', "line 1 of .* is of none of the tools"),
+        ('{"text": "only a text"}', "line 1 of .* is of none of them"),
+        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', "line 1 of .* is of none of them"),
         (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
         (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"of two projects: numbers \[1, 2\]"),
         (
