@@ -59,6 +59,8 @@ RUNS = {
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "streusle_table.py": Run("--corpus {lextags} --training {lextags} --plot-groups {output}.png", "| tiny: the CRF is"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
+    "chance_study.py": Run("ewt --draws 2", "| test set | documents |"),
+    "partial_study.py": Run("--model {model} --fit {ner_dev} --test {ner_test}", "| answers | yes |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
     "watch_table.py": Run("ewt --windows 8 --streams 1 --draws 1", "| EWT test, sentences | ARK tweets | 100 % |"),

@@ -44,7 +44,7 @@ from spacy_calib.doc.reading import document_of
 from spacy_calib.expect.counting import Estimate, Units, corrected, estimate
 from spacy_calib.expect.drift import LIKE
 from spacy_calib.expect.effects import Effects, SourceSums, with_widths
-from spacy_calib.expect.few_labels import Known
+from spacy_calib.expect.survey import Known
 from spacy_calib.pairs.documents import DocumentNumbers
 from spacy_calib.pipe.component import pipes_named
 from spacy_calib.pipe.counting import Compared, answered, asked_of

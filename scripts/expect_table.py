@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 import spacy_calib
 from spacy_calib.cli.expect import expect
-from spacy_calib.expect.few_labels import accuracy
+from spacy_calib.expect.survey import accuracy
 
 LABELLED = (5, 10, 20, 50)
 MEASURES = ("accuracy", "precision", "recall", "f")
@@ -94,6 +94,7 @@ EXPERIMENTS = {
         of_recipe("wikineural"), "ner", lambda: wikineural_test(True),
         {"WikiNEuRal test, fitted on a fifth of it": lambda: wikineural_test(False)}, True, entities_of("wikineural_en", "train"),
     ),
+    "ark": Experiment(of_recipe("ark"), "tagger", lambda: readers.ark("dev"), {"ARK test": lambda: readers.ark("test")}, one_kind=True),
     "wnut17": Experiment(
         of_recipe("wnut17"), "ner", entities_of("wnut17", "dev"), {"WNUT-17 test *": entities_of("wnut17", "test")},
         train=entities_of("wnut17", "train"),

@@ -24,7 +24,7 @@ from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntrie
 from spacy_calib.corpus.queue.choosing import stand_for_all
 from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
 from spacy_calib.expect.estimates import sum_by, token_sums
-from spacy_calib.expect.few_labels import Known, Survey, accuracy
+from spacy_calib.expect.survey import Known, Survey, accuracy
 from spacy_calib.metrics import log_losses
 from spacy_calib.pairs.build import leading
 from spacy_calib.types import Floats, Groups, Ints
@@ -67,12 +67,15 @@ class Texts:
         """The expected share of wrong labels of each document."""
         return 1 - self.expected / self.units
 
-    def survey(self, labelled: Ints, rest: Ints) -> Survey:
-        """Of some labelled documents, and others that are not."""
+    def survey(self, labelled: Ints, rest: Ints, chances: Floats | None = None) -> Survey:
+        """Of some labelled documents, and others that are not. chances (Floats | None): With which the labelled ones were drawn from all."""
         columns = (self.right, self.expected, self.independent, self.units)
         known = Known(*(column[labelled][:, None] for column in columns))
         inside = (self.right[labelled].sum(keepdims=True), self.units[labelled].sum(keepdims=True))
-        return Survey(known, *inside, self.expected[rest][:, None], self.units[rest][:, None])
+        others = self.expected[rest][:, None], self.units[rest][:, None]
+        return Survey(
+            known, *inside, *others, chances=chances, among=None if chances is None else np.ones(len(labelled), dtype=bool)
+        )
 
     def entries_of(self, documents: Ints) -> GoldEntries:
         return self.entries.take(np.flatnonzero(np.isin(self.entries.documents, documents)))

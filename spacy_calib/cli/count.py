@@ -209,8 +209,8 @@ def count_texts(
             some = one.over(some)
         counting.add(some)
 
-    examples, needed = run.stream(nlp, path), pipes_for(nlp, pipes, queries)
-    for _ in read_through(nlp, examples, needed, read, run.passing("Counting", path)):
+    examples, needed = run.stream(nlp, path, gold), pipes_for(nlp, pipes, queries)
+    for _ in read_through(nlp, examples, needed, read, run.passing("Counting", path, gold)):
         pass
     if first and not counting.scored:
         raise first[0].silent()

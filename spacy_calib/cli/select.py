@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from ..corpus.queue.orders import LABEL
+from ..corpus.queue.orders import LABEL, SPREAD
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .shared.scored import ScoredModel
 
 DEFAULT_N = 100
-# Documents to adapt to.
-N_TO_ADAPT = 10
-PURPOSES = ("train", "adapt")
+# Documents to adapt to, and to tell the accuracy by.
+N_TO_ADAPT, N_TO_EXPECT = 10, 50
+PURPOSES = ("train", "adapt", "expect")
 KINDS = ("sentence", DOCUMENT)
 # The rarest tags, which together held at most this share of the tokens at the fit, are hunted where none is named.
 RARE_SHARE = 0.01
@@ -46,7 +46,7 @@ class SelectOptions(QueueOptions):
         option(
             "What the labels are for: to train on what is doubtful, or to adapt to (and measure accuracy on) texts of a new kind, "
             "by whole documents that stand for all: one drawn at random from each of --top equal parts of the documents, sorted by doubt; the shortest "
-            "ones, a tenth of the words, are left out",
+            "ones, a tenth of the words, are left out; or for `expect --gold` alone, by documents drawn with chances that grow with doubt, and are written down",
             "--for",
             words=PURPOSES,
         ),
@@ -57,7 +57,7 @@ class SelectOptions(QueueOptions):
             "What is labelled as one piece",
             "-u",
             words=KINDS,
-            show_default="sentence; document with --for adapt, and for text categories",
+            show_default="sentence; document with --for adapt or expect, and for text categories",
         ),
     ] = None
     order: Annotated[
@@ -70,20 +70,23 @@ class SelectOptions(QueueOptions):
             "--top",
             "--n",
             "-n",
-            show_default=f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt",
+            show_default=f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt, {N_TO_EXPECT} with --for expect",
         ),
     ] = None
     max_words: Annotated[
         int | None,
         option("Choose at most that many words; expected errors, or P(rare tag), are then those of a word"),
     ] = None
-    min_words: Annotated[int, option("Leave out what has fewer words (with a letter or a digit)")] = MIN_WORDS
+    min_words: Annotated[
+        int | None,
+        option("Leave out what has fewer words (with a letter or a digit)", show_default=f"{MIN_WORDS}; 0 with --for expect"),
+    ] = None
     tags: Annotated[
         list[str],
         option("Hunt this tag; may be repeated", "--tag", "-T", show_default="the rarest, together 1 % of the fit's tokens"),
     ] = field(default_factory=list)
     per_doc: Annotated[int | None, option("At most that many sentences of one document, round robin")] = None
-    seed: Annotated[int, option("Of --order random and of the draw of --for adapt")] = 0
+    seed: Annotated[int, option("Of --order random and of the draws of --for adapt and --for expect")] = 0
     exclude: Annotated[
         list[Path],
         option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x"),
@@ -99,11 +102,13 @@ class SelectOptions(QueueOptions):
     def check_options(self) -> None:
         """RAISES C056: a value out of range, or two that exclude one another."""
         super().check_options()
-        if self.adapts:
-            given = {"--order": self.order, "--max-words": self.max_words, "--per-doc": self.per_doc}
+        if self.draws:
+            given: dict[str, Any] = {"--order": self.order, "--max-words": self.max_words, "--per-doc": self.per_doc}
+            if not self.adapts:  # every document has its chance
+                given |= {"--exclude": self.exclude[0] if self.exclude else None, "--min-words": self.min_words or None}
             for flag, value in given.items():
-                check_option(flag, value is None, "left out with --for adapt, which draws documents at random", value)
-            check_option("--unit", self.unit != "sentence", "document with --for adapt", self.unit)
+                check_option(flag, value is None, f"left out with --for {self.purpose}, which draws documents at random", value)
+            check_option("--unit", self.unit != "sentence", f"document with --for {self.purpose}", self.unit)
         hunts = self.order == "rare-tag"
         check_option("--tag", not self.tags or hunts, "left out unless --order is rare-tag", ", ".join(self.tags))
         check_option("--per-doc", self.per_doc is None or self.unit != DOCUMENT, "left out with --unit document", self.per_doc)
@@ -113,6 +118,11 @@ class SelectOptions(QueueOptions):
         """Whether documents are chosen to adapt to."""
         return self.purpose == "adapt"
 
+    @property
+    def draws(self) -> bool:
+        """Whether documents are drawn that stand for all."""
+        return self.purpose != "train"
+
     def plan(self, model: ScoredModel, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
         """The batch that is wanted. Documents to adapt to are spread over their expected errors per word.
 
@@ -121,21 +131,25 @@ class SelectOptions(QueueOptions):
         """
         from ..corpus.queue.choosing import Plan
 
-        order = LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
-        own = DOCUMENT if self.adapts or model.row_unit == DOCUMENT else "sentence"
-        n = self.top or (N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None)
+        by_chance = self.draws and not self.adapts
+        order = SPREAD if by_chance else LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
+        own = DOCUMENT if self.draws or model.row_unit == DOCUMENT else "sentence"
+        default = {"adapt": N_TO_ADAPT, "expect": N_TO_EXPECT}.get(self.purpose, DEFAULT_N if self.max_words is None else None)
+        n, least = self.top or default, 0 if by_chance else MIN_WORDS
         return Plan(
             model.unit_of(self.unit or own, whole=True),
             order,
             tags,
             self.seed,
-            per_word=order.adds_up and (self.adapts or self.max_words is not None),
-            min_words=self.min_words,
+            per_word=not by_chance and order.adds_up and (self.adapts or self.max_words is not None),
+            min_words=least if self.min_words is None else self.min_words,
+            repeats=by_chance,
             n=n,
             max_words=self.max_words,
             per_doc=self.per_doc,
             spread=self.adapts,
             labelled=labelled,
+            by_chance=by_chance,
         )
 
     def read_files(self) -> list[Path]:
@@ -151,9 +165,9 @@ def select(run: SelectOptions) -> dict[str, Any]:
     """
     Choose from unlabelled texts what is worth labelling next: the sentences whose
     labels are most likely wrong, or that hold rare tags, each with the reason. Or
-    (--for adapt) the few documents that stand for all.
+    (--for adapt, --for expect) the documents that stand for all.
 
-    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
+    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to, "chance" for those to tell the accuracy by), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
@@ -175,7 +189,7 @@ def select(run: SelectOptions) -> dict[str, Any]:
         "pipe": pipe.name,
         "attr": pipe.attr,
         "for": run.purpose,
-        "order": "spread" if run.adapts else run.order or "least-confident",
+        "order": {"adapt": "spread", "expect": "chance"}.get(run.purpose, run.order or "least-confident"),
         "unit": plan.kind,
         "per_word": plan.per_word,
         "tags": list(plan.tags),
@@ -250,6 +264,7 @@ MEANS = {
     "rare-tag": "how likely it holds such a tag",
     "random": "place in a random order",
     "spread": "wrong labels to be expected",
+    "chance": "variance of its number of right labels",
 }
 
 
@@ -257,7 +272,11 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
     """Print the first rows, and what the batch is in all."""
     batch, pool, order, unit = result["batch"], result["pool"], result["order"], result["unit"]
     adapts = result["for"] == "adapt"
-    msg.divider(f"{unit.capitalize()}s {'to adapt to, spread over their doubt' if adapts else f'to label, by {order}'}")
+    drawn = {
+        "adapt": "to adapt to, spread over their doubt",
+        "expect": "to tell the accuracy by, drawn with chances that grow with doubt",
+    }
+    msg.divider(f"{unit.capitalize()}s {drawn.get(result['for'], f'to label, by {order}')}")
     if result["tags"]:
         msg.text(f"Tags hunted: {', '.join(result['tags'])}")
     show_rows(result["rows"][:N_SHOWN], _COLUMNS)
@@ -267,6 +286,11 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
             f"Sorted by their priority, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each (the shortest ones, "
             "a tenth of the words, were left out): they stand for all, as `adapt` and `expect --gold` need it. They are in random order: the first few "
             "stand for all, too. Label them whole."
+        )
+    if result["for"] == "expect":
+        msg.text(
+            f"Of {pool['units']:,} documents {batch['units']:,} were drawn, each with a chance that is written down (its `chance`), by which `expect --gold` "
+            "weighs it: they stand for all by these chances alone. Label all of them, whole."
         )
     if batch["units"] > N_SHOWN:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")

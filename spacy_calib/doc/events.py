@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from spacy.training import Example
 from ..errors import calib_error
 from ..expect.forecasts import Evidence
 from ..types import Ints
-from .annotations import ARC_EVENTS, Annotation, get_annotation, is_space
+from .annotations import ARC_EVENTS, Annotation, get_annotation, is_space, rejected_in
 
 _Key = tuple[int, int, int]
 
@@ -26,17 +26,35 @@ class GoldSpans:
     """The spans of a gold Doc.
 
     keys (frozenset): (start, end, hash of the label) of each. known (NDArray[bool]): Tokens whose annotation is there,
-        shape (n_tokens,): a predicted span that touches any other token takes no part.
+        shape (n_tokens,): a predicted span that touches any other token takes no part. rejected (frozenset | None): Spans that
+        people rejected, where the gold is of their answers alone.
     """
 
     keys: frozenset[_Key]
     known: NDArray[np.bool_]
+    rejected: frozenset[_Key] | None = None
 
     @classmethod
     def of(cls, doc: Doc, annotation: Annotation) -> GoldSpans:
+        rejected = rejected_in(annotation, doc)
         return cls(
-            frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)), annotation.known_tokens(doc)
+            frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)),
+            annotation.known_tokens(doc),
+            None if rejected is None else frozenset(rejected),
         )
+
+    def says(self, key: _Key, right: bool, event: str, labels: Iterable[int]) -> int:
+        """1 or 0, and -1 where nothing is known. Of answers: what was accepted is right. What was rejected is wrong, but for events that ask
+        for less than the same tokens; and so is an entity beside an accepted one that it overlaps.
+
+        key: Of a span in gold tokens. right (bool): By the gold spans. labels (Iterable[int]): Of the span, and its gold name.
+        """
+        start, end, _ = key
+        known, exact = self.known[start:end], event == "exact"
+        if self.rejected is None:
+            return int(right) if known.all() else -1
+        wrong = (known.any() or any((start, end, label) in self.rejected for label in labels)) if exact else known.all()
+        return 1 if right else 0 if wrong else -1
 
     def covered(self, label: int) -> set[int]:
         """The tokens in gold spans of this label."""
@@ -86,14 +104,14 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
     hits = []
     for start, end, label in spans:
         aligned = example.alignment.x2y[start:end]
-        if not len(aligned) or not gold.known[aligned[0] : aligned[-1] + 1].all():
+        if not len(aligned):
             hits.append(-1)
-        else:
-            first, last = int(aligned[0]), int(aligned[-1]) + 1
-            right = judge(gold, first, last, annotation.gold_span_label(label))
-            if right and event == "exact":
-                right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
-            hits.append(int(right))
+            continue
+        first, last, wanted = int(aligned[0]), int(aligned[-1]) + 1, annotation.gold_span_label(label)
+        right = judge(gold, first, last, wanted)
+        if right and event == "exact":
+            right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
+        hits.append(gold.says((first, last, wanted), right, event, (label, wanted)))
     return np.array(hits, dtype=np.intp)
 
 

@@ -23,16 +23,20 @@ from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
 from ..corpus.distinct import digest
+from ..corpus.queue.answers import ANSWER_SUFFIXES
 from ..corpus.visible import shown_path
 from ..errors import calib_error
 from ..expect.record import TextUnits
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..types import Ints
-from .annotations import Annotation
+from .annotations import REJECTED, Annotation, has_gold
+from .answers import answered_docs
 from .gold import keep_source
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"
+# How a text came to be labelled: the name in a record of a queue -> the key of `Doc.user_data`, see `corpus.queue.tasks.Task`.
+MARK_KEYS = {"drawn": "calib_drawn", "chance": "calib_chance"}
 # What gold files end in: a DocBin, or CoNLL-U.
 GOLD_SUFFIXES = (".spacy", ".conllu")
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
@@ -54,15 +58,18 @@ class GoldReader:
     def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
         """The Examples of one file; `document_of` gives their documents.
 
-        RAISES C160: a Doc without the key. C161: no CoNLL-U. ValueError and others: what spaCy says of the file.
+        RAISES C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. ValueError and others: what spaCy says of the file.
         """
-        yield from self.examples_of(nlp, gold_docs(nlp.vocab, file), file)
+        answered = file.suffix in ANSWER_SUFFIXES
+        yield from self.examples_of(nlp, answered_docs(nlp, file) if answered else gold_docs(nlp.vocab, file), file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc], file: Path) -> Iterator[Example]:
         """The Examples of gold Docs. file (Path): Where they stand. RAISES C160: a Doc without the key."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
-        make = corpus.make_examples_gold_preproc if self.gold_preproc else corpus.make_examples
         for number, reference in enumerate(references):
+            # Sentences have no span groups, in which answers stand.
+            whole = not self.gold_preproc or any(key.startswith(REJECTED) for key in reference.spans)
+            make = corpus.make_examples if whole else corpus.make_examples_gold_preproc
             document = self._document(reference, file, number)
             arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
             # What the document is filed under holds for its sentences.
@@ -203,7 +210,7 @@ class TextWatch:
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples, each noted as it passes."""
         for example in examples:
-            if self.annotation is None or self.annotation.gold_hashes(example.reference).any():
+            if self.annotation is None or has_gold(self.annotation, example.reference):
                 self._look_at(example.reference)
             yield example
 
@@ -233,10 +240,13 @@ class TextWatch:
 
 
 class Noted:
-    """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far."""
+    """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far. drawn (list): How each
+    came to be labelled, and with what chance; None where it does not say.
+    """
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
+        self.drawn: list[tuple[Any, Any]] = []
         self._gold, self._digests = array("q"), array("Q")
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -244,6 +254,8 @@ class Noted:
         for example in examples:
             self._gold.append(len(self._annotation.spans_on(example.reference)))
             self._digests.append(digest(example.reference.text))
+            how, chance = (example.reference.user_data.get(key) for key in MARK_KEYS.values())
+            self.drawn.append((how, chance))
             yield example
 
     def take(self) -> tuple[Ints, list[int]]:

@@ -295,6 +295,14 @@ MESSAGES = {
     "C734": "The pipeline fails on this text ({why}); try another one, or mend the component.",
     "C735": "What was sent is no text in UTF-8 of the length that it names; send one.",
     "C736": "The port {port} of 127.0.0.1 cannot be opened: {why}; give another one (--port), or none for a free one.",
+    "C690": "{n} of the {of} labelled documents (--gold) were labelled since they were doubtful (rank, select, audit): they say what the worst texts are like, not how good all are; label what `select --for expect` or `--for adapt` draws, or documents at random.",
+    "C691": "{n} of the {of} labelled documents (--gold) have no chance in (0, 1] with which they were drawn ({given}), though others have one: give those of one draw of `select --for expect` alone.",
+    "C692": "The answers in {path} cannot be read: {why}; export them from the tool anew.",
+    "C693": "{where} of {path} is {given}: answers are what one of Prodigy, Label Studio, doccano and Argilla exports when people have answered; give such a file (a queue is none yet), or .spacy.",
+    "C694": "The answers in {path} are of two projects: {given}; export each into a file of its own.",
+    "C695": "A span '{label}' of {where} in {path} goes from character {start} to {end}, but its text has {n}, or nothing but white space stands there; export the answers with the texts that they are of.",
+    "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation; export it when they are answered.",
+    "C697": "No accepted span has a label of component '{component}' ({given}; it knows {known}): these are answers about another model, or another scheme; give those about this one, or name the counterparts (--map).",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 

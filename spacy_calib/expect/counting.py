@@ -15,7 +15,7 @@ from .distribution import Counted, added, independent, mixed
 from .drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 from .effects import WIDTHS, Effects, of_new_source
 from .estimates import interval, sum_by
-from .few_labels import Known, Survey
+from .survey import Known, Survey
 
 # Nodes of the quadrature over a shift; and the width below which a shift changes nothing visible.
 _NODES = 15

@@ -2,7 +2,7 @@
 
 Prediction-powered inference (Angelopoulos et al. 2023) for a finite number of texts: scores say what to expect,
 labelled documents by how much that is off. Scores may be anything; labelled documents must be picked at random from
-such texts. A document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++,
+such texts, or with known chances (see `expect.survey`). A document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++,
 Angelopoulos, Duchi and Zrnic 2023): with few documents a tuned interval is at most a hundredth narrower where it holds,
 and holds less often.
 """
@@ -13,184 +13,55 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.queue.choosing import BY_DOUBT
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from ..errors import calib_error
 from ..types import Adds, Floats, Ints
 from .drift import Labelled
-from .estimates import EntityModel, Estimate, interval, sum_by, token_sums
+from .estimates import EntityModel, Estimate, sum_by, token_sums
 from .record import entity_sums
 from .summary import spans_of, tokens_of
-
-
-class Known(NamedTuple):
-    """n labelled documents and k kinds of events.
-
-    observed (Floats): Events of each document, shape (n, k). expected (Floats): By the scores, (n, k). independent
-    (Floats): Variance of events independent given the scores, (n, k). units (Floats): What each kind is counted in
-    (tokens, entities found), (n, k); for the last kind tokens, or the only unit.
-    """
-
-    observed: Floats
-    expected: Floats
-    independent: Floats
-    units: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """Texts, and the labelled documents that stand for them.
-
-    known (Known): All labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the
-    texts, which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k).
-    squares (float | None): Sum over texts of the last kind's squared units; None takes it from `units`.
-    """
-
-    known: Known
-    inside: Floats
-    inside_units: Floats
-    expected: Floats
-    units: Floats
-    squares: float | None = None
-
-    def total_units(self) -> Floats:
-        """Units in all texts, shape (k,)."""
-        return np.asarray(self.inside_units + self.units.sum(axis=0))
-
-    def correction(self) -> Floats:
-        """By how many events per unit the labelled documents exceed the expectation, shape (k,)."""
-        known = self.known
-        return _ratio((known.observed - known.expected).sum(axis=0), known.units.sum(axis=0))
-
-    def totals(self) -> Floats:
-        """Estimated events in all texts, shape (k,)."""
-        return np.asarray(self.inside + self.expected.sum(axis=0) + self.correction() * self.units.sum(axis=0))
-
-    def reach(self) -> Floats:
-        """Units without gold for each labelled one, shape (k,)."""
-        return _ratio(self.units.sum(axis=0), self.known.units.sum(axis=0))
-
-    def variance(self, weights: Floats) -> float:
-        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
-        known, scaled = self.known, weights * self.reach()
-        residual = known.observed - known.expected - self.correction() * known.units
-        total = known.units.sum(axis=0)
-        each = (residual / np.sqrt(_spare(known.units, total))) @ scaled
-        events = known.observed.sum(axis=0)
-        least = known.independent.sum(axis=0)
-        least = np.where((events == 0) | (events == total), np.maximum(least, _by_chance(events, total)), least)
-        return max(float(each @ each), float(np.square(scaled) @ least)) * (1 + self.own_share())
-
-    def own_share(self) -> float:
-        """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
-        mine, theirs = self.units[:, -1], self.known.units[:, -1]
-        if not mine.any():
-            return 0.0
-        squares = np.square(mine).sum() if self.squares is None else self.squares
-        return float(squares / np.square(theirs).sum() / self.reach()[-1] ** 2)
-
-    def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
-        """The estimate of a share of two totals. value (float): The share. RAISES C001: confidence out of range.
-
-        weights (Floats): Of an error in each total, times the denominator (Taylor; Särndal et al. 1992, section 5.5).
-        """
-        docs = min(_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
-        return _interval(value, self.variance(weights) / denominator**2, docs, confidence)
-
-    def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
-        """The share in the labelled documents, as an estimate for all texts. RAISES C001: confidence out of range.
-
-        part, whole (Floats): Of each labelled document, shape (n,).
-        """
-        total = float(whole.sum())
-        value = float(part.sum()) / total
-        each = (part - value * whole) / np.sqrt(_spare(whole, total))
-        spread = max(float(each @ each), float(_by_chance(part.sum(), total))) / total**2
-        unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
-        return _interval(value, spread * unknown**2 * (1 + self.own_share()), _effective(whole), confidence)
-
-
-def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
-    """For tokens, k = 1: (prediction-powered, from labelled documents alone). RAISES C001: confidence out of range."""
-    units, known = float(survey.total_units()[0]), survey.known
-    powered = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
-    return powered, survey.classical(known.observed[:, 0], known.units[:, 0], confidence)
-
-
-def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
-    """For right entities, per entity found, and missed ones, per token: k = 2. RAISES C001: confidence out of range.
-
-    RETURNS: (right, gold, {"precision", "recall", "f": as from `accuracy`}) for all texts; a share is left out where
-    the labelled documents have nothing that it is a share of.
-    """
-    known = survey.known
-    (right_of, missed_of), found_of = known.observed.T, known.units[:, 0]
-    found = float(survey.total_units()[0])
-    totals = survey.totals()
-    right = float(np.clip(totals[0], 0.0, found))
-    gold = right + max(0.0, float(totals[1]))
-    if not found_of.any():
-        return right, gold, {}
-    # Each share: both totals; factor of right ones in the first; whether gold ones (so both errors) are in the second.
-    shares = {
-        "precision": (right, found, 1.0, 0.0, right_of, found_of),
-        "recall": (right, gold, 1.0, 1.0, right_of, right_of + missed_of),
-        "f": (2 * right, found + gold, 2.0, 1.0, 2 * right_of, found_of + right_of + missed_of),
-    }
-    made = {}
-    for name, (part, whole, gain, of_gold, known_part, known_whole) in shares.items():
-        if whole > 0 and known_whole.any():
-            value = part / whole
-            powered = survey.share(value, np.array([gain, 0.0]) - of_gold * value, whole, confidence)
-            made[name] = (powered, survey.classical(known_part, known_whole, confidence))
-    return right, gold, made
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    """part / whole; 0 where whole is 0."""
-    return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
-
-
-def _spare(units: Floats, total: Floats | float) -> Floats:
-    """1 less a document's part in the ratio, by which residuals are too small (HC2, MacKinnon and White 1985)."""
-    return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
-
-
-def _by_chance(events: Floats, total: Floats | float) -> Floats:
-    """The variance of this number of independent events, one more of either kind counted: no error in the labelled
-    documents does not show that there are none.
-    """
-    share = (events + 1) / (total + 2)
-    return np.asarray(total * share * (1 - share))
-
-
-def _effective(units: Floats) -> float:
-    """How many documents of one length say as much as these (Kish 1965)."""
-    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1.0))
-
-
-def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
-    """`estimates.interval`, by a distribution whose mean is at least one standard deviation away from 0 and 1."""
-    edge = min(0.5, float(np.sqrt(variance)))
-    found = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
-    mean = min(max(value, 0.0), 1.0)
-    return Estimate(mean, min(found.low, mean), max(found.high, mean))
-
+from .survey import Known, Survey, accuracy, entities
 
 Chosen = NDArray[np.bool_]
+# How a Doc came to be labelled, and the chance that it had, see `corpus.queue.tasks.Task`; None where that is not known.
+Drawn = tuple[str | None, float | None]
+
+
+def chances_in(drawn: Sequence[Drawn]) -> Floats | None:
+    """With what chance each labelled Doc was drawn; None where all had the same, or nothing else is said.
+
+    RAISES C690: some were labelled since they were doubtful. C691: some have no chance beside others that have one, or one out of range.
+    """
+    doubtful = sum(how == BY_DOUBT for how, _ in drawn)
+    if doubtful:
+        raise calib_error("C690", n=doubtful, of=len(drawn))
+    chances = [chance for _, chance in drawn]
+    if all(chance is None for chance in chances):
+        return None
+    wrong = [
+        chance for chance in chances if not isinstance(chance, (int, float)) or isinstance(chance, bool) or not 0 < chance <= 1
+    ]
+    if wrong:
+        raise calib_error("C691", n=len(wrong), of=len(chances), given=wrong[0])
+    return np.array(chances, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A corpus, and of each Doc, gold (Ints): its gold entities, and digests (Sequence[int]): its `seen.digest`."""
+    """A corpus, and of each Doc, gold (Ints): its gold entities, digests (Sequence[int]): its `seen.digest`, and drawn (Sequence | None):
+    how it came to be labelled, see `chances_in`; None where nothing is known of that.
+    """
 
     corpus: ScoredCorpus
     gold: Ints
     digests: Sequence[int]
+    drawn: Sequence[Drawn] | None = None
 
     def labelled(self) -> Chosen:
         """Which Docs have gold, shape (n_docs,)."""
@@ -257,11 +128,20 @@ class Beside:
     def surveys(self) -> list[Survey]:
         """For right tokens, and with a model for right and missed entities; by documents that have tokens."""
         among, own, made = self.among(), _documents(self.few.corpus), []
+        n = int(own.max(initial=-1)) + 1
+        chances, all_among = chances_in(self.few.drawn or ()), np.zeros(n, dtype=bool)
+        if chances is not None:  # Docs of one document were drawn together
+            each, chances = chances, np.ones(n)
+            np.minimum.at(chances, own, each)
+            all_among[own[among]] = True
         for rest, few in zip(self._rest, _by_doc(self.few, self.labels, self.model, judged=True), strict=True):
             whole = Known(*(_grouped(part, own) for part in few))
             kept = whole.units[:, -1] > 0
             inside = few.observed[among].sum(axis=0), few.units[among].sum(axis=0)
-            made.append(Survey(Known(*(part[kept] for part in whole)), *inside, rest.expected, rest.units, rest.squares))
+            drawn = {} if chances is None else {"chances": chances[kept], "among": all_among[kept]}
+            made.append(
+                Survey(Known(*(part[kept] for part in whole)), *inside, rest.expected, rest.units, rest.squares, **drawn)
+            )
         return made
 
 
@@ -270,7 +150,7 @@ def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[
 
     RETURNS (dict): "accuracy" and "entities" have other numbers; "trusted" is true, as labelled documents are like the
         texts. New is "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the
-        texts, counted once), "correction" (of the accuracy), and "shares", each with "scores_alone" (expected without
+        texts, counted once), "weighed" (whether by the chances they were drawn with), "correction" (of the accuracy), and "shares", each with "scores_alone" (expected without
         labels), "classical" (from labelled documents alone) and "narrower" (share of its width that is saved).
     RAISES C001: confidence out of range. C226: fewer than two documents have labels.
     """
@@ -293,6 +173,7 @@ def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[
             "by": few.corpus.unit,
             "tokens": int(parts[0].known.units.sum()),
             "among": int(texts.among().sum()),
+            "weighed": parts[0].chances is not None,
             "correction": float(parts[0].correction()[0]),
             "shares": {name: _beside(before[name], *one) for name, one in shares.items()},
         }

@@ -117,7 +117,7 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats]) -> Floats:
     RETURNS (Floats): Shape (..., n).
     """
     scores = np.empty(0)
-    for fold in range(int(folds.max()) + 1):
+    for fold in range(int(folds.max(initial=-1)) + 1):
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         found = score(outside, inside)
         if fold == 0:

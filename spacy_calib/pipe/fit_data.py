@@ -18,13 +18,14 @@ from ..calibration.span_fit import SpanData
 from ..calibration.tokens import silent_tokens
 from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
+from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
 from ..doc.gold import GoldSources, gold_columns
 from ..doc.reading import document_digest, document_of
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
 from ..pairs.documents import DocumentNumbers, SourceDocument, joint_unit
-from ..pairs.label_map import UnknownGold
+from ..pairs.label_map import UnknownGold, shorter
 from ..sources.base import Source
 from ..statistics.further_tables import Totals
 from ..statistics.readings import FoundSpans, Readings
@@ -46,7 +47,7 @@ class FitData:
     unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
     unjudged (Pairs), unjudged_documents (Ints): The same of tokens without gold, which take no part in the fit; their hits mean nothing.
     words (Words | None): All tokens that were read; None where they were not asked for. doc_documents (Ints): The document of each of its Docs.
-    sources (tuple[str, ...]): Names of the sources of gold; () where none was named. of_sources (Ints): Number of the source of each document, -1
+    complete (bool): Whether all pairs of a unit with gold are known to hit or miss. sources (tuple[str, ...]): Names of the sources of gold; () where none was named. of_sources (Ints): Number of the source of each document, -1
         where it names none, shape (n_docs,); a document is of one source.
     """
 
@@ -68,6 +69,7 @@ class FitData:
     doc_documents: Ints
     sources: tuple[str, ...]
     of_sources: Ints
+    complete: bool
 
     @classmethod
     def of(
@@ -104,14 +106,27 @@ class FitData:
             doc_documents=readings.documents,
             sources=tuple(sources),
             of_sources=numbers,
+            complete=len(pairs) == int(np.count_nonzero(readings.gold[readings.rows] != -2)),
         )
 
-    def check(self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float) -> None:
+    @property
+    def of_spans_alone(self) -> bool:
+        """Whether spans have gold and no token has: people answered about spans."""
+        return not self.n_gold and self.spans is not None and bool((self.spans.hits >= 0).any())
+
+    def check(
+        self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float, span_labels: Sequence[str] = ()
+    ) -> None:
         """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: more than the share max_unknown of them.
-        C003, C005: too few pairs.
+        C003, C005: too few pairs. Where spans alone have gold, tokens need none. C697: none of these has a label of the component.
         """
         if not self.n_docs:
             raise calib_error("C032", component=component, why=self.why_missing or "there are no tokens")
+        if not self.n_gold and self.span_counts and self.span_counts.keys().isdisjoint(span_labels):
+            given, known = (shorter(list(of)) for of in (self.span_counts, span_labels))
+            raise calib_error("C697", component=component, given=given, known=known)
+        if self.of_spans_alone:
+            return
         if not self.n_gold:
             raise calib_error("C030", layer=layer, component=component)
         if self.n_unknown == self.n_gold:
@@ -223,7 +238,8 @@ class Reader:
         gold = gold_columns(marginals, wanted, (*self.labels, *self.annotation.none))
         self.confusions.update(confusions(marginals, gold.columns, wanted))
         self.n_gold += gold.n_gold
-        self.n_unknown += 0 if self.annotation.any_label else gold.n_unknown
+        n_unknown = gold.n_unknown - int(np.count_nonzero(wanted == NOT_THOSE))
+        self.n_unknown += 0 if self.annotation.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens to which the source gives no score are left out, as if they had no gold.
         unscored = silent_tokens(scores, marginals.rows)
@@ -293,7 +309,8 @@ def _hits_of(
     of each unit's gold label, -2 for one that takes no part.
     """
     judged = gold[marginals.rows] != -2
-    if not (annotation.overlapping or annotation.judges):
+    answers = any(annotation.refused(eg) is not None for eg in examples)
+    if not (annotation.overlapping or annotation.judges or answers):
         return gold[marginals.rows] == marginals.tags, judged
     hashes = label_hashes(labels)[marginals.tags]
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])

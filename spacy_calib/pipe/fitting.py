@@ -13,9 +13,11 @@ import spacy
 from spacy.training import Example
 
 from ..about import __version__
+from ..calibration.auto import grouping_of
 from ..calibration.grouping.named import group_beside, informed
 from ..calibration.plan import Plan, make_plan
 from ..calibration.portable import Convention, Portable, UsualWords, find_conventions
+from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
@@ -88,11 +90,16 @@ def choose(gathered: Gathered) -> Plan:
     settings = gathered.settings
     names = [settings.source.frequency_label(label) for label in gathered.labels]
     learn_context = None
-    if gathered.context is not None:
+    if gathered.data.of_spans_alone:  # tokens stay as they are
+        one_group = grouping_of(1)
+        chosen = Chosen(one_group, Identity(), None, None, gathered.tokens.pairs.scores)
+        return Plan(chosen, gathered.groups(one_group), gathered.groups(one_group))
+    if gathered.context is not None and gathered.data.complete:
         learn_context = partial(
             fit_token_context, gathered.context, n_tags=len(gathered.labels), overlapping=gathered.annotation.overlapping
         )
-    scalable = of_one_tag(settings, gathered.annotation)
+    # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
+    scalable = of_one_tag(settings, gathered.annotation) and gathered.data.complete
     return make_plan(settings, gathered.tokens, names, gathered.groups, scalable, learn_context)
 
 
@@ -207,7 +214,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,
         table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins, counted),
-        held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents),
+        held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents) if len(judged.pairs) else None,
         spans=None if learned.spans is None else _describe_spans(gathered, learned.spans),
         versions={
             "spacy-calib": __version__,

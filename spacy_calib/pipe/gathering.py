@@ -160,7 +160,14 @@ def _gathered(
     most = (
         1.0 if annotation.spans_are_units else arguments.max_unknown
     )  # identities are of no scheme, of which the gold could have another
-    data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, most)
+    data.check(
+        annotation.gold.name,
+        name,
+        pipe.threshold,
+        arguments.min_pairs,
+        most,
+        pipe.source.span_labels(component),
+    )
     words = None
     if data.words is not None:  # without a key they are hidden, and so have no salt
         words = FitWords(data.words, "" if seen is None else seen.salt, shown=seen is not None)

@@ -82,7 +82,7 @@ def refuses(outcome: Outcome, sentence: str, code: int = 1) -> None:
 
 
 def save_docs(path: Path, docs: list[Doc]) -> Path:
-    DocBin(docs=docs).to_disk(path)
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
     return path
 
 

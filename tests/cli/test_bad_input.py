@@ -159,7 +159,7 @@ def test_the_data_cannot_be_read(sentence, model, dev, calibrated, tmp_path, out
 
 def test_the_data_has_another_suffix(model, dev, tmp_path, out):
     sentences = {
-        "gold.bin": "is not a readable DocBin (its name does not end in .spacy or .conllu)",
+        "gold.bin": "is not a readable DocBin (its name does not end in .spacy, .conllu, .jsonl or .json)",
         "gold.conllu": "is not a CoNLL-U file",
     }
     for name, sentence in sentences.items():

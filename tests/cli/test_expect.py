@@ -14,6 +14,7 @@ import pytest
 import spacy
 import srsly
 from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from spacy_calib.cli.expect import expect
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
@@ -400,3 +401,70 @@ def test_labels_that_give_no_interval_are_refused(calibrated, model, test_file, 
         calib("expect", calibrated, test_file, "--gold", few, "--output", few, "--force"), "none of the files that are read"
     )
     assert len(DocBin().from_disk(few)) == 5
+
+
+# Drawn by chance, or since they were doubtful
+
+
+def docs_in(path):
+    return list(DocBin().from_disk(path).get_docs(Vocab()))
+
+
+def answered(batch, gold, path):
+    """The Docs of a batch with the tags of the gold, and how they were drawn."""
+    known = {doc.text: doc for doc in docs_in(gold)}
+    docs = docs_in(batch)
+    for doc in docs:
+        for token, right in zip(doc, known[doc.text], strict=True):
+            token.tag_ = right.tag_
+    return save_docs(path, docs)
+
+
+def test_documents_drawn_by_chance_are_weighed(calibrated, test_file, tmp_path):
+    texts = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
+    outcome = calib(
+        "select", calibrated, texts, "--for", "expect", "--n", 30, "--output", tmp_path / "batch.spacy", "--format", "json"
+    )
+    told = json.loads(outcome.printed)
+    chances = [row["chance"] for row in told["rows"]]
+    assert (told["order"], len(chances), {row["drawn"] for row in told["rows"]}) == ("chance", 30, {"chance"})
+    assert max(chances) > 1.2 * min(chances)
+    assert [doc.user_data["calib_chance"] for doc in docs_in(tmp_path / "batch.spacy")] == chances
+    few = answered(tmp_path / "batch.spacy", texts, tmp_path / "few.spacy")
+    outcome, result = run_expect(calibrated, texts, tmp_path, "--gold", few, "--check")
+    assert (result["gold"]["weighed"], result["gold"]["among"], result["true"]["accuracy"]["inside"]) == (True, 30, True)
+    assert "drawn with the chances that they carry" in outcome.text
+    docs = docs_in(few)
+    for doc in docs:
+        del doc.user_data["calib_chance"]
+    _, plain = run_expect(calibrated, texts, tmp_path, "--gold", save_docs(tmp_path / "plain.spacy", docs))
+    assert not plain["gold"]["weighed"]
+    assert plain["accuracy"]["expected"] != result["accuracy"]["expected"]
+    del docs[3:]
+    mixed = save_docs(tmp_path / "mixed.spacy", [*docs, *docs_in(few)[3:]])
+    refuses(
+        calib("expect", calibrated, texts, "--gold", mixed), "3 of the 30 labelled documents (--gold) have no chance in (0, 1]"
+    )
+
+
+def test_answers_on_what_is_doubtful_are_no_estimate(calibrated, test_file, tmp_path):
+    texts = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
+    for purpose, unit in (("train", "document"), ("adapt", "document")):
+        batch = tmp_path / f"{purpose}.spacy"
+        assert not calib("select", calibrated, texts, "--for", purpose, "--unit", unit, "--n", 10, "--output", batch).code
+        few = answered(batch, texts, tmp_path / f"{purpose}_few.spacy")
+        outcome = calib("expect", calibrated, texts, "--gold", few)
+        if purpose == "adapt":
+            assert not outcome.code
+        else:
+            refuses(outcome, "10 of the 10 labelled documents (--gold) were labelled since they were doubtful")
+
+
+@pytest.mark.parametrize("option", [("--order", "margin"), ("--max-words", 9), ("--exclude", "t.txt"), ("--min-words", 2)])
+def test_a_draw_by_chance_leaves_nothing_out(calibrated, tmp_path, option):
+    (tmp_path / "t.txt").write_text("the old dog")
+    option = [tmp_path / "t.txt" if one == "t.txt" else one for one in option]
+    refuses(
+        calib("select", calibrated, tmp_path / "t.txt", "--for", "expect", *option),
+        f"{option[0]} must be left out with --for expect",
+    )

@@ -43,6 +43,7 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "rank --unit sentence": lambda: calib("rank", fitted, data, "--unit", "sentence"),
         "select": lambda: calib("select", fitted, data),
         "select --for adapt": lambda: calib("select", fitted, data, "--for", "adapt", "--top", 3),
+        "select --for expect": lambda: calib("select", fitted, data, "--for", "expect", "--top", 3),
         "audit": lambda: calib("audit", fitted, made.dev),
         "expect": lambda: calib("expect", fitted, data),
         "expect --gold": lambda: calib("expect", fitted, data, "--gold", made.few),

@@ -25,7 +25,7 @@ from spacy_calib.expect.effects import (
     with_missed,
     with_widths,
 )
-from spacy_calib.expect.few_labels import Known
+from spacy_calib.expect.survey import Known
 from spacy_calib.schema import Misfit
 
 

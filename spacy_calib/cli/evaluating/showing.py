@@ -22,26 +22,15 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     unit = unit_of(table["layer"])
     unfitted = table.get("unfitted")
     msg.divider(f"{name if unfitted is None else 'Raw scores'} ({table['component'] or 'Doc'})")
+    entities, raw_only = table.get("entities"), unfitted is not None
     if not table["pairs"]:
         msg.warn(f"Nothing to judge: no {unit} has both gold and a score.")
-        return
-    if unfitted is not None:
-        msg.info(unfitted["verdict"])
-    show_other_weights(table["weights_changed"])
-    show_seen(table["seen"])
-    _show_misaligned(table["misaligned"])
-    share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
-    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
-    several = LABEL_WORDS[unit][1]
-    raw_only = unfitted is not None
-    _show_errors(table, "ECE (top label)", several, raw_only)
-    if "slices" in table:
-        show_slices(table["slices"], f"{unit}s")
-    if "found_slices" in table:
-        show_found(table["found_slices"], f"{unit}s")
-    if "against" in table:
-        show_against(table["against"], f"{unit}s")
-    entities = table.get("entities")
+        if not (entities and entities["pairs"]):
+            return
+        show_other_weights(table["weights_changed"])
+        show_seen(table["seen"])
+    else:
+        _show_units(table, unit)
     if entities is not None:
         one, spans = entities["called"]
         msg.divider(f"{name}: whole {spans} (event: {entities['event']})")
@@ -66,6 +55,25 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     if unfitted is not None:
         msg.text("This command makes them true, from gold that the pipeline was not trained on, and other than this:")
         print_exact([f"{unfitted['fit']}\n"], json=False)
+
+
+def _show_units(table: dict[str, Any], unit: str) -> None:
+    """unit (str): What has labels."""
+    unfitted = table.get("unfitted")
+    if unfitted is not None:
+        msg.info(unfitted["verdict"])
+    show_other_weights(table["weights_changed"])
+    show_seen(table["seen"])
+    _show_misaligned(table["misaligned"])
+    share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
+    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
+    _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], unfitted is not None)
+    if "slices" in table:
+        show_slices(table["slices"], f"{unit}s")
+    if "found_slices" in table:
+        show_found(table["found_slices"], f"{unit}s")
+    if "against" in table:
+        show_against(table["against"], f"{unit}s")
 
 
 def _show_legend(unit: str, by: str, raw_only: bool) -> None:

@@ -142,6 +142,11 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     msg.good(
         f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}"
     )
+    if not info.tokens and info.spans is not None:
+        several = words_of_spans(info)[1]
+        msg.warn(
+            f"Answers about {several} say nothing of tokens, whose scores stay as they were; whole texts with all {several} teach both"
+        )
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
     if info.sources:

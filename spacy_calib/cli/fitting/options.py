@@ -149,10 +149,12 @@ class FitOptions(Options):
 
     @property
     def of_scores(self) -> bool:
-        """Whether DATA is a file of scores, by its suffix."""
+        """Whether DATA is a file of scores, by its suffix; beside a pipeline JSON Lines are answers of people."""
         from ...arrays.files import is_score_file
+        from ...corpus.queue.answers import ANSWER_SUFFIXES
 
-        return self.data is not None and is_score_file(self.data)
+        answers = self.model is not None and self.data is not None and self.data.suffix in ANSWER_SUFFIXES
+        return self.data is not None and is_score_file(self.data) and not answers
 
     @property
     def gold_paths(self) -> list[Path]:

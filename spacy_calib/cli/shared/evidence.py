@@ -142,9 +142,11 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     """Asked before the pipeline runs. RAISES C030: no example has gold of the annotation that the pipe calibrates. C263: it has categories of
     another scheme alone.
     """
+    from ...doc.annotations import has_gold
+
     annotation = pipe.source.annotation(pipe.lookup.component())
     references = [example.reference for example in examples]
-    if any(annotation.gold_hashes(doc).any() for doc in references):
+    if any(has_gold(annotation, doc) for doc in references):
         return
     component, foreign = pipe.source.component or "the source", annotation.foreign(references)
     if foreign:

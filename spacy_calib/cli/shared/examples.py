@@ -40,28 +40,30 @@ class Pass:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The gold files at a path, see `doc.reading.gold_files`.
+    """The gold files at a path, see `doc.reading.gold_files`; in a folder without them the answers of people, see `corpus.queue.answers`.
 
     RAISES C051: the path does not exist. C052: a folder without such files. C053: an empty file, or one of another kind.
     """
+    from ...corpus.queue.answers import ANSWER_SUFFIXES
     from ...doc.reading import GOLD_SUFFIXES, gold_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
     if path.is_dir():
-        files = gold_files(path)
+        files = gold_files(path) or sorted(file for suffix in ANSWER_SUFFIXES for file in path.glob(f"[!.]*{suffix}"))
         if not files:
             raise calib_error("C052", path=path)
         return files
-    if path.suffix not in GOLD_SUFFIXES:
-        raise calib_error("C053", path=path, why=f"its name does not end in {' or '.join(GOLD_SUFFIXES)}")
+    suffixes = (*GOLD_SUFFIXES, *ANSWER_SUFFIXES)
+    if path.suffix not in suffixes:
+        raise calib_error("C053", path=path, why=f"its name does not end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     return [path]
 
 
 def read_examples(nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None) -> list[Example]:
     """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `doc.reading.GoldReader`.
 
-    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161: see `read_gold`.
+    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`.
     """
     examples: list[Example] = []
     for file in data_files(path):
@@ -77,6 +79,7 @@ def read_gold(
     """The examples of one gold file, one by one, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
     arrays (Sequence[str] | None): Keys of those that another pipeline reads. RAISES C053: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
+        C692 to C696: no answers of people.
     """
     from ...doc.reading import GoldReader
 

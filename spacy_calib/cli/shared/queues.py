@@ -148,6 +148,7 @@ def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequenc
     from spacy.tokens import DocBin
 
     from ...doc.cutting import cut
+    from ...doc.reading import MARK_KEYS
 
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
@@ -160,7 +161,9 @@ def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequenc
             example.predicted.user_data.setdefault(key, value)
         for row in rows_of[place]:
             is_whole = row["sentence"] is None
-            docs[row["rank"]] = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
+            doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
+            doc.user_data.update({key: row[name] for name, key in MARK_KEYS.items() if name in row})
+            docs[row["rank"]] = doc
     assert run.output is not None
     write_file(run.output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
 

@@ -192,15 +192,17 @@ class Run(Options):
             check_gold_of_examples(pipe, done, self.silent)
         return done
 
-    def stream(self, nlp: Language, path: Path | None = None) -> Iterator[Example]:
+    def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
         """The examples of the data, or of another path, one by one, with what their lines have under the key of --by."""
+        if gold or self.needs_gold:  # JSON is answers there, not texts
+            return iter(read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key))
         return stream_examples(
             nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
 
-    def passing(self, what: str, path: Path | None = None) -> Pass:
-        """How the pipeline runs over the data, or over another path. what (str): Beside the progress bar."""
-        return Pass(self.n_process, self.silent, what, gold=holds_gold(path or self.data))
+    def passing(self, what: str, path: Path | None = None, gold: bool = False) -> Pass:
+        """How the pipeline runs over the data, or over another path. what (str): Beside the progress bar. gold (bool): Whether it is gold."""
+        return Pass(self.n_process, self.silent, what, gold=gold or self.needs_gold or holds_gold(path or self.data))
 
     def score(
         self,
@@ -276,7 +278,7 @@ def judge(
         judged_statistics(pipe, events, done, corpus, shard, gold_preproc=run.gold_preproc, key=key)
         for pipe, events, corpus in zip(pipes, asked, scored, strict=True)
     ]
-    if not any(one.tokens.total for one in found):
+    if not any(one.tokens.total or (one.spans and one.spans.total) for one in found):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)

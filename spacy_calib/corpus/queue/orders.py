@@ -20,7 +20,7 @@ DOUBTS = ("calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy")
 
 
 class Order(NamedTuple):
-    """value (str): What each token is worth: one of DOUBTS, or "rare-tag": P(it has one of the tags that are hunted). over (str): What makes the
+    """value (str): What each token is worth: one of DOUBTS, "spread": p (1 - p), or "rare-tag": P(it has one of the tags that are hunted). over (str): What makes the
     priority of a unit of it: "whole" (1 - P(nothing in it is wrong)), "greatest", "sum", "mean", "any" (P(at least one token)), "random".
     """
 
@@ -51,8 +51,14 @@ LABEL = {
 }
 
 
+# By how much the number of right labels of a unit may be off: the variance of independent ones.
+SPREAD = Order("spread", "sum")
+
+
 def token_values(corpus: ScoredCorpus, order: Order, tags: Collection[str] = ()) -> Floats:
     """What each token is worth, NaN for tokens that are not counted; shape (n tokens,). tags (Collection[str]): Those that are hunted."""
+    if order.value == "spread":
+        return np.where(corpus.counted, corpus.calibrated * (1 - corpus.calibrated), np.nan)
     return tag_probability(corpus, tags) if order.value == "rare-tag" else doubts(corpus, order.value)
 
 

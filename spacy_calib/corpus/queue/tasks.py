@@ -12,7 +12,7 @@ from ...pairs.documents import DOCUMENT
 from ...types import OUTSIDE, Floats
 from ..scored import UNKNOWN, ScoredCorpus
 from ..stored import MadeOnDemand
-from .choosing import Queue
+from .choosing import BY_DOUBT, Queue
 from .units import Units
 
 N_ALTERNATIVES = 3
@@ -48,7 +48,8 @@ class Task:
     alternatives (dict): Tag -> calibrated probability, highest first; of a token or document, or of the reason.
     gold (str | None): The gold label of a token or document, where it is known. right (bool | None): Whether the unit is right, where that is known.
     doubted (dict | None): Of gold that is audited: what is wrong with it ("kind"), "suggestion" ("" for nothing), its calibrated "suggestion_score", and
-    "suggested_text" where it stands elsewhere.
+    "suggested_text" where it stands elsewhere. drawn (str): How it came into the queue, see `choosing.Plan`. chance (float | None): That it had, where
+    each has one of its own.
     """
 
     text: str
@@ -73,6 +74,8 @@ class Task:
     gold: str | None
     right: bool | None
     doubted: dict[str, Any] | None = None
+    drawn: str = BY_DOUBT
+    chance: float | None = None
 
 
 def tasks_of(queue: Queue, tags: Collection[str] = ()) -> MadeOnDemand[Task]:
@@ -114,6 +117,8 @@ def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str]) -> Ta
         alternatives=others,
         gold=corpus.names[gold] if has_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
+        drawn=queue.drawn,
+        chance=None if queue.chances is None else float(queue.chances[place]),
     )
 
 

@@ -9,34 +9,37 @@ from functools import cache
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
-from .base import (
+from .arcs import ARC_EVENTS, ArcAnnotation, head_places
+from .attributes import (
     EXTENSION_PREFIX,
-    Annotation,
     AttributeAnnotation,
     ExtensionAnnotation,
-    Hashes,
     MorphAnnotation,
     PosAnnotation,
     SentAnnotation,
+)
+from .base import (
+    REJECTED,
+    Annotation,
+    Hashes,
     columns_of,
     count_misaligned,
+    has_gold,
     is_blank,
     is_space,
     label_hashes,
+    rejected_in,
 )
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, named_cats, named_map
 from .spans import (
-    ARC_EVENTS,
     FOUND_PREFIX,
     LINK,
     SPANS_PREFIX,
-    ArcAnnotation,
     BiluoAnnotation,
     EntityAnnotation,
     FoundAnnotation,
     LinkAnnotation,
     SpanAnnotation,
-    head_places,
     span_scores,
 )
 
@@ -98,6 +101,7 @@ __all__ = [
     "EXTENSION_PREFIX",
     "FOUND_PREFIX",
     "LINK",
+    "REJECTED",
     "SPANS_PREFIX",
     "Annotation",
     "CatsAnnotation",
@@ -108,11 +112,13 @@ __all__ = [
     "columns_of",
     "count_misaligned",
     "get_annotation",
+    "has_gold",
     "head_places",
     "is_blank",
     "is_space",
     "label_hashes",
     "plain_name",
+    "rejected_in",
     "span_scores",
     "unit_of",
 ]

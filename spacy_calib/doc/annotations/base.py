@@ -14,15 +14,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.morphology import Morphology
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from ...errors import calib_error
 from ...pairs.documents import TOKEN
 
 Hashes = NDArray[np.uint64]
+# Keys of span groups on gold Docs, with what people rejected, under the component's labels: spans, labels of single tokens, categories (of the whole
+# Doc). A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
+REJECTED = "calib_rejected"
+REJECTED_TOKENS, REJECTED_CATS = f"{REJECTED}:token", f"{REJECTED}:document"
+# The gold of a unit of which no more is known than that some labels are wrong.
+NOT_THOSE = np.uint64(get_string_id("(rejected)"))
 
 
 class Annotation(ABC):
@@ -39,6 +43,7 @@ class Annotation(ABC):
         show spans by default, not units. span_event (str): When a span is right; "" where a setting of the pipe says.
     spans_are_units (bool): Whether what carries a label is one of its spans, as its first token.
     partners (Callable | None): How many characters behind each token of a Doc its `partner` begins; None where labels are of tokens alone.
+    rejected_key (str): Of the span group with rejected labels.
     judge_spans (Callable | None): Given with `span_event`: (example, (start, end, label hash) of predicted spans) ->
         for each 1 or 0, whether it is right; -1 where its gold is missing.
     """
@@ -58,6 +63,7 @@ class Annotation(ABC):
     spans_first: bool = True
     span_event: str = ""
     partners: Callable[[Doc], NDArray[np.int32]] | None = None
+    rejected_key: str = REJECTED_TOKENS
     judge_spans: Callable[[Example, Sequence[tuple[int, int, int]]], NDArray[np.intp]] | None = None
 
     # Units
@@ -98,15 +104,26 @@ class Annotation(ABC):
 
     def aligned_gold(self, example: Example) -> Hashes:
         """The gold hash of each predicted unit; for tokens as in spaCy's token scorers: 0 where the gold is missing,
-        for white space, and where the token does not align with exactly one gold token.
+        for white space, and where the token does not align with exactly one gold token. That of units whose labels were
+        rejected, and that have no other, is no label's.
         """
-        partners = example.alignment.x2y  # asked once: it looks at all words
-        lengths = _lengths(example, partners)
-        single = (lengths == 1) & ~is_space(example.predicted)
-        gold = np.zeros(len(lengths), dtype=np.uint64)
-        starts = np.cumsum(lengths) - lengths
-        gold[single] = self.gold_hashes(example.reference)[np.asarray(partners.data)[starts[single]]]
+        rows, partners = _aligned(example)
+        gold = np.zeros(len(example.predicted), dtype=np.uint64)
+        gold[rows] = self.gold_hashes(example.reference)[partners]
+        refused = [row for row, _ in self.refused(example) or ()]
+        gold[refused] = np.where(gold[refused] == 0, NOT_THOSE, gold[refused])
         return gold
+
+    def refused(self, example: Example) -> set[tuple[int, int]] | None:
+        """(predicted unit, hash of a label) that people rejected; None where the gold is not of such answers alone."""
+        spans = rejected_in(self, example.reference)
+        if spans is None:
+            return None
+        labels: dict[int, list[int]] = {}
+        for start, _, label in spans:
+            labels.setdefault(start, []).append(label)
+        pairs = zip(*(one.tolist() for one in _aligned(example)), strict=True)
+        return {(row, label) for row, partner in pairs for label in labels.get(partner, ())}
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Whether labels are right for predicted units.
@@ -117,7 +134,12 @@ class Annotation(ABC):
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Whether the gold says if these labels are right at these units. Arguments: those of `is_gold`."""
-        return self.aligned_gold(example)[rows] != 0
+        gold, refused = self.aligned_gold(example)[rows], self.refused(example)
+        if refused is None:
+            return gold != 0
+        return (gold == hashes) | np.array(
+            [pair in refused for pair in zip(rows.tolist(), hashes.tolist(), strict=True)], dtype=bool
+        )
 
     @property
     def gold(self) -> Annotation:
@@ -165,6 +187,14 @@ class Annotation(ABC):
         return strings[key]  # type: ignore[index]
 
 
+def _aligned(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """(the predicted words that align with one gold token; the number of that)."""
+    partners = example.alignment.x2y  # asked once: it looks at all words
+    lengths = _lengths(example, partners)
+    rows = np.flatnonzero((lengths == 1) & ~is_space(example.predicted))
+    return rows, np.asarray(partners.data)[(np.cumsum(lengths) - lengths)[rows]]
+
+
 def _lengths(example: Example, partners: Any) -> NDArray[np.intp]:
     """With how many gold tokens each predicted token aligns. partners: `example.alignment.x2y`."""
     # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
@@ -180,6 +210,18 @@ def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dic
             counts["tokens"] += int(words.sum())
             counts["left_out"] += int((words & (_lengths(example, example.alignment.x2y) != 1)).sum())
     return counts
+
+
+def rejected_in(annotation: Annotation, doc: Doc) -> list[tuple[int, int, int]] | None:
+    """(start, end, hash of the label) of what was rejected in a gold Doc; None where it is not of answers alone."""
+    if annotation.rejected_key not in doc.spans:
+        return None
+    return [(span.start, span.end, span.label) for span in doc.spans[annotation.rejected_key]]
+
+
+def has_gold(annotation: Annotation, doc: Doc) -> bool:
+    """Whether a gold Doc says anything."""
+    return bool(annotation.gold_hashes(doc).any() or len(annotation.spans_on(doc)) or rejected_in(annotation, doc))
 
 
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
@@ -226,105 +268,6 @@ def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
     return columns
 
 
-# The name of the annotation that an extension of Token holds: this, then the name of the extension.
-EXTENSION_PREFIX = "_."
-
-
-class AttributeAnnotation(Annotation):
-    """A label that stands in one attribute of the token: TAG, LEMMA, POS, ENT_TYPE, DEP."""
-
-    def __init__(self, name: str, attribute: str):
-        self.name = name
-        self.attribute = attribute
-        self._of_token = f"{attribute.lower()}_"
-
-    def hashes(self, doc: Doc) -> Hashes:
-        return doc.to_array([self.attribute]).astype(np.uint64, copy=False).reshape(-1)
-
-    def label(self, token: Token) -> str:
-        return getattr(token, self._of_token)
-
-
-class PosAnnotation(AttributeAnnotation):
-    """UPOS: spaCy keeps it as a small number, not as a hash."""
-
-    def __init__(self) -> None:
-        super().__init__("pos", "POS")
-
-    def hashes(self, doc: Doc) -> Hashes:
-        codes = super().hashes(doc)
-        return map_unique(codes, lambda code: get_string_id(doc.vocab.strings[code]) if code else 0)
-
-
-class MorphAnnotation(Annotation):
-    """UPOS and features as the morphologizer joins them: "Number=Sing|POS=NOUN"."""
-
-    name = "morph"
-
-    def hashes(self, doc: Doc) -> Hashes:
-        if not len(doc):
-            return np.zeros(0, dtype=np.uint64)
-        both = doc.to_array(["POS", "MORPH"]).astype(np.uint64)
-        kinds, inverse = np.unique(both, axis=0, return_inverse=True)
-        strings = doc.vocab.strings
-        known = [self._joined(doc.vocab, strings[int(pos)], strings[int(morph)]) for pos, morph in kinds]
-        return np.array([get_string_id(label) if label else 0 for label in known], dtype=np.uint64)[inverse.reshape(-1)]
-
-    def label(self, token: Token) -> str:
-        return self._joined(token.vocab, token.pos_, str(token.morph) if token.has_morph() else "", token.has_morph())
-
-    @staticmethod
-    def _joined(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
-        if not pos and not morph and not has_morph:
-            return ""
-        feats = Morphology.feats_to_dict(morph)
-        if pos:
-            feats["POS"] = pos
-        return vocab.strings[vocab.morphology.add(feats)]  # type: ignore[attr-defined]
-
-
-class SentAnnotation(Annotation):
-    """ "S" where a sentence starts, "I" inside it; no label for the first token of a Doc, which always starts one."""
-
-    name = "sent"
-    starts = {1: "S", -1: "I"}
-    first = 1
-
-    def hashes(self, doc: Doc) -> Hashes:
-        signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
-        hashes = map_unique(signs, lambda sign: get_string_id(self.starts[sign]) if sign in self.starts else 0)
-        hashes[: self.first] = 0
-        return hashes
-
-    def gold_hashes(self, doc: Doc) -> Hashes:
-        if not doc.has_annotation("SENT_START"):
-            return np.zeros(len(doc), dtype=np.uint64)
-        hashes = self.hashes(doc)
-        hashes[hashes == 0] = get_string_id("I")
-        hashes[: self.first] = 0
-        return hashes
-
-    def label(self, token: Token) -> str:
-        is_start = token.is_sent_start if token.i >= self.first else None
-        return "" if is_start is None else self.starts[1 if is_start else -1]
-
-    def _string(self, key: int, strings: object) -> str:
-        return "S" if key == get_string_id("S") else "I"
-
-
-class ExtensionAnnotation(Annotation):
-    """The text in an extension attribute of the user's, Token._.<extension>."""
-
-    def __init__(self, extension: str):
-        self.name = f"{EXTENSION_PREFIX}{extension}"
-        self.extension = extension
-
-    def hashes(self, doc: Doc) -> Hashes:
-        strings = doc.vocab.strings  # which learn the labels: nothing else puts them there
-        return np.array([strings.add(label) if (label := self.label(token)) else 0 for token in doc], dtype=np.uint64)
-
-    def label(self, token: Token) -> str:
-        """RAISES C324: there is no such extension."""
-        if not Token.has_extension(self.extension):
-            raise calib_error("C324", name=self.extension)
-        return token._.get(self.extension) or ""
+def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
+    """One attribute of all tokens, as signed numbers."""
+    return doc.to_array([attribute]).astype(np.uint64, copy=False).reshape(-1).view(np.int64)

@@ -27,7 +27,7 @@ from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import LabelMap, map_label
 from ...types import OUTSIDE
-from .base import Annotation, Hashes, label_hashes
+from .base import NOT_THOSE, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in
 from .spans import SPANS_PREFIX
 
 CATS, MULTI = "cats", "cats:multi"
@@ -41,6 +41,7 @@ class DocumentAnnotation(Annotation):
     """Labels of whole documents."""
 
     unit = DOCUMENT
+    rejected_key = REJECTED_CATS
 
     def n_units(self, doc: Doc) -> int:
         return min(1, len(doc))
@@ -66,7 +67,12 @@ class DocumentAnnotation(Annotation):
         return self.gold.hashes(doc)
 
     def aligned_gold(self, example: Example) -> Hashes:
-        return self.gold_hashes(example.reference)[: self.n_units(example.predicted)]
+        gold = self.gold_hashes(example.reference)[: self.n_units(example.predicted)]
+        return np.where((gold == 0) & bool(self.refused(example)), NOT_THOSE, gold)
+
+    def refused(self, example: Example) -> set[tuple[int, int]] | None:
+        spans = rejected_in(self, example.reference)
+        return None if spans is None else {(0, label) for _, _, label in spans}
 
 
 class CatsAnnotation(DocumentAnnotation):
@@ -99,6 +105,10 @@ class CatsAnnotation(DocumentAnnotation):
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
         found = dict.fromkeys(filter(None, map(counterpart, self.labels)))
         return CatsAnnotation(tuple(found), self.overlapping)
+
+    def refused(self, example: Example) -> set[tuple[int, int]] | None:
+        """None also of two categories that exclude each other: what is said of one says all."""
+        return None if self.overlapping or len(self.labels) == 2 else super().refused(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         if not self.overlapping:
@@ -143,6 +153,9 @@ class GoldCats(DocumentAnnotation):
         if self.overlapping:
             return next(iter(_positive(values)), NO_CATEGORY)
         highest = [name for name, value in values.items() if 0 < value == max(values.values())]
+        left = [name for name in self.of.labels if name not in values] if self.rejected_key in doc.spans else []
+        if not highest and len(left) == 1:
+            return left[0]
         if len(highest) > 1:
             raise calib_error("C261", text=doc.text[:40], given=", ".join(highest))
         others = [name for name in doc.cats if _value(doc, name)] if not highest else []
@@ -185,7 +198,7 @@ class MappedAnnotation(Annotation):
         self.unit, self.overlapping, self.none, self.first = inner.unit, inner.overlapping, inner.none, inner.first
         self.judges, self.any_label, self.accuracy_name = inner.judges, inner.any_label, inner.accuracy_name
         self.span_words, self.spans_first, self.span_event = inner.span_words, inner.spans_first, inner.span_event
-        self.prefixed, self.arcs = inner.prefixed, inner.arcs
+        self.prefixed, self.arcs, self.rejected_key = inner.prefixed, inner.arcs, inner.rejected_key
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
         judge: Any = type(inner).judge_spans
         self.judge_spans = judge and partial(judge, self)  # by what this one says of labels
@@ -239,6 +252,9 @@ class MappedAnnotation(Annotation):
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         return self.inner.known_tokens(doc)
+
+    def refused(self, example: Example) -> set[tuple[int, int]] | None:
+        return self._gold.refused(example)
 
     def gold_span_label(self, label: int) -> int:
         return self._spans.get(label, label)

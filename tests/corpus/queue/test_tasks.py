@@ -89,6 +89,7 @@ def rows_of(corpus, chosen, unit="sentence"):
 def test_a_record_says_where_and_why():
     first, second = rows_of(corpus_of(SMALL), [2, 1])
     assert first == {
+        "drawn": "doubt",
         "rank": 1,
         "unit": "sentence",
         "text": "w0 w1 \n x",

@@ -1,0 +1,118 @@
+"""The arcs of a parser: the head of each token and the label of its arc."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import StringStore, get_string_id
+from spacy.tokens import Doc, Span, Token
+from spacy.training import Example
+
+from .base import Annotation, Hashes, column_of, is_space, map_unique
+
+_ROOT = "ROOT"
+# When an arc is right: its head, or head and label. Each is the name of an annotation.
+ARC_EVENTS = ("head", "arc")
+
+
+class ArcAnnotation(Annotation):
+    """The label of a token's arc, right where the arc is: by its head alone ("head"), or by head and label ("arc").
+
+    As in spaCy's `score_deps`, a head is right where token and head each align with one gold token and these two are a
+    gold arc; labels are compared in lower case. Unlike there, arcs of punctuation count. The label of a token without a
+    head is "ROOT", whatever its case in the gold. The spans are sentences, right where all their arcs are.
+
+    name (str): "head" or "arc".
+    """
+
+    arcs = judges = True
+    span_words = ("sentence", "sentences")
+    spans_first = False
+
+    def __init__(self, name: str):
+        self.name = name
+        self.any_label = name == "head"
+        self.accuracy_name = "UAS with punctuation" if self.any_label else "LAS with punctuation"
+        self.span_event = "all heads right" if self.any_label else "all heads and labels right"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        strings = doc.vocab.strings
+        return map_unique(column_of(doc, "DEP").view(np.uint64), lambda key: _label_hash(strings, key))
+
+    def label(self, token: Token) -> str:
+        return _as_label(token.dep_)
+
+    def partner(self, token: Token) -> Token:
+        return token.head
+
+    def partners(self, doc: Doc) -> NDArray[np.int32]:
+        return head_places(doc)
+
+    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        right = self._right_heads(example)[rows]
+        if self.any_label:
+            return right
+        strings = example.predicted.vocab.strings
+        return right & (_lowered(strings, hashes) == _lowered(strings, self.aligned_gold(example)[rows]))
+
+    @staticmethod
+    def _right_heads(example: Example) -> NDArray[np.bool_]:
+        """Which predicted tokens have their gold head, shape (n_tokens,)."""
+        n, alignment = len(example.predicted), example.alignment.x2y
+        lengths = np.asarray(alignment.lengths)
+        partner = np.full(n, -1)
+        single = np.flatnonzero(lengths[:n] == 1)
+        partner[single] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[single]]
+        of_head = partner[_heads(example.predicted)]
+        gold_heads = np.append(_heads(example.reference), -1)  # of no token, for those without a partner
+        return (partner >= 0) & (of_head >= 0) & (gold_heads[partner] == of_head)
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        return list(doc.sents) if doc.has_annotation("SENT_START") else ()
+
+    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+        doc = example.predicted
+        words, gold = ~is_space(doc), self.aligned_gold(example)
+        right = self.is_gold(example, np.arange(len(doc)), self.hashes(doc))
+        hits = []
+        for start, end, _ in spans:
+            own = start + np.flatnonzero(words[start:end])
+            known = len(own) > 0 and bool((gold[own] != 0).all())
+            hits.append(int(right[own].all()) if known else -1)
+        return np.array(hits, dtype=np.intp)
+
+    def _string(self, key: int, strings: object) -> str:
+        return _ROOT if key == get_string_id(_ROOT) else super()._string(key, strings)
+
+
+def _heads(doc: Doc) -> NDArray[np.int64]:
+    """The head of each token, itself for a root."""
+    return np.arange(len(doc)) + column_of(doc, "HEAD")
+
+
+def head_places(doc: Doc) -> NDArray[np.int32]:
+    """How many characters behind each token its head begins, 0 for a root."""
+    starts = column_of(doc, "IDX")
+    return (starts[_heads(doc)] - starts).astype(np.int32)
+
+
+def _as_label(name: str) -> str:
+    return _ROOT if name.lower() == "root" else name
+
+
+def _label_hash(strings: StringStore, key: int) -> int:
+    return get_string_id(_as_label(strings[key])) if key else 0
+
+
+def _lowered(strings: StringStore, hashes: Hashes) -> Hashes:
+    """The hash of each label in lower case. A label that only a map names may be unknown to the vocab: it stays."""
+
+    def lowered(key: int) -> int:
+        try:
+            return get_string_id(strings[key].lower())
+        except KeyError:
+            return key
+
+    return map_unique(hashes, lowered)

@@ -1,0 +1,103 @@
+"""Answers of people -> gold Docs. What was rejected stands in span groups of its own, which DocBin keeps; beside them the gold is what was accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.morphology import Morphology
+from spacy.parts_of_speech import IDS
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+
+from ..corpus.queue.answers import Answer, Mark, read_answers
+from .annotations.base import REJECTED, REJECTED_CATS, REJECTED_TOKENS
+
+# Of spans where no component of the pipeline names another key, as in spaCy's own.
+_SPANS_KEY = "sc"
+
+
+def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
+    """A gold Doc for each text that people answered about, with the tokens of the pipeline, cut where an answer begins or ends.
+
+    Its user data says how the text was drawn. RAISES C692 to C696: see `corpus.queue.answers`.
+    """
+    from .reading import DOC_KEY, MARK_KEYS
+
+    keys = _span_keys(nlp)
+    for answer in read_answers(file):
+        doc = answered_doc(nlp, answer, keys)
+        doc.user_data.update({key: answer.meta[name] for name, key in MARK_KEYS.items() if name in answer.meta})
+        if "drawn" in answer.meta and isinstance(answer.meta.get("doc"), int):
+            doc.user_data[DOC_KEY] = answer.meta["doc"]
+        yield doc
+
+
+def _span_keys(nlp: Language) -> list[str]:
+    """The keys of span groups that components of the pipeline write or read."""
+    found = [getattr(pipe, "key", None) for _, pipe in nlp.components]
+    found += [getattr(getattr(pipe, "source", None), "spans_key", None) for _, pipe in nlp.components]
+    return list(dict.fromkeys([*(key for key in found if isinstance(key, str) and key), _SPANS_KEY]))
+
+
+def answered_doc(nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KEY,)) -> Doc:
+    """Entities, span groups, categories, and where all spans are single words their labels.
+
+    keys (Iterable[str]): Of the span groups. RAISES ValueError: what spaCy says of a text that it cannot take.
+    """
+    doc = _cut_at(nlp.make_doc(answer.text), answer.spans)
+    spans: dict[bool, list[Span]] = {True: [], False: []}
+    for mark, is_right in answer.spans.items():
+        found = doc.char_span(*_trimmed(answer.text, mark), label=mark.label)
+        assert found is not None
+        spans[is_right].append(found)
+    right, wrong = spans[True], spans[False]
+    if answer.cats:
+        doc.cats = {name: float(has) for name, has in answer.cats.items()}
+        if not answer.whole:
+            doc.spans[REJECTED_CATS] = [
+                doc[:].char_span(0, len(doc.text), label=name) for name, has in answer.cats.items() if not has
+            ]
+        return doc
+    if len(filter_spans(right)) == len(right):
+        doc.set_ents(right, default="outside" if answer.whole else "missing")
+    for key in keys:
+        doc.spans[key] = right
+    single = all(len(span) == 1 for span in (*right, *wrong))
+    if not answer.whole:
+        doc.spans[REJECTED] = wrong
+        if single:
+            doc.spans[REJECTED_TOKENS] = wrong
+    for span in right if single else ():
+        _set_label(span[0], span.label_)
+    return doc
+
+
+def _set_label(token: Any, label: str) -> None:
+    token.tag_ = token.lemma_ = label
+    feats = Morphology.feats_to_dict(label) if "=" in label else {}
+    pos = feats.pop("POS", label)
+    if pos in IDS:
+        token.pos_ = pos
+    if "=" in label:
+        token.set_morph(Morphology.dict_to_feats(feats))
+
+
+def _trimmed(text: str, mark: Mark) -> tuple[int, int]:
+    """Without white space around it, which a mouse takes along."""
+    held = text[mark.start : mark.end]
+    return mark.start + len(held) - len(held.lstrip()), mark.end - len(held) + len(held.rstrip())
+
+
+def _cut_at(doc: Doc, marks: Iterable[Mark]) -> Doc:
+    """The Doc with a token boundary where a mark begins or ends."""
+    cuts = sorted({place for mark in marks for place in _trimmed(doc.text, mark)})
+    words, spaces = [], []
+    for token in doc:
+        inside = [place - token.idx for place in cuts if 0 < place - token.idx < len(token)]
+        for start, end in zip([0, *inside], [*inside, len(token)], strict=True):
+            words.append(token.text[start:end])
+            spaces.append(end == len(token) and bool(token.whitespace_))
+    return Doc(doc.vocab, words=words, spaces=spaces)

@@ -1,0 +1,186 @@
+"""Shares of events in many texts from scores of all of them and the gold of a few: prediction-powered estimates and their variance.
+
+Angelopoulos et al. (2023), for a finite number of texts; a document is the unit, as its tokens are alike. Where labelled documents were drawn
+with known chances that are not equal, each stands for as many documents as its chance says (Horvitz and Thompson 1952; for labels chosen by the
+confidence of a model Gligoric et al. 2024, section 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Floats
+from .estimates import Estimate, interval
+
+
+class Known(NamedTuple):
+    """n labelled documents and k kinds of events.
+
+    observed (Floats): Events of each document, shape (n, k). expected (Floats): By the scores, (n, k). independent
+    (Floats): Variance of events independent given the scores, (n, k). units (Floats): What each kind is counted in
+    (tokens, entities found), (n, k); for the last kind tokens, or the only unit.
+    """
+
+    observed: Floats
+    expected: Floats
+    independent: Floats
+    units: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Texts, and the labelled documents that stand for them.
+
+    known (Known): All labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the
+    texts, which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k).
+    squares (float | None): Sum over texts of the last kind's squared units; None takes it from `units`.
+    chances (Floats | None): With what chance each labelled document was drawn, in (0, 1], shape (n,); None where all had the same. among
+    (NDArray[bool] | None): Which of them are among the texts, and speak for one document less there; None for none.
+    """
+
+    known: Known
+    inside: Floats
+    inside_units: Floats
+    expected: Floats
+    units: Floats
+    squares: float | None = None
+    chances: Floats | None = None
+    among: NDArray[np.bool_] | None = None
+
+    def weights(self) -> Floats:
+        """For how many documents without gold each labelled one speaks, up to a factor, shape (n, 1)."""
+        if self.chances is None:
+            return np.ones((len(self.known.units), 1))
+        return (1 / self.chances - (0 if self.among is None else self.among))[:, None]
+
+    def total_units(self) -> Floats:
+        """Units in all texts, shape (k,)."""
+        return np.asarray(self.inside_units + self.units.sum(axis=0))
+
+    def correction(self) -> Floats:
+        """By how many events per unit the labelled documents exceed the expectation, shape (k,)."""
+        known, weights = self.known, self.weights()
+        return _ratio((weights * (known.observed - known.expected)).sum(axis=0), (weights * known.units).sum(axis=0))
+
+    def totals(self) -> Floats:
+        """Estimated events in all texts, shape (k,)."""
+        return np.asarray(self.inside + self.expected.sum(axis=0) + self.correction() * self.units.sum(axis=0))
+
+    def reach(self) -> Floats:
+        """Units without gold for each labelled one, by labelled document, shape (n, k)."""
+        weights = self.weights()
+        return np.asarray(weights * _ratio(self.units.sum(axis=0), (weights * self.known.units).sum(axis=0)))
+
+    def variance(self, weights: Floats) -> float:
+        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
+        known, scaled = self.known, weights * self.reach()
+        residual = known.observed - known.expected - self.correction() * known.units
+        own = self.weights() * known.units
+        each = (residual / np.sqrt(_spare(own, own.sum(axis=0))) * scaled).sum(axis=1)
+        events, total = known.observed.sum(axis=0), known.units.sum(axis=0)
+        least = (np.square(scaled) * known.independent).sum(axis=0)
+        by_chance = _by_chance(events, total) * _ratio((np.square(scaled) * known.units).sum(axis=0), total)
+        least = np.where((events == 0) | (events == total), np.maximum(least, by_chance), least)
+        return max(float(each @ each), float(least.sum())) * (1 + self.own_share())
+
+    def own_share(self) -> float:
+        """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
+        mine, theirs = self.units[:, -1], self.reach()[:, -1] * self.known.units[:, -1]
+        if not mine.any() or not theirs.any():
+            return 0.0
+        squares = np.square(mine).sum() if self.squares is None else self.squares
+        return float(squares / np.square(theirs).sum())
+
+    def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
+        """The estimate of a share of two totals. value (float): The share. RAISES C001: confidence out of range.
+
+        weights (Floats): Of an error in each total, times the denominator (Taylor; Särndal et al. 1992, section 5.5).
+        """
+        units = self.weights() * self.known.units
+        docs = min(_effective(units[:, kind]) for kind in np.flatnonzero(weights))
+        return _interval(value, self.variance(weights) / denominator**2, docs, confidence)
+
+    def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
+        """The share in the labelled documents, as an estimate for all texts. RAISES C001: confidence out of range.
+
+        part, whole (Floats): Of each labelled document, shape (n,).
+        """
+        weights = np.ones(len(whole)) if self.chances is None else 1 / self.chances
+        total = float((weights * whole).sum())
+        value = float((weights * part).sum()) / total
+        each = weights * (part - value * whole) / np.sqrt(_spare(weights * whole, total))
+        by_chance = float(_by_chance(part.sum(), whole.sum()) * (np.square(weights) * whole).sum() / whole.sum())
+        spread = max(float(each @ each), by_chance) / total**2
+        unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
+        return _interval(value, spread * unknown**2 * (1 + self.own_share()), _effective(weights * whole), confidence)
+
+
+def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
+    """For tokens, k = 1: (prediction-powered, from labelled documents alone). RAISES C001: confidence out of range."""
+    units, known = float(survey.total_units()[0]), survey.known
+    powered = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
+    return powered, survey.classical(known.observed[:, 0], known.units[:, 0], confidence)
+
+
+def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
+    """For right entities, per entity found, and missed ones, per token: k = 2. RAISES C001: confidence out of range.
+
+    RETURNS: (right, gold, {"precision", "recall", "f": as from `accuracy`}) for all texts; a share is left out where
+    the labelled documents have nothing that it is a share of.
+    """
+    known = survey.known
+    (right_of, missed_of), found_of = known.observed.T, known.units[:, 0]
+    found = float(survey.total_units()[0])
+    totals = survey.totals()
+    right = float(np.clip(totals[0], 0.0, found))
+    gold = right + max(0.0, float(totals[1]))
+    if not found_of.any():
+        return right, gold, {}
+    # Each share: both totals; factor of right ones in the first; whether gold ones (so both errors) are in the second.
+    shares = {
+        "precision": (right, found, 1.0, 0.0, right_of, found_of),
+        "recall": (right, gold, 1.0, 1.0, right_of, right_of + missed_of),
+        "f": (2 * right, found + gold, 2.0, 1.0, 2 * right_of, found_of + right_of + missed_of),
+    }
+    made = {}
+    for name, (part, whole, gain, of_gold, known_part, known_whole) in shares.items():
+        if whole > 0 and known_whole.any():
+            value = part / whole
+            powered = survey.share(value, np.array([gain, 0.0]) - of_gold * value, whole, confidence)
+            made[name] = (powered, survey.classical(known_part, known_whole, confidence))
+    return right, gold, made
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """part / whole; 0 where whole is 0."""
+    return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
+
+
+def _spare(units: Floats, total: Floats | float) -> Floats:
+    """1 less a document's part in the ratio, by which residuals are too small (HC2, MacKinnon and White 1985)."""
+    return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
+
+
+def _by_chance(events: Floats, total: Floats | float) -> Floats:
+    """The variance of this number of independent events, one more of either kind counted: no error in the labelled
+    documents does not show that there are none.
+    """
+    share = (events + 1) / (total + 2)
+    return np.asarray(total * share * (1 - share))
+
+
+def _effective(units: Floats) -> float:
+    """How many documents of one length say as much as these (Kish 1965)."""
+    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1.0))
+
+
+def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
+    """`estimates.interval`, by a distribution whose mean is at least one standard deviation away from 0 and 1."""
+    edge = min(0.5, float(np.sqrt(variance)))
+    found = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
+    mean = min(max(value, 0.0), 1.0)
+    return Estimate(mean, min(found.low, mean), max(found.high, mean))

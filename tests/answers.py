@@ -1,0 +1,56 @@
+"""What annotation tools export of our queues when somebody answered them: made up, after their documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+Records = list[dict[str, Any]]
+
+
+def records_in(file: Path) -> Records:
+    """Of a queue in any of the forms."""
+    text = file.read_text(encoding="utf8")
+    return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.split("\n") if line]
+
+
+def _prodigy(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
+    return {
+        **record,
+        "_input_hash": number,
+        "_task_hash": -number,
+        "_view_id": "ner_manual",
+        "answer": "accept" if right else "reject",
+    }
+
+
+def _label_studio(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
+    told = record["predictions"][0]["result"] if right else []
+    cancelled = {"id": 1, "result": [], "was_cancelled": True}
+    done = {"id": 2, "completed_by": 1, "result": told, "was_cancelled": False, "ground_truth": False}
+    return {"id": number, "project": 7, "data": record["data"], "annotations": [cancelled, done], "predictions": []}
+
+
+def _doccano(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
+    return {"id": number, **record, "label": record["label"] if right else [], "Comments": []}
+
+
+EXPORTS: dict[str, Callable[[int, dict[str, Any], bool], dict[str, Any]]] = {
+    "prodigy": _prodigy,
+    "label-studio": _label_studio,
+    "doccano": _doccano,
+}
+
+
+def answer(tool: str, queue: Path, right: Callable[[dict[str, Any]], bool], path: Path) -> Path:
+    """Answer each record of a queue and export it. right (Callable): Whether what is asked in a record of the queue is right."""
+    made = [EXPORTS[tool](number, record, right(record)) for number, record in enumerate(records_in(queue), 1)]
+    return write(path, made, array=tool == "label-studio")
+
+
+def write(path: Path, records: Iterable[Any], array: bool = False) -> Path:
+    text = json.dumps(list(records)) if array else "".join(json.dumps(record) + "\n" for record in records)
+    path.write_text(text, encoding="utf8")
+    return path

@@ -1,0 +1,149 @@
+"""From a queue through an annotation tool to a fit and an estimate: `rank|select --format TOOL`, answers, `fit`, `evaluate`, `expect --gold`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin, Span
+from spacy.vocab import Vocab
+
+import spacy_calib
+from spacy_calib.cli.expect import expect
+from spacy_calib.doc.annotations import REJECTED
+from tests.answers import EXPORTS, answer, records_in, write
+from tests.cli.conftest import bare_docs, calib, refuses, save_docs
+
+
+def gold_of(file):
+    """Text -> its gold Doc."""
+    return {doc.text.strip(): doc for doc in DocBin().from_disk(file).get_docs(Vocab())}
+
+
+def is_right(gold):
+    """Whether all entities that a record of a queue shows are gold ones, and for whole texts no other is missing."""
+
+    def right(record):
+        text = record.get("text") or record["data"]["text"]
+        meta = record.get("meta") or record["data"]["meta"]
+        start, end, label = meta["asked"].split(" ", 2)
+        whole = next(one for one in gold if text in one)  # a queue shows sentences
+        moved = whole.index(text) - len(gold[whole].text) + len(gold[whole].text.lstrip())
+        return (int(start) + moved, int(end) + moved, label) in {
+            (one.start_char, one.end_char, one.label_) for one in gold[whole].ents
+        }
+
+    return right
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, entity_test, tmp_path):
+    queue = tmp_path / ("queue.json" if tool == "label-studio" else "queue.jsonl")
+    assert not calib("rank", calibrated_ner, entity_dev, "--unit", "entity", "--format", tool, "--output", queue).code
+    gold = gold_of(entity_dev)
+    data = answer(tool, queue, is_right(gold), tmp_path / f"answers{queue.suffix}")
+    outcome = calib("fit", calibrated_ner, data, tmp_path / "fitted", "--component", "ner")
+    assert not outcome.code, outcome.text
+    assert "Answers about entities say nothing of tokens, whose scores stay as they were" in outcome.text
+    info = spacy.load(tmp_path / "fitted").get_pipe("calib").fit_info
+    assert info.tokens == 0
+    # A sentence that is read alone has now and then another entity than in its document.
+    assert 0.95 * len(records_in(queue)) <= info.spans.spans <= len(records_in(queue))
+    assert 0 < info.spans.right < info.spans.spans
+    doc = spacy.load(tmp_path / "fitted")(next(iter(gold)))
+    assert all(token._.calib_score == token._.calib_raw for token in doc)
+    for command in ("evaluate", "threshold"):
+        more = ("--precision", 0.5) if command == "threshold" else ()
+        outcome = calib(command, tmp_path / "fitted", data, *more)
+        assert not outcome.code, outcome.text
+        assert f"{info.spans.spans} predicted entities" in outcome.text or command == "threshold"
+    outcome = calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted")
+    assert not outcome.code, outcome.text
+    assert not calib("evaluate", tmp_path / "adapted", entity_test).code
+
+
+def test_entities_are_those_of_full_gold(calibrated_ner, entity_dev, entity_test, tmp_path):
+    nlp = spacy.load(calibrated_ner)
+    docs = list(DocBin().from_disk(entity_dev).get_docs(nlp.vocab))
+    for gold, found in zip(docs, list(nlp.pipe(bare_docs(nlp, docs))), strict=True):
+        right = {(one.start, one.end, one.label) for one in gold.ents}
+        asked = [Span(gold, one.start, one.end, label=one.label) for one in found.ents]
+        accepted = [one for one in asked if (one.start, one.end, one.label) in right]
+        gold.set_ents(accepted, default="missing")
+        gold.spans[REJECTED] = [one for one in asked if one not in accepted]
+    scores = []
+    for data in (entity_dev, save_docs(tmp_path / "answers.spacy", docs)):
+        spacy_calib.fit(str(calibrated_ner), data, tmp_path / "out", component="ner", context=False, force=True, silent=True)
+        made = spacy.load(tmp_path / "out")
+        held = list(made.pipe(bare_docs(made, list(DocBin().from_disk(entity_test).get_docs(made.vocab)))))
+        scores.append([one._.calib_score for doc in held for one in doc.ents])
+    assert len(scores[0]) > 50
+    np.testing.assert_allclose(*scores, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_a_draw_by_chance_comes_back_as_an_estimate(tool, calibrated, gold, test_file, tmp_path):
+    queue = tmp_path / ("queue.json" if tool == "label-studio" else "queue.jsonl")
+    assert not calib("select", calibrated, test_file, "--for", "expect", "--n", 12, "--format", tool, "--output", queue).code
+    tags, made = gold_of(test_file), []
+    for number, record in enumerate(records_in(queue)):
+        text = record.get("text") or record["data"]["text"]
+        right = {(token.idx, token.idx + len(token)): token.tag_ for token in tags[text]}
+        if tool == "prodigy":
+            record["spans"] = [{**one, "label": right[one["start"], one["end"]]} for one in record["spans"]]
+        elif tool == "doccano":
+            record["label"] = [[start, end, right[start, end]] for start, end, _ in record["label"]]
+        else:
+            for one in record["predictions"][0]["result"]:
+                one["value"]["labels"] = [right[one["value"]["start"], one["value"]["end"]]]
+        made.append(EXPORTS[tool](number, record, True))
+    few = write(tmp_path / f"few{queue.suffix}", made, array=tool == "label-studio")
+    result = expect(str(calibrated), test_file, gold=few, check=True)
+    assert (result["gold"]["documents"], result["gold"]["weighed"]) == (12, True)
+    assert result["gold"]["among"] == 12
+    assert result["true"]["accuracy"]["inside"]
+
+
+def test_answers_to_a_queue_of_doubtful_ones_are_no_estimate(calibrated, test_file, tmp_path):
+    queue = tmp_path / "queue.jsonl"
+    assert not calib(
+        "rank", calibrated, test_file, "--unit", "sentence", "--top", 5, "--format", "prodigy", "--output", queue
+    ).code
+    few = answer("prodigy", queue, lambda record: True, tmp_path / "few.jsonl")
+    refuses(
+        calib("expect", calibrated, test_file, "--gold", few),
+        "5 of the 5 labelled documents (--gold) were labelled since they were doubtful",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "it is empty"),
+        ('{"text": "the old dog"}\n', "is of none of them"),
+        (
+            json.dumps({"text": "a dog", "spans": [{"start": 0, "end": 9, "label": "X"}], "answer": "accept"}),
+            "but its text has 5",
+        ),
+        (
+            json.dumps(
+                {"text": "a dog", "spans": [{"start": 2, "end": 5, "label": "X"}], "answer": "accept", "_view_id": "ner"}
+            ),
+            "No accepted span has a label of component 'ner' (X; it knows",
+        ),
+    ],
+)
+def test_bad_answers_are_refused_in_a_sentence(calibrated_ner, tmp_path, text, sentence):
+    (tmp_path / "a.jsonl").write_text(text)
+    for command in (
+        ["fit", calibrated_ner, tmp_path / "a.jsonl", tmp_path / "out"],
+        ["evaluate", calibrated_ner, tmp_path / "a.jsonl"],
+    ):
+        if command[0] == "fit":
+            command += ["--component", "ner"]
+        outcome = calib(*command)
+        assert outcome.code == 1, outcome.text
+        if command[0] == "fit":
+            assert sentence in outcome.text

@@ -1,0 +1,210 @@
+"""What tools export is read as it was answered, whole, and what is no export of one project is refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from spacy_calib.corpus.queue.answers import Answer, Mark, read_answers
+from spacy_calib.corpus.queue.formats import WRITERS
+from spacy_calib.corpus.queue.tasks import TaskSpan
+from spacy_calib.errors import CalibError
+from tests.answers import EXPORTS, answer, write
+from tests.corpus.queue.corpora import small
+from tests.corpus.queue.test_tasks import tasks as tasks_in
+
+N = 1000
+
+
+def many_tasks(kind):
+    """Tasks of N texts, of one entity each, or of a sentence with several."""
+    rng, (task, *_) = random.Random(0), tasks_in(small(), kind)
+    for number in range(N):
+        words = [rng.choice(["Ünï", "a", "code😀", "red"]) for _ in range(rng.randint(2, 9))] + [str(number)]
+        starts = [sum(len(word) + 1 for word in words[:i]) for i in range(len(words))]
+        places = [rng.randrange(len(words))] if kind == "entity" else sorted(rng.sample(range(len(words)), rng.randint(0, 2)))
+        spans = [TaskSpan(i, i, starts[i], starts[i] + len(words[i]), rng.choice("PQ"), 0.5) for i in places]
+        tokens = [(start, start + len(word), True) for start, word in zip(starts, words, strict=True)]
+        yield replace(
+            task,
+            text=" ".join(words),
+            tokens=tokens,
+            spans=spans,
+            doc=number // 2,
+            rank=number + 1,
+            drawn="chance",
+            chance=0.25,
+        )
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+@pytest.mark.parametrize("kind", ["entity", "sentence"])
+def test_no_span_is_lost_on_the_way(tool, kind, tmp_path):
+    tasks = list(many_tasks(kind))
+    queue = tmp_path / "queue"
+    queue.write_text("".join(WRITERS[tool](tasks)), encoding="utf8")
+    answers = read_answers(
+        answer(tool, queue, lambda record: json.dumps(record).count("P") % 3 > 0 or kind == "sentence", tmp_path / "a.json")
+    )
+    assert len(answers) == N
+    rejected = 0
+    for task, found in zip(tasks, answers, strict=True):
+        assert found.text == task.text
+        assert list(found.spans) == [Mark(one.start, one.end, one.label) for one in task.spans]
+        assert found.whole is (kind == "sentence")
+        assert (found.meta["drawn"], found.meta["chance"], found.meta["doc"]) == ("chance", 0.25, task.doc)
+        rejected += not all(found.spans.values())
+    assert rejected > N / 10 if kind == "entity" else rejected == 0
+
+
+def test_argilla_loses_no_span_either(tmp_path):
+    tasks = list(many_tasks("sentence"))
+    new = [
+        {
+            "id": str(i),
+            "status": "completed",
+            "fields": {"text": task.text},
+            "metadata": {"drawn": "doubt"},
+            "suggestions": {},
+            "responses": {
+                "entities": [
+                    {"value": [{"start": one.start, "end": one.end, "label": one.label} for one in task.spans], "user_id": "u"},
+                ]
+            },
+        }
+        for i, task in enumerate(tasks)
+    ]
+    old = [
+        {
+            "id": i,
+            "text": task.text,
+            "status": "Validated",
+            "annotation": [[one.label, one.start, one.end] for one in task.spans],
+            "metadata": {},
+        }
+        for i, task in enumerate(tasks)
+    ]
+    for records in (new, old):
+        found = read_answers(write(tmp_path / "a.json", records, array=True))
+        assert [list(one.spans) for one in found] == [
+            [Mark(one.start, one.end, one.label) for one in task.spans] for task in tasks
+        ]
+        assert all(one.whole for one in found)
+
+
+TEXT = "Anna met Bob in Rome"
+ANNA, BOB = {"start": 0, "end": 4, "label": "P"}, {"start": 9, "end": 12, "label": "P"}
+
+
+@pytest.mark.parametrize(
+    ("records", "spans", "cats", "whole"),
+    [
+        # Of one span at a time, as `ner.teach` asks; old exports name no view, and are told by their rejects.
+        ([{"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner"}], {"Anna": True}, {}, False),
+        (
+            [{"text": TEXT, "spans": [ANNA], "answer": "reject"}, {"text": TEXT, "spans": [BOB], "answer": "accept"}],
+            {"Anna": False, "Bob": True},
+            {},
+            False,
+        ),
+        (
+            [{"text": TEXT, "spans": [ANNA, BOB], "answer": "accept", "_view_id": "ner_manual"}],
+            {"Anna": True, "Bob": True},
+            {},
+            True,
+        ),
+        # The entity that our queue asked for was given another end.
+        (
+            [{"text": TEXT, "spans": [{**ANNA, "end": 8}], "answer": "accept", "meta": {"unit": "entity", "asked": "0 4 P"}}],
+            {"Anna met": True, "Anna": False},
+            {},
+            False,
+        ),
+        ([{"text": TEXT, "label": "sport", "answer": "reject"}], {}, {"sport": False}, False),
+        (
+            [{"text": TEXT, "options": [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}], "accept": [2], "answer": "accept"}],
+            {},
+            {"1": False, "2": True},
+            True,
+        ),
+        (
+            [
+                {
+                    "id": 1,
+                    "text": TEXT,
+                    "entities": [{"id": 3, "label": "P", "start_offset": 0, "end_offset": 4}],
+                    "relations": [],
+                }
+            ],
+            {"Anna": True},
+            {},
+            True,
+        ),
+        ([{"id": 1, "text": TEXT, "labels": [[0, 4, "P"]]}], {"Anna": True}, {}, True),
+        (
+            [{"id": 1, "text": TEXT, "label": ["a"]}, {"id": 2, "text": "else", "label": ["b"]}],
+            {},
+            {"a": True, "b": False},
+            True,
+        ),
+        ([{"id": 1, "text": TEXT, "annotation": "a", "status": "Validated"}], {}, {"a": True}, True),
+    ],
+)
+def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
+    found = read_answers(write(tmp_path / "a.jsonl", records))[0]
+    assert {found.text[mark.start : mark.end]: right for mark, right in found.spans.items()} == spans
+    assert (found.cats, found.whole) == (cats, whole)
+
+
+def test_label_studio_takes_the_last_annotation_that_stands_and_counts_as_a_browser_does(tmp_path):
+    def told(*names, cancelled=False):
+        bounds = {"😀 Anna": (0, 7), "Bob": (12, 15)}
+        result = [
+            {"type": "labels", "value": {"start": bounds[n][0], "end": bounds[n][1], "text": n, "labels": ["P"]}} for n in names
+        ]
+        return {"result": result, "was_cancelled": cancelled}
+
+    task = {"data": {"text": "😀 Anna met Bob"}, "annotations": [told("Bob"), told("😀 Anna", "Bob"), told(cancelled=True)]}
+    found = read_answers(write(tmp_path / "a.json", [task], array=True))[0]
+    assert list(found.spans) == [Mark(0, 6, "P"), Mark(11, 14, "P")]
+
+
+RIGHT = {"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner_manual"}
+STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (json.dumps(RIGHT) + "\n" + json.dumps(RIGHT)[:40], "line 2 is no JSON, or cut off"),
+        (json.dumps([STUDIO, STUDIO])[:-9], "it is no JSON, or cut off"),
+        ('{"text": "only a text"}', "line 1 of .* is of none of them"),
+        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', "line 1 of .* is of none of them"),
+        (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
+        (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"of two projects: numbers \[1, 2\]"),
+        (
+            json.dumps(RIGHT) + "\n" + json.dumps({"text": "b", "label": "x", "answer": "accept"}),
+            r"two projects: spans \(line 1\) and categories \(line 2\)",
+        ),
+        (json.dumps({**RIGHT, "spans": [{**ANNA, "end": 99}]}), "goes from character 0 to 99, but its text has 20"),
+        (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), "nothing but white space"),
+        (json.dumps({**RIGHT, "spans": [{"start": 0, "end": 4}]}), r"line 1 is not as Prodigy writes it \(KeyError: 'label'\)"),
+        (json.dumps({**RIGHT, "answer": "ignore"}), "Nobody answered anything"),
+        (json.dumps([{**STUDIO, "annotations": []}]), "Nobody answered anything"),
+        ("[1]", "is no JSON, or cut off"),
+    ],
+)
+def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(CalibError, match=sentence) as told:
+        read_answers(tmp_path / "a.json")
+    assert "\n" not in str(told.value)
+
+
+def test_what_was_said_later_counts():
+    first, second = Answer("a b", {Mark(0, 1, "P"): True}), Answer("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True})
+    assert first.joined(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
+    assert first.joined(Answer("a b", whole=True)).spans == {}

@@ -1,0 +1,130 @@
+"""Answers of people as gold: what was asked is known, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_calib.corpus.queue.answers import Answer, Mark
+from spacy_calib.doc.annotations import CatsAnnotation, get_annotation, has_gold
+from spacy_calib.doc.annotations.base import REJECTED, REJECTED_CATS, REJECTED_TOKENS
+from spacy_calib.doc.answers import answered_doc
+from spacy_calib.doc.events import span_hits
+from spacy_calib.doc.reading import GoldReader
+from spacy_calib.pipe.fit_data import _hits_of
+from spacy_calib.types import Marginals
+
+TEXT = "Anna Lee met Bob in New Rome ."
+ANNA, LEE, BOB, ROME = Mark(0, 4, "P"), Mark(0, 8, "P"), Mark(13, 16, "P"), Mark(20, 28, "L")
+
+
+def through_docbin(doc):
+    held = DocBin(docs=[doc], store_user_data=True).to_bytes()
+    return next(DocBin().from_bytes(held).get_docs(Vocab()))
+
+
+def asked_about(spans, whole=False, keys=("sc",)):
+    return through_docbin(answered_doc(spacy.blank("en"), Answer(TEXT, spans, whole=whole), keys))
+
+
+def predicted(gold, *marks):
+    doc = Doc(gold.vocab, words=[token.text for token in gold], spaces=[bool(token.whitespace_) for token in gold])
+    doc.ents = [doc.char_span(mark.start, mark.end, label=mark.label) for mark in marks]
+    return Example(doc, gold)
+
+
+def hits(example, annotation, event="exact"):
+    return span_hits(example, annotation, [(one.start, one.end, one.label) for one in example.predicted.ents], event).tolist()
+
+
+def test_what_was_accepted_and_rejected_is_known_and_nothing_else():
+    gold = asked_about({LEE: True, BOB: False})
+    ner, group = get_annotation("ner"), get_annotation("spans:sc")
+    found = predicted(gold, LEE, BOB, ROME)
+    for annotation in (ner, group, get_annotation("biluo")):
+        assert hits(found, annotation) == [1, 0, -1]
+        assert not annotation.aligned_gold(found).any()  # of tokens nothing is
+        assert has_gold(annotation, gold)
+    # Entities do not overlap, so that what overlaps an accepted one is wrong; spans of a group may.
+    other = predicted(gold, ANNA)
+    assert (hits(other, ner), hits(other, group)) == ([0], [-1])
+    # Less than the same tokens was not asked about.
+    assert hits(found, ner, "overlap") == [1, -1, -1]
+    assert hits(other, ner, "type") == [1]
+    assert [group in gold.spans for group in (REJECTED, REJECTED_TOKENS)] == [True, False]
+
+
+def test_whole_answers_are_full_gold():
+    gold = asked_about({LEE: True}, whole=True)
+    found = predicted(gold, LEE, BOB)
+    assert hits(found, get_annotation("ner")) == [1, 0]
+    assert get_annotation("ner").aligned_gold(found).all()
+    assert not any(key.startswith(REJECTED) for key in gold.spans)
+
+
+def test_an_answer_may_begin_or_end_in_a_token():
+    gold = asked_about({Mark(1, 9, "P"): True, Mark(13, 15, "X"): False})  # white space goes with a mouse
+    assert [token.text for token in gold] == ["A", "nna", "Lee", "met", "Bo", "b", "in", "New", "Rome", "."]
+    assert (gold.text, [span.text for span in gold.ents], [span.text for span in gold.spans[REJECTED]]) == (
+        TEXT,
+        ["nna Lee"],
+        ["Bo"],
+    )
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_tokens_that_a_prediction_chose_are_no_gold(outside):
+    gold = Doc(Vocab(), words=TEXT.split())
+    accepted, rejected = [Span(gold, 0, 2, label="P")], [Span(gold, 3, 4, label="P")]
+    gold.set_ents(accepted, outside=rejected if outside else [], default="missing")
+    found, ner = predicted(gold, LEE, BOB, ROME), get_annotation("ner")
+    assert not ner.aligned_gold(found).any()
+    assert hits(found, ner) == [1, 0 if outside else -1, -1]
+
+
+def test_a_sentence_without_gold_leaves_the_other_one_known():
+    gold = Doc(Vocab(), words=[*TEXT.split(), *TEXT.split()])
+    gold.set_ents([Span(gold, 0, 2, label="P")], outside=[Span(gold, 2, 8)], missing=[Span(gold, 8, 16)], default="outside")
+    found = predicted(gold, LEE, BOB)
+    found.predicted.ents = [*found.predicted.ents, Span(found.predicted, 8, 10, label="P")]
+    assert (get_annotation("ner").aligned_gold(found) != 0).tolist() == [True] * 8 + [False] * 8
+
+
+def test_of_tags_only_what_was_asked_is_known():
+    gold = asked_about({Mark(9, 12, "V"): True, Mark(13, 16, "V"): False})
+    example, tag = predicted(gold), get_annotation("tag")
+    rows = np.array([2, 2, 3, 3, 4])
+    hashes = np.array([get_string_id(label) for label in "VNVNV"], dtype=np.uint64)
+    assert tag.is_known(example, rows, hashes).tolist() == [True, False, True, False, False]
+    assert tag.is_gold(example, rows, hashes).tolist() == [True, False, False, False, False]
+    # As the fit has it: the columns of gold are that of V, none, and no gold.
+    marginals = Marginals(rows, np.array([0, 1, 0, 1, 0]), np.full(5, 0.5), len(gold))
+    found = _hits_of(tag, [example], marginals, np.array([-2, -2, 0, -1, -2, -2, -2, -2]), ("V", "N"))
+    assert [flags.tolist() for flags in found] == [[True, False, False, False, False], [True, False, True, False, False]]
+
+
+@pytest.mark.parametrize(("labels", "known"), [("ABC", [True, False, False]), ("AB", [True, True])])
+def test_a_rejected_category_leaves_the_others_open_unless_one_is_left(labels, known):
+    gold = through_docbin(answered_doc(spacy.blank("en"), Answer(TEXT, cats={"A": False})))
+    assert [span.label_ for span in gold.spans[REJECTED_CATS]] == ["A"]
+    example, rows = predicted(gold), np.zeros(len(labels), dtype=np.intp)
+    hashes = np.array([get_string_id(label) for label in labels], dtype=np.uint64)
+    cats = CatsAnnotation(labels)
+    assert cats.is_known(example, rows, hashes).tolist() == known
+    assert cats.is_gold(example, rows, hashes).tolist() == [False, labels == "AB", False][: len(labels)]
+    several = CatsAnnotation(labels, overlapping=True)
+    assert several.is_known(example, rows, hashes).tolist() == [True, False, False][: len(labels)]
+
+
+def test_sentences_of_answers_are_not_taken_apart(tmp_path):
+    nlp, gold = spacy.blank("en"), asked_about({LEE: True, BOB: False})
+    for token in gold:
+        token.is_sent_start = token.i in (0, 4)
+    DocBin(docs=[gold], store_user_data=True).to_disk(tmp_path / "a.spacy")
+    (example,) = GoldReader(gold_preproc=True).examples(nlp, tmp_path / "a.spacy")
+    assert [span.text for span in example.reference.spans[REJECTED]] == ["Bob"]
