@@ -20,20 +20,25 @@ if TYPE_CHECKING:
     from ...pipe.event_state import EventInfo
 
 
+TREE = "tree"
+_ABOUT = {"sentence": "the labels of tokens", TREE: "the arcs of a parser"}
+
+
 def take_event(given: dict[str, Any]) -> str | None:
     """The event among the options that is about units of tokens, taken out of them; None where another one or none is given."""
     return given.pop("event") if given.get("event") in UNIT_EVENTS else None
 
 
 def check_event_fits(calib: Calibrator, event: str | None) -> None:
-    """RAISES C383: the component does not label tokens one by one."""
+    """RAISES C383: the component does not label tokens one by one, or for trees, it is no parser."""
     annotation = calib.source.annotation(calib.lookup.component())
-    if event is None or (annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event):
+    of_tokens = annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event
+    if event is None or (annotation.arcs if event == TREE else of_tokens):
         return
-    what = "labels of spans or documents"
-    if annotation.span_event:
-        what = f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score)"
-    raise calib_error("C383", event=event, component=calib.source.component, what=what)
+    what = "labels of tokens" if of_tokens else "labels of spans or documents"
+    if annotation.arcs:
+        what = f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score; --event {TREE} for another)"
+    raise calib_error("C383", event=event, about=_ABOUT[event], component=calib.source.component, what=what)
 
 
 def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
