@@ -24,7 +24,7 @@ _LOSS = number(0.0, 1.0)
 class EventInfo(Saved):
     """event (str), called (tuple): Of the event. layer (str): Which annotation the labels are of. units, right, documents (int): Of the fit data; unit (str): What a document is.
 
-    chosen (str): The forecaster. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
+    chosen (str): The forecaster, "" where none was better than the product. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
     that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried.
     """
 
@@ -48,7 +48,9 @@ _STATE = record({"forecaster": maybe(anything), "info": maybe(EventInfo.read)})
 
 @dataclass(frozen=True, eq=False)
 class EventState:
-    """forecaster (Forecaster | None), info (EventInfo | None): None before the fit, where the product of the tokens' scores is the forecast."""
+    """forecaster (Forecaster | None), info (EventInfo | None): None before the fit, and the forecaster where none is better on held-out documents
+    than the product of the tokens' scores, or what else the event estimates without one: then this is the forecast.
+    """
 
     forecaster: Forecaster | None = None
     info: EventInfo | None = None
@@ -70,10 +72,12 @@ class EventState:
         RAISES Misfit: not of the form declared, or the forecaster takes other features.
         """
         held = _STATE(data, "state")
-        if (held["forecaster"] is None) != (held["info"] is None):
-            raise Misfit("state", "consistent: the forecaster and what is said of it are both there, or neither")
         if held["forecaster"] is None:
-            return cls()
+            if held["info"] is not None and held["info"].chosen:
+                raise Misfit("state", "consistent: the forecaster that was chosen is there")
+            return cls(None, held["info"])
+        if held["info"] is None:
+            raise Misfit("state", "consistent: what is said of the forecaster is there")
         forecaster = load(held["forecaster"])
         if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != width:
             raise Misfit("state.forecaster", f"a forecaster from {width} features")
@@ -97,13 +101,14 @@ def learn(
     if not len(found.hits):
         raise calib_error("C382", several=called[1])
     best, trials = fit_units(found.units.features, found.hits, found.documents, prototypes)
-    parts = split_loss(np.clip(best.held_out, 0.0, 1.0), found.hits)
     product = brier(found.units.own, found.hits)
-    assert parts is not None
     assert product is not None
-    chosen = min(trials, key=lambda trial: trial.loss).name
+    worth = best.loss < product
+    parts = split_loss(np.clip(best.held_out if worth else found.units.own, 0.0, 1.0), found.hits)
+    assert parts is not None
+    chosen = min(trials, key=lambda trial: trial.loss).name if worth else ""
     counts = (len(found.hits), int(found.hits.sum()), len(np.unique(found.documents)))
     info = EventInfo(
         event, called, layer, *counts, found.unit, chosen, product, parts.loss, parts.calibration, parts.sharpness, trials
     )
-    return EventState(best.forecaster, info)
+    return EventState(best.forecaster if worth else None, info)

@@ -37,7 +37,9 @@ def check_event_fits(calib: Calibrator, event: str | None) -> None:
         return
     what = "labels of tokens" if of_tokens else "labels of spans or documents"
     if annotation.arcs:
-        what = f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score; --event {TREE} for another)"
+        what = (
+            f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score; --event {TREE} for another)"
+        )
     raise calib_error("C383", event=event, about=_ABOUT[event], component=calib.source.component, what=what)
 
 

@@ -195,8 +195,8 @@ class Standing:
         signs = np.append(signs, 0)
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
-    def valid(self, places: Ints) -> Bools:
-        """Which transitions are valid (`is_valid` of spaCy's ArcEager), shape (n_states, n_classes). places (Ints): B0, B1, S0, S1 of each state."""
+    def valid(self, places: NDArray[Any]) -> Bools:
+        """Which transitions are valid (`is_valid` of spaCy's ArcEager), shape (n_states, n_classes). places: B0, B1, S0, S1 of each state."""
         b0, b1, s0, s1 = places.T
         empty, none_left, starting = s0 < 0, b0 < 0, self.starts[b0] & (b0 >= 0)
         arc = ~(empty | none_left | starting)
@@ -210,7 +210,7 @@ class Standing:
             by_class[:, self.actions.subtokens] &= (s0 == b0 - 1)[:, None]
         return by_class
 
-    def take(self, places: Ints, moves: Ints) -> None:
+    def take(self, places: NDArray[Any], moves: Ints) -> None:
         """Each state makes a move."""
         b0, b1, s0, s1 = places.T
         left, right, back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)

@@ -66,9 +66,11 @@ def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
         bare = clear_copy(doc, parsed=False)
         again = predict_decided(parser, [bare])[1][0].score(event)[view.rows]
         if (np.abs(again - view.raw) > _SAME).any():
-            why = "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before it)"
+            why = (
+                "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before it)"
+            )
     if why:
-        raise calib_error("C680", text=doc.text[:40].strip(), name=parser.name, why=why)
+        raise calib_error("C680", name=parser.name, why=why)
     size = max(1, _CELLS // (_STEPS * len(doc)))
     sizes = [min(size, n - first) for first in range(0, n, size)] or [0]
     parts = [_draw(parser, bare, rng.random((some, _STEPS * len(doc)))) for some in sizes]
@@ -126,8 +128,8 @@ def _in_full(doc: Doc, heads: Ints, classes: Ints, names: Sequence[str]) -> tupl
     return heads, labels
 
 
-# What is known of a sentence whose tree is asked about; of the draws, those of the whole Doc.
-TREE_FEATURES = ("share of draws", "share of the likeliest other tree", "least share of a head", "mean share of the heads", "product of raw scores", "words")
+# What is known of a sentence whose tree is asked about.
+TREE_FEATURES = ("share of draws", "least share of a head", "product of raw scores")
 
 
 class TreeEvent(LabelsRight):
@@ -155,9 +157,7 @@ class TreeEvent(LabelsRight):
         if view is None or not doc.has_annotation("DEP"):
             return ()
         return [
-            one
-            for one in doc.sents
-            if words[one.start : one.end].any() and (view.scored | ~words)[one.start : one.end].all()
+            one for one in doc.sents if words[one.start : one.end].any() and (view.scored | ~words)[one.start : one.end].all()
         ]
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
@@ -165,14 +165,11 @@ class TreeEvent(LabelsRight):
         view = doc_view(doc, self._attr)
         assert view is not None
         drawn = draw_trees(self._component(), view, self.draws, 0)
-        same, words, raw, n = drawn.same_heads(), ~is_space(doc), np.ones(len(doc)), self.draws
+        same, words, raw = drawn.same_heads(), ~is_space(doc), np.ones(len(doc))
         raw[view.rows] = view.raw
-        rows = []
-        for unit in units:
+        found = np.ones((len(units), len(TREE_FEATURES)))
+        for number, unit in enumerate(units):
             inside = unit.start + np.flatnonzero(words[unit.start : unit.end])
-            own, heads = int(same[:, inside].all(axis=1).sum()), same[:, inside].mean(axis=0)
-            others = [round(tree.share * n) for tree in drawn.best(2, unit)]
-            other = max([count for count in others if count != own], default=0)
-            rows.append([(own + 0.5) / (n + 1), (other + 0.5) / (n + 1), heads.min(), heads.mean(), raw[inside].prod(), len(inside)])
-        found = np.array(rows, dtype=np.float64).reshape(len(units), len(TREE_FEATURES))
-        return Evidence(np.column_stack([logit(found[:, :5]), np.log(found[:, 5:])]), found[:, 4], found[:, 0])
+            counts = same[:, inside].all(axis=1).sum(), same[:, inside].sum(axis=0).min()
+            found[number] = *((count + 0.5) / (self.draws + 1) for count in counts), raw[inside].prod()
+        return Evidence(logit(found), found[:, 2], found[:, 0])
