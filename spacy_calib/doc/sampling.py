@@ -226,8 +226,7 @@ class TreeDraws(Draws):
     def same(self, span: Span | None = None) -> NDArray[np.bool_]:
         """Which draws have the tree that stands on the Doc, white space aside, shape (n,). span (Span | None): Of its tokens alone, a sentence's say."""
         start, end = (0, len(self.of)) if span is None else (span.start, span.end)
-        found: NDArray[np.bool_] = (self.same_heads() | is_space(self.of))[:, start:end].all(axis=1)
-        return found
+        return np.asarray((self.same_heads() | is_space(self.of))[:, start:end].all(axis=1))
 
     def best(self, n: int = 10, span: Span | None = None) -> list[Tree]:
         """The n distinct trees (heads and labels) with the largest shares of the draws, of equal ones the likelier. span (Span | None): As in `same`."""

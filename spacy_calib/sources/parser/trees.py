@@ -33,7 +33,7 @@ from .decoding import DECORATION, LEFT, RIGHT, ROOT, Scorer, Standing, predict_d
 # No sequence of transitions has more steps for each word: it is pushed once, and again only after another word was taken off for good; put
 # back once less than pushed, taken off once, and begins one sentence.
 _STEPS = 5
-# Of so many steps chances are drawn at once.
+# So many chances, and scores of states, are held at once.
 _CELLS = 1 << 21
 # Two runs of a parser over one Doc differ by no more.
 _SAME = 1e-3
@@ -44,34 +44,32 @@ def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str =
 
     parser (DependencyParser): Without a beam; what it listens to has run over the Doc. doc (Doc): Scored by a calib pipe that reads it.
     attr (str): Prefix of that pipe.
-    RAISES C001: n or seed. C413: no scores. And see `draw_trees`.
+    RAISES C001: n or seed. C412: scores of something else. C413: no scores. And see `draw_trees`.
     """
     view = doc_view(doc, attr)
     if view is None:
         raise calib_error("C413", text=doc.text[:40].strip(), attr=attr)
+    if plain_name(view.layer) not in ARC_EVENTS:
+        raise calib_error("C412", name=getattr(parser, "name", "?"), layer=view.layer, own="arcs", attr=attr)
     return draw_trees(parser, view, n, seed)
 
 
 def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
-    """RAISES C001: n or seed. C412: scores of no arcs. C680: the Doc no longer holds what the parser read, or sentence starts were set before it.
+    """RAISES C001: n or seed. C680: the Doc no longer holds what the parser read, or sentence starts were set before it.
     C681: no parser without a beam. C024, C271: see `decode`.
     """
     doc, event = view.doc, plain_name(view.layer)
     if not isinstance(parser, DependencyParser) or parser.cfg["beam_width"] != 1:
         raise calib_error("C681", name=getattr(parser, "name", "?"), kind=type(parser).__name__)
-    if event not in ARC_EVENTS:
-        raise calib_error("C412", name=parser.name, layer=view.layer, own="arcs", attr="calib")
     rng, why = generator(n, seed, get_string_id(doc.text)), missing_input(parser, [doc])[0]
     if not why:
         bare = clear_copy(doc, parsed=False)
         again = predict_decided(parser, [bare])[1][0].score(event)[view.rows]
         if (np.abs(again - view.raw) > _SAME).any():
-            why = (
-                "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before it)"
-            )
+            why = "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before)"
     if why:
         raise calib_error("C680", name=parser.name, why=why)
-    size = max(1, _CELLS // (_STEPS * len(doc)))
+    size = max(1, _CELLS // max(_STEPS * len(doc), parser.moves.n_moves))
     sizes = [min(size, n - first) for first in range(0, n, size)] or [0]
     parts = [_draw(parser, bare, rng.random((some, _STEPS * len(doc)))) for some in sizes]
     heads, labels, logs = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -16,6 +16,7 @@ from spacy_calib.expect.draws import generator
 from spacy_calib.pipe.event import EventPipe
 from spacy_calib.sources.parser import trees
 from spacy_calib.sources.parser.trees import TREE_FEATURES, TreeEvent, sample_trees
+from tests.doc.test_sampling import write
 from tests.sources.ner import Shape, docs_of, random_drafts
 from tests.sources.parser import gold_examples, random_parser, trained, with_ours
 from tests.sources.parser.test_decoding import put_back
@@ -182,7 +183,7 @@ def test_best_trees_are_distinct_and_the_most_frequent_first(nlp):
 def test_batches_of_draws_do_not_matter(nlp, monkeypatch):
     doc = nlp(TEXT)
     whole = doc._.calib.sample(60, seed=5)
-    monkeypatch.setattr(trees, "_CELLS", 7 * trees._STEPS * len(doc))
+    monkeypatch.setattr(trees, "_CELLS", 7 * trees._STEPS * len(doc))  # seven at once
     parts = doc._.calib.sample(60, seed=5)
     assert (parts.heads == whole.heads).all()
     assert parts.log_probability == pytest.approx(whole.log_probability)
@@ -220,6 +221,9 @@ def test_right_or_a_sentence(nlp):
         sample_trees("tok", doc)
     with pytest.raises(CalibError, match=r"\[C413\]"):
         sample_trees(parser, nlp.make_doc("dog"))
+    tags = write(nlp.make_doc("dog"), "tag", [{"NN": 0.5}])
+    with pytest.raises(CalibError, match=r"\[C412\].*'parser'.*scores of 'tag': it gives 'arcs'"):
+        sample_trees(parser, tags)
     with pytest.raises(CalibError, match=r"C001.*\bn\b"):
         doc._.calib.sample(-1)
     with doc.retokenize() as retokenizer:
