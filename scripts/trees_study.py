@@ -76,8 +76,9 @@ def main() -> None:
     head("| P(every arc right) | log loss | ECE | squared loss | log loss of the share less it |")
     for name, values in said.items():
         less = resample_mean(log_losses(share, hits) - log_losses(values, hits), found.documents)
+        assert less is not None
         figures = (log_loss(values, hits), calibration_error(values, hits, norm="l1"), brier(values, hits))
-        row(name, *(f"{one:.4f}" for one in figures), "" if values is share else estimated(less))
+        row(name, *(f"{one:.4f}" for one in figures), "" if values is share else estimated(less.interval()))
     save_tables(given.output)
 
 

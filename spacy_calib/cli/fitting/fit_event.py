@@ -107,13 +107,13 @@ def show_followed(name: str, told: Mapping[str, Any]) -> None:
     )
 
 
-def show_event(name: str, info: EventInfo) -> None:
-    """Print what an event pipe learned on the fit data."""
-    msg.divider(f"{name}: whole {info.called[1]} (event: {info.event})")
+def show_event(pipe: EventPipe, info: EventInfo) -> None:
+    """Print what an event pipe learned on the fit data. info (EventInfo): Of its fit."""
+    msg.divider(f"{pipe.name}: whole {info.called[1]} (event: {info.event})")
     share = number(100 * info.right / info.units, 1)
     msg.text(f"{info.units:,} {info.called[1]}, {share} % right; squared loss on documents held out:")
-    rows = [("product of the tokens' scores", number(info.product))]
-    rows += [(trial.name + (" (chosen)" if trial.name == info.chosen else ""), number(trial.loss)) for trial in info.trials]
+    tried = [(pipe.event.rivals[1], info.product, ""), *((trial.name, trial.loss, trial.name) for trial in info.trials)]
+    rows = [(said + (" (chosen)" if name == info.chosen else ""), number(loss)) for said, loss, name in tried]
     print_table(rows, ("Forecast", "Squared loss"), ("l", "r"))
 
 
