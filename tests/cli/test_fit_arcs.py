@@ -113,9 +113,7 @@ def test_gold_without_heads(place, tmp_path):
 @pytest.fixture(scope="module")
 def trees(place) -> Path:
     output = place / "trees"
-    outcome = calib(
-        "fit", place / "model", place / "dev.spacy", output, "-C", "parser", "--event", "tree", "--method", "platt"
-    )
+    outcome = calib("fit", place / "model", place / "dev.spacy", output, "-C", "parser", "--event", "tree", "--method", "platt")
     assert outcome.code == 0, outcome.text
     assert "calib_event: whole trees (event: all arcs right)" in outcome.text
     assert "share of draws" in outcome.text
@@ -131,9 +129,7 @@ def test_trees_in_evaluate_info_and_apply(place, trees, tmp_path):
     assert {row["name"] for row in event["rows"]} == {"raw", "product", "forecast"}
     nlp = spacy.load(trees)
     golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))
-    right = [
-        all(token.head.i == gold[token.i].head.i for token in one) for gold in golds for one in nlp(gold.text).sents
-    ]
+    right = [all(token.head.i == gold[token.i].head.i for token in one) for gold in golds for one in nlp(gold.text).sents]
     assert (event["units"], event["right"]) == (len(right), pytest.approx(np.mean(right)))
     assert "whole trees" in calib("info", trees).text
     several = calib("evaluate", trees, place / "test.spacy", "--n-process", "2", "--output", tmp_path / "two.json")
@@ -143,7 +139,9 @@ def test_trees_in_evaluate_info_and_apply(place, trees, tmp_path):
         assert row == pytest.approx(wanted, abs=1e-6)  # trees are drawn again, of Docs from other processes
     outcome = calib("apply", trees, place / "test.spacy", tmp_path / "scores", "--unit", "sentence", "--format", "jsonl")
     assert outcome.code == 0, outcome.text
-    rows = [json.loads(line) for file in sorted((tmp_path / "scores").glob("*.jsonl")) for line in file.read_text().splitlines()]
+    rows = [
+        json.loads(line) for file in sorted((tmp_path / "scores").glob("*.jsonl")) for line in file.read_text().splitlines()
+    ]
     assert len(rows) == len(right)
     assert all(0 <= row["right"] <= 1 for row in rows)
 
