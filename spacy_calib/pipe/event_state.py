@@ -97,13 +97,13 @@ class GatheredUnits:
 def learn(
     event: str, called: tuple[str, str], layer: str, found: GatheredUnits, prototypes: tuple[Forecaster, ...]
 ) -> EventState:
-    """Fit. RAISES C382: no unit has both scores and gold."""
+    """Fit the best of the prototypes; of several none, where the units' own estimates are as good. RAISES C382: no unit has both scores and gold."""
     if not len(found.hits):
         raise calib_error("C382", several=called[1])
     best, trials = fit_units(found.units.features, found.hits, found.documents, prototypes)
     product = brier(found.units.own, found.hits)
     assert product is not None
-    worth = best.loss < product
+    worth = len(prototypes) == 1 or best.loss < product
     parts = split_loss(np.clip(best.held_out if worth else found.units.own, 0.0, 1.0), found.hits)
     assert parts is not None
     chosen = min(trials, key=lambda trial: trial.loss).name if worth else ""

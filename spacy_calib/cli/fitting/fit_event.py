@@ -133,6 +133,6 @@ def show_event_table(table: dict[str, Any]) -> None:
     change = table["change"]
     if change is not None and change["low"] is not None:
         msg.text(
-            f"Squared loss of the forecast less that of the product: {change['estimate']:+.4f} "
+            f"Squared loss of the forecast less that of the {table['rivals'][1]}: {change['estimate']:+.4f} "
             f"({change['low']:+.4f} to {change['high']:+.4f}, 95 % by document)"
         )

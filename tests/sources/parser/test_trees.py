@@ -221,6 +221,11 @@ def test_right_or_a_sentence(nlp):
         sample_trees("tok", doc)
     with pytest.raises(CalibError, match=r"\[C413\]"):
         sample_trees(parser, nlp.make_doc("dog"))
+    given = trained("calib_parser")
+    given.add_pipe("sentencizer", first=True)
+    fitted_on(given)
+    with pytest.raises(CalibError, match=r"\[C680\].*sentences set before"):
+        given("dog saw . with duck")._.calib.sample(5)
     tags = write(nlp.make_doc("dog"), "tag", [{"NN": 0.5}])
     with pytest.raises(CalibError, match=r"\[C412\].*'parser'.*scores of 'tag': it gives 'arcs'"):
         sample_trees(parser, tags)
