@@ -107,13 +107,15 @@ class Event(ABC):
 
     registered (str): Name in the registry `calib_events`. called (tuple[str, str]): What a unit is called, and several.
     what (str): When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` gives; None: scores
-        of the units' tokens. of_labels (bool): Whether that too is of the labels that the units' tokens carry. rivals (tuple[str, str]): What a forecaster is compared with, raw and calibrated.
+        of the units' tokens. of_labels (bool): Whether that too is of the labels that the units' tokens carry. needs_no_fit (bool): Whether a
+        forecaster has to be surely better than the event's own estimate. rivals (tuple[str, str]): What a forecaster is compared with, raw and calibrated.
     """
 
     registered: ClassVar[str] = ""
     called: tuple[str, str] = ("span", "spans")
     features: ClassVar[tuple[str, ...] | None] = None
     of_labels: ClassVar[bool] = False
+    needs_no_fit: ClassVar[bool] = False
     rivals: ClassVar[tuple[str, str]] = ("product of raw scores", "product of calibrated scores")
 
     @property

@@ -190,7 +190,7 @@ class EventPipe(AnnotatingPipe):
         """Learn from held-out gold. examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C382: see `learn`."""
         found, layer = self.gather(examples, held_out)
         prototypes = candidates() if self.prototype is None else (self.prototype,)
-        self.learned = learn(self.event.what, self.event.called, layer, found, prototypes)
+        self.learned = learn(self.event.what, self.event.called, layer, found, prototypes, self.event.needs_no_fit)
         return self
 
     # Saving

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..expect.forecasters.base import Forecaster
 from ..expect.forecasts import Evidence, Trial, fit_units, split_loss
-from ..metrics.proper import brier
+from ..metrics.proper import brier, squared_losses
+from ..metrics.resampling import resample_mean
 from ..pairs.documents import DOCUMENT
 from ..schema import Misfit, Saved, anything, kept, listed, maybe, number, record, several, text, whole
 from ..types import Floats, Ints
@@ -95,15 +96,24 @@ class GatheredUnits:
 
 
 def learn(
-    event: str, called: tuple[str, str], layer: str, found: GatheredUnits, prototypes: tuple[Forecaster, ...]
+    event: str,
+    called: tuple[str, str],
+    layer: str,
+    found: GatheredUnits,
+    prototypes: tuple[Forecaster, ...],
+    sure: bool = False,
 ) -> EventState:
-    """Fit the best of the prototypes; of several none, where the units' own estimates are as good. RAISES C382: no unit has both scores and gold."""
+    """Fit the best of the prototypes; of several none, where it is no better than the units' own estimates. sure (bool): Where it is not surely
+    better, by the 95 % interval over documents. RAISES C382: no unit has both scores and gold."""
     if not len(found.hits):
         raise calib_error("C382", several=called[1])
     best, trials = fit_units(found.units.features, found.hits, found.documents, prototypes)
     product = brier(found.units.own, found.hits)
     assert product is not None
-    worth = len(prototypes) == 1 or best.loss < product
+    less = squared_losses(np.clip(best.held_out, 0.0, 1.0), found.hits) - squared_losses(found.units.own, found.hits)
+    drawn = resample_mean(less, found.documents) if sure else None
+    high = None if drawn is None else drawn.interval().high
+    worth = len(prototypes) == 1 or (high is not None and high < 0 if sure else bool(less.mean() < 0))
     parts = split_loss(np.clip(best.held_out if worth else found.units.own, 0.0, 1.0), found.hits)
     assert parts is not None
     chosen = min(trials, key=lambda trial: trial.loss).name if worth else ""

@@ -47,6 +47,19 @@ def test_a_forecaster_where_it_is_better_or_the_only_one_that_was_asked_for():
     assert asked.info.loss > asked.info.product
 
 
+def test_where_it_has_to_be_surely_better():
+    assert learn("right", ("unit", "units"), "", units(useful=True), PROTOTYPES, sure=True).forecaster is not None
+    # Two long documents in which the feature tells the answer, and eight short ones in which it tells the opposite.
+    documents = np.repeat(np.arange(10), [100] * 2 + [5] * 8)
+    feature = np.tile([0.0, 1.0], 120)
+    hits = (feature > 0) == (documents < 2)
+    own = np.full(240, 0.5)
+    mixed = GatheredUnits(Evidence(feature[:, None], own, own), hits, documents, "document")
+    plain, sure = (learn("right", ("unit", "units"), "", mixed, PROTOTYPES, sure) for sure in (False, True))
+    assert plain.info.loss < plain.info.product == sure.info.product == 0.25
+    assert (plain.forecaster is None, sure.forecaster) == (False, None)
+
+
 def test_states_that_do_not_agree():
     found = told(useful=True)
     with pytest.raises(Misfit, match="the forecaster that was chosen is there"):

@@ -135,7 +135,7 @@ class TreeEvent(LabelsRight):
 
     registered = "spacy-calib.Tree.v1"
     called = ("tree", "trees")
-    features, of_labels = TREE_FEATURES, True
+    features, of_labels, needs_no_fit = TREE_FEATURES, True, True
     rivals = ("product of raw scores", "share of draws")
     what = "all arcs right"
 
