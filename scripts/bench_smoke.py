@@ -54,6 +54,7 @@ RUNS = {
     "state_union.py": Run("{calibrated_ner} --place PERSON --speeches 2", "2 speeches"),
     "apply_kills.py": Run("{calibrated} {ewt_test} --kills 2", "none is lost and none there twice"),
     "coref_table.py": Run("{model} {coref_dev} --train {coref_train}", "| calibrated |"),
+    "trees_study.py": Run("{model} {ewt_dev} {ewt_test} --draws 20 --method isotonic", "| share of draws |"),
     "event_table.py": Run("{model} {ewt_dev} {ewt_test} --component tagger --event Sentence", "| forecast |"),
     "ocr_events.py": Run("--words 60 60 60 --draws 1 --sets 1 --sizes 20 40 --steps 20", "| words: length and dictionary are"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),

@@ -127,4 +127,4 @@ def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions,
         )
     show_fit(calib, options.output)
     if asked is not None and told is not None:
-        show_event(asked.name, told)
+        show_event(asked, told)

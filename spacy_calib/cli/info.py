@@ -94,7 +94,7 @@ def info(options: InfoOptions) -> dict[str, Any]:
             show(pipe, result[pipe.name], options.everything)
             for one in asked[pipe.name]:
                 if one.info is not None:
-                    show_event(one.name, one.info)
+                    show_event(one, one.info)
 
     deliver(result, show_all, output=options.output, format=options.format, silent=options.silent)
     return result

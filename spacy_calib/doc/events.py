@@ -117,7 +117,7 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
 
 YES, NO, UNKNOWN = 1, 0, -1
 # Short names of events in `calib fit` -> registered names.
-UNIT_EVENTS = {"sentence": "spacy-calib.Sentence.v1"}
+UNIT_EVENTS = {"sentence": "spacy-calib.Sentence.v1", "tree": "spacy-calib.Tree.v1"}
 
 
 class Event(ABC):
@@ -125,17 +125,23 @@ class Event(ABC):
 
     registered (str): Name in the registry `calib_events`. called (tuple[str, str]): What a unit is called, and several.
     what (str): When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` gives; None: scores
-        of the units' tokens. rivals (tuple[str, str]): What a forecaster is compared with, raw and calibrated.
+        of the units' tokens. of_labels (bool): Whether that too is of the labels that the units' tokens carry. needs_no_fit (bool): Whether a
+        forecaster has to be surely better than the event's own estimate. rivals (tuple[str, str]): What a forecaster is compared with, raw and calibrated.
     """
 
     registered: ClassVar[str] = ""
     called: tuple[str, str] = ("span", "spans")
     features: ClassVar[tuple[str, ...] | None] = None
+    of_labels: ClassVar[bool] = False
+    needs_no_fit: ClassVar[bool] = False
     rivals: ClassVar[tuple[str, str]] = ("product of raw scores", "product of calibrated scores")
 
     @property
     @abstractmethod
     def what(self) -> str: ...
+
+    def bind(self, attr: str, component: Callable[[], Any]) -> None:  # noqa: B027
+        """Told by its pipe: the prefix of the scores, and what gives the component that these are of, None where it is missing."""
 
     @abstractmethod
     def units(self, doc: Doc) -> Sequence[Span]:

@@ -5,9 +5,10 @@ what the truth would give (Nguyen and O'Connor 2015, section 6). `Doc._.<attr>.s
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from .annotations import (
     MappedAnnotation,
     SpanAnnotation,
     get_annotation,
+    is_space,
     plain_name,
 )
 from .likeliest import erase_label, write_labels
@@ -182,16 +184,83 @@ class CategoryDraws(Draws):
         doc.cats.update({self.labels[i]: 1.0 for i in np.flatnonzero(self.held[number]).tolist()})
 
 
+class Tree(NamedTuple):
+    """One of the distinct trees that were drawn. draw (Draw): The likeliest draw of it. share (float): Of the draws. log_probability (float): Of that draw."""
+
+    draw: Draw
+    share: float
+    log_probability: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeDraws(Draws):
+    """Whole parses, drawn as the parser itself would decide, not by calibrated scores: heads of one token and another go together.
+
+    layer (str): "head" or "arc", what the scores are of. labels (tuple[str, ...]): Those that were drawn. heads (Ints): Place of each token's
+    head in each draw, itself without one, (n, n_tokens). codes (Ints): Place of its label among `labels`, (n, n_tokens). log_probability
+    (Floats): Of all transitions of each draw, (n,).
+    """
+
+    layer: str
+    labels: tuple[str, ...]
+    heads: Ints
+    codes: Ints
+    log_probability: Floats
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def write(self, doc: Doc, number: int) -> None:
+        labels = np.array([doc.vocab.strings.add(label) for label in self.labels], dtype=np.uint64)
+        heads = (self.heads[number] - np.arange(len(doc))).astype(np.int64).view(np.uint64)
+        doc.from_array(["HEAD", "DEP"], np.column_stack([heads, labels[self.codes[number]]]))  # type: ignore[arg-type]
+
+    def same_heads(self) -> NDArray[np.bool_]:
+        """Which tokens have the head (with scores of arcs: and label) in each draw that they have on the Doc, shape (n, n_tokens)."""
+        own = self.of.to_array(["HEAD", "DEP"]).astype(np.uint64).reshape(-1, 2)
+        same = self.heads == np.arange(len(own)) + own[:, 0].view(np.int64)
+        if self.layer == "arc":
+            same &= np.array([get_string_id(label) for label in self.labels], dtype=np.uint64)[self.codes] == own[:, 1]
+        return same
+
+    def same(self, span: Span | None = None) -> NDArray[np.bool_]:
+        """Which draws have the tree that stands on the Doc, white space aside, shape (n,). span (Span | None): Of its tokens alone, a sentence's say."""
+        start, end = (0, len(self.of)) if span is None else (span.start, span.end)
+        return np.asarray((self.same_heads() | is_space(self.of))[:, start:end].all(axis=1))
+
+    def best(self, n: int = 10, span: Span | None = None) -> list[Tree]:
+        """The n distinct trees (heads and labels) with the largest shares of the draws, of equal ones the likelier. span (Span | None): As in `same`."""
+        start, end = (0, len(self.of)) if span is None else (span.start, span.end)
+        trees = np.concatenate([self.heads[:, start:end], self.codes[:, start:end]], axis=1)
+        order = np.argsort(-self.log_probability, kind="stable")
+        _, first, counts = np.unique(trees[order], axis=0, return_index=True, return_counts=True)
+        chosen = sorted(zip((-counts).tolist(), first.tolist(), strict=True))[:n]
+        return [Tree(self[int(order[at])], -count / len(self), float(self.log_probability[order[at]])) for count, at in chosen]
+
+    def head_shares(self) -> Floats:
+        """In which share of the draws token h is the head of token i: row i, column h, shape (n_tokens, n_tokens); roots on the diagonal."""
+        n_tokens = self.heads.shape[1]
+        places = np.arange(n_tokens) * n_tokens + self.heads
+        return np.bincount(places.ravel(), minlength=n_tokens**2).reshape(n_tokens, n_tokens) / max(1, len(self))
+
+
+# What draws trees of each Doc, (view, n, seed) -> TreeDraws, as long as the Doc lives: left by what read the scores of its arcs.
+DRAWERS: MutableMapping[Doc, Callable[[DocCalib, int, int], TreeDraws]] = WeakKeyDictionary()
+
+
 def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
-    """n annotations, drawn by calibrated probabilities.
+    """n annotations, drawn by calibrated probabilities; trees by the parser's own.
 
     Tokens are drawn one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
     group, and categories that may go together, each by itself; of other categories one. Text, scores and seed decide
-    the draws, wherever they are made. RAISES C001: n or seed is negative. C410: heads of tokens.
+    the draws, wherever they are made. RAISES C001: n or seed is negative. C410: arcs of a Doc whose parser is not known.
+    And see `sources.parser.trees.sample_trees`.
     """
     annotation = _inner(view.layer)
     if annotation.name in ARC_EVENTS:
-        raise calib_error("C410", layer=annotation.name)
+        if view.doc not in DRAWERS:
+            raise calib_error("C410", text=view.doc.text[:40].strip())
+        return DRAWERS[view.doc](view, n, seed)
     rng = generator(n, seed, get_string_id(view.doc.text))
     if annotation.name in ("ner", "biluo") or isinstance(annotation, SpanAnnotation):
         return _sample_spans(view, n, rng)

@@ -96,7 +96,7 @@ class DocCalib(dict):
         return dense
 
     def sample(self, n: int = 100, seed: int = 0) -> Draws:
-        """n whole annotations, drawn by the calibrated probabilities. RAISES C001: n or seed. C410: scores of arcs."""
+        """n whole annotations, drawn by the calibrated probabilities; parses by the parser's own. RAISES: see `sample_view`."""
         from .sampling import sample_view
 
         return sample_view(self, n, seed)

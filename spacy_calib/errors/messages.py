@@ -208,7 +208,7 @@ MESSAGES = {
     "C374": "This {what} learned from {wanted} features, but {given} were given; give the same ones.",
     "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.events.Event, or an OwnEvent.",
     "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
-    "C383": "The event {event} is about the labels of tokens, but '{component}' gives {what}; leave it out.",
+    "C383": "The event {event} is about {about}, but '{component}' gives {what}; leave it out.",
     "C384": "The event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",
     "C385": "The event pipe '{owner}' writes Span._.{attr}_right already; give this one the prefix of another calib pipe (attr), or remove the other.",
     # Counts
@@ -224,13 +224,15 @@ MESSAGES = {
     "C399": "What was ranked of so many texts waits in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room, or give --repeats.",
     "C468": "The scores of so many texts wait in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room.",
     # Draws
-    "C410": "Whole annotations cannot be drawn from scores of '{layer}': heads that are drawn one by one make no tree; draw labels of tokens, entities, spans or text categories.",
+    "C410": "Trees of the Doc that begins {text!r} cannot be drawn: no parser was read over this very Doc in this process (a copy is another Doc); run the pipeline over it, or give the parser to spacy_calib.sources.parser.trees.sample_trees.",
     "C411": "Sentence starts that were drawn cannot be written on a Doc with a parse; take them from `codes`, or draw before a parser has run.",
     "C412": "Labels of '{name}' cannot be drawn together from scores of '{layer}': it gives '{own}'; name the component that the calib pipe '{attr}' reads.",
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",
     "C414": "A draw is written on a Doc with the same words, but the one that begins {text!r} has others; give a copy of the Doc that was drawn for.",
     "C415": "Clusters that follow calibrated pairs can be drawn of {wanted} mentions at most, this Doc has {given}; draw them as the model gives them (calibrated=False).",
     "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
+    "C680": "Trees of a Doc cannot be drawn, as '{name}' would not decide as it did: {why}; draw in the process that ran the pipeline, before the Doc's words or vectors change.",
+    "C681": "Trees are drawn from a parser without a beam, and '{name}' ({kind}) is none; give the component that the calib pipe reads.",
     # Statistics that add up
     "C425": "The statistics of {one} and of {another} cannot go together: they differ in {what} ({given}; {wanted}); collect all with the same model and options.",
     "C426": "The shard '{name}' is there twice{why}; give each shard once, under a name of its own (--shard).",

@@ -49,6 +49,14 @@ def draw_entries(rows: Ints, scores: Floats, n_units: int, n: int, rng: np.rando
     return np.where(place < starts[1:], place, REST), scale
 
 
+def draw_columns(weights: Floats, chances: Floats) -> Ints:
+    """A column of each row, by its share of the row. weights (Floats): 0 or more, (n, K). chances (Floats): Uniform in [0, 1), (n,)."""
+    sums = np.cumsum(weights, axis=1)
+    total = sums[:, -1]
+    found: Ints = (sums <= np.minimum(chances * total, np.nextafter(total, 0.0))[:, None]).sum(axis=1)
+    return found
+
+
 def draw_each(scores: Floats, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Whether each of some events, which do not exclude each other, happens: shape (n, n_events)."""
     return rng.random((n, len(scores))) < scores

@@ -19,7 +19,7 @@ from ..doc.events import UNKNOWN, Event, check_is_event
 from ..doc.reading import document_of
 from ..doc.view import doc_view
 from ..doc.write import CalibratedSpans, span_block
-from ..errors import calib_error
+from ..errors import CalibError, calib_error
 from ..expect.forecasters.base import Forecaster
 from ..expect.forecasts import UNIT_FEATURES, Evidence, candidates
 from ..pairs.documents import DocumentNumbers
@@ -61,6 +61,7 @@ class EventPipe(AnnotatingPipe):
         self.name = check_pipe_name(name)
         self.attr = attr
         self.event = check_is_event(event)
+        self.event.bind(attr, partial(_component, nlp, attr))
         self.prototype = forecaster
         self.learned = EventState()
         self.warn = WarnOnce(self)
@@ -104,7 +105,12 @@ class EventPipe(AnnotatingPipe):
                 self.warn("CW23", why=f"it has no {self.event.called[1]}")
             return self._nothing
         if scores is None:
-            return Asked(spans, self.event.evidence(doc, spans))
+            view = doc_view(doc, self.attr) if self.event.of_labels else None
+            try:
+                return Asked(spans, self.event.evidence(doc, spans), "" if view is None else view.layer)
+            except CalibError as error:
+                self.warn("CW23", why=str(error))
+                return self._nothing
         return of_words(doc, spans, *scores)
 
     @property
@@ -184,7 +190,7 @@ class EventPipe(AnnotatingPipe):
         """Learn from held-out gold. examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C382: see `learn`."""
         found, layer = self.gather(examples, held_out)
         prototypes = candidates() if self.prototype is None else (self.prototype,)
-        self.learned = learn(self.event.what, self.event.called, layer, found, prototypes)
+        self.learned = learn(self.event.what, self.event.called, layer, found, prototypes, self.event.needs_no_fit)
         return self
 
     # Saving
@@ -227,6 +233,12 @@ def rights_of(example: Example, layer: str) -> Ints:
     rows, hashes = np.arange(len(example.predicted)), annotation.hashes(example.predicted)
     known = (hashes != 0) & annotation.is_known(example, rows, hashes)
     return np.where(known, annotation.is_gold(example, rows, hashes), UNKNOWN).astype(np.intp)
+
+
+def _component(nlp: Language, attr: str) -> Any:
+    """What the calib pipe with this prefix reads; None without one."""
+    pipes = (pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.attr == attr)
+    return next((pipe.lookup.component() for pipe in pipes), None)
 
 
 def event_pipes(nlp: Language, attr: str | None = None) -> list[EventPipe]:

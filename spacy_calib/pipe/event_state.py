@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..expect.forecasters.base import Forecaster
 from ..expect.forecasts import Evidence, Trial, fit_units, split_loss
-from ..metrics.proper import brier
+from ..metrics.proper import brier, squared_losses
+from ..metrics.resampling import resample_mean
 from ..pairs.documents import DOCUMENT
 from ..schema import Misfit, Saved, anything, kept, listed, maybe, number, record, several, text, whole
 from ..types import Floats, Ints
@@ -24,7 +25,7 @@ _LOSS = number(0.0, 1.0)
 class EventInfo(Saved):
     """event (str), called (tuple): Of the event. layer (str): Which annotation the labels are of. units, right, documents (int): Of the fit data; unit (str): What a document is.
 
-    chosen (str): The forecaster. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
+    chosen (str): The forecaster, "" where none was better than the product. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
     that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried.
     """
 
@@ -48,7 +49,9 @@ _STATE = record({"forecaster": maybe(anything), "info": maybe(EventInfo.read)})
 
 @dataclass(frozen=True, eq=False)
 class EventState:
-    """forecaster (Forecaster | None), info (EventInfo | None): None before the fit, where the product of the tokens' scores is the forecast."""
+    """forecaster (Forecaster | None), info (EventInfo | None): None before the fit, and the forecaster where none is better on held-out documents
+    than the product of the tokens' scores, or what else the event estimates without one: then this is the forecast.
+    """
 
     forecaster: Forecaster | None = None
     info: EventInfo | None = None
@@ -70,10 +73,12 @@ class EventState:
         RAISES Misfit: not of the form declared, or the forecaster takes other features.
         """
         held = _STATE(data, "state")
-        if (held["forecaster"] is None) != (held["info"] is None):
-            raise Misfit("state", "consistent: the forecaster and what is said of it are both there, or neither")
         if held["forecaster"] is None:
-            return cls()
+            if held["info"] is not None and held["info"].chosen:
+                raise Misfit("state", "consistent: the forecaster that was chosen is there")
+            return cls(None, held["info"])
+        if held["info"] is None:
+            raise Misfit("state", "consistent: what is said of the forecaster is there")
         forecaster = load(held["forecaster"])
         if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != width:
             raise Misfit("state.forecaster", f"a forecaster from {width} features")
@@ -91,19 +96,29 @@ class GatheredUnits:
 
 
 def learn(
-    event: str, called: tuple[str, str], layer: str, found: GatheredUnits, prototypes: tuple[Forecaster, ...]
+    event: str,
+    called: tuple[str, str],
+    layer: str,
+    found: GatheredUnits,
+    prototypes: tuple[Forecaster, ...],
+    sure: bool = False,
 ) -> EventState:
-    """Fit. RAISES C382: no unit has both scores and gold."""
+    """Fit the best of the prototypes; of several none, where it is no better than the units' own estimates. sure (bool): Where it is not surely
+    better, by the 95 % interval over documents. RAISES C382: no unit has both scores and gold."""
     if not len(found.hits):
         raise calib_error("C382", several=called[1])
     best, trials = fit_units(found.units.features, found.hits, found.documents, prototypes)
-    parts = split_loss(np.clip(best.held_out, 0.0, 1.0), found.hits)
     product = brier(found.units.own, found.hits)
-    assert parts is not None
     assert product is not None
-    chosen = min(trials, key=lambda trial: trial.loss).name
+    less = squared_losses(np.clip(best.held_out, 0.0, 1.0), found.hits) - squared_losses(found.units.own, found.hits)
+    drawn = resample_mean(less, found.documents) if sure else None
+    high = None if drawn is None else drawn.interval().high
+    worth = len(prototypes) == 1 or (high is not None and high < 0 if sure else bool(less.mean() < 0))
+    parts = split_loss(np.clip(best.held_out if worth else found.units.own, 0.0, 1.0), found.hits)
+    assert parts is not None
+    chosen = min(trials, key=lambda trial: trial.loss).name if worth else ""
     counts = (len(found.hits), int(found.hits.sum()), len(np.unique(found.documents)))
     info = EventInfo(
         event, called, layer, *counts, found.unit, chosen, product, parts.loss, parts.calibration, parts.sharpness, trials
     )
-    return EventState(best.forecaster, info)
+    return EventState(best.forecaster if worth else None, info)

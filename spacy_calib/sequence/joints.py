@@ -18,7 +18,7 @@ from ..doc.attributes import DEFAULT_ATTR
 from ..doc.sampling import LabelDraws
 from ..doc.view import DocCalib, doc_view
 from ..errors import calib_error
-from ..expect.draws import generator, within_one
+from ..expect.draws import draw_columns, generator, within_one
 from ..pairs.build import check_threshold
 from ..sources.base import to_numpy
 from ..types import Floats, Ints, Marginals
@@ -173,17 +173,10 @@ def draw_chain(sums: Sums, wanted: Floats, chances: NDArray[np.float64]) -> Chai
     codes, reached = np.zeros((n, n_tokens), dtype=np.intp), wanted.copy()
     starts = set(np.cumsum([0, *sums.chains.packing.lengths.tolist()])[:-1].tolist())
     for token in starts:
-        codes[:, token] = _drawn(np.broadcast_to(wanted[token], (n, wanted.shape[1])), chances[:, token])
+        codes[:, token] = draw_columns(np.broadcast_to(wanted[token], (n, wanted.shape[1])), chances[:, token])
     for tokens, joints in each_joint(sums):
         kernels = fit_joints(joints, wanted[tokens], wanted[tokens + 1])
         for token, kernel in zip(tokens.tolist(), kernels, strict=True):
             reached[token + 1] = reached[token] @ kernel
-            codes[:, token + 1] = _drawn(kernel[codes[:, token]], chances[:, token + 1])
+            codes[:, token + 1] = draw_columns(kernel[codes[:, token]], chances[:, token + 1])
     return ChainDraws(codes, reached)
-
-
-def _drawn(shares: Floats, chances: Floats) -> Ints:
-    """Draw a column for each row. shares (Floats): Rows of sum 1, shape (n, K). chances (Floats): Uniform, (n,)."""
-    sums = np.cumsum(shares, axis=1)
-    found: Ints = (sums <= (chances * sums[:, -1])[:, None]).sum(axis=1)
-    return np.minimum(found, shares.shape[1] - 1)

@@ -105,3 +105,50 @@ def test_gold_without_heads(place, tmp_path):
     DocBin(docs=[nlp.make_doc("dog saw duck")]).to_disk(tmp_path / "bare.spacy")
     outcome = calib("fit", place / "model", tmp_path / "bare.spacy", tmp_path / "out", "-C", "parser")
     refuses(outcome, "The data has no gold head annotation for component 'parser'")
+
+
+# P(every arc of a sentence is right)
+
+
+@pytest.fixture(scope="module")
+def trees(place) -> Path:
+    output = place / "trees"
+    outcome = calib("fit", place / "model", place / "dev.spacy", output, "-C", "parser", "--event", "tree", "--method", "platt")
+    assert outcome.code == 0, outcome.text
+    assert "calib_event: whole trees (event: all arcs right)" in outcome.text
+    assert "share of draws" in outcome.text
+    return output
+
+
+def test_trees_in_evaluate_info_and_apply(place, trees, tmp_path):
+    outcome = calib("evaluate", trees, place / "test.spacy", "--output", tmp_path / "out.json")
+    assert outcome.code == 0, outcome.text
+    (table,) = json.loads((tmp_path / "out.json").read_text()).values()
+    (event,) = table["events"]
+    assert event["rivals"] == ["product of raw scores", "share of draws"]
+    assert {row["name"] for row in event["rows"]} == {"raw", "product", "forecast"}
+    nlp = spacy.load(trees)
+    golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))
+    right = [all(token.head.i == gold[token.i].head.i for token in one) for gold in golds for one in nlp(gold.text).sents]
+    assert (event["units"], event["right"]) == (len(right), pytest.approx(np.mean(right)))
+    assert "whole trees" in calib("info", trees).text
+    several = calib("evaluate", trees, place / "test.spacy", "--n-process", "2", "--output", tmp_path / "two.json")
+    assert several.code == 0, several.text
+    (other,) = json.loads((tmp_path / "two.json").read_text()).values()
+    for row, wanted in zip(other["events"][0]["rows"], event["rows"], strict=True):
+        assert row == pytest.approx(wanted, abs=1e-6)  # trees are drawn again, of Docs from other processes
+    outcome = calib("apply", trees, place / "test.spacy", tmp_path / "scores", "--unit", "sentence", "--format", "jsonl")
+    assert outcome.code == 0, outcome.text
+    rows = [
+        json.loads(line) for file in sorted((tmp_path / "scores").glob("*.jsonl")) for line in file.read_text().splitlines()
+    ]
+    assert len(rows) == len(right)
+    assert all(0 <= row["right"] <= 1 for row in rows)
+
+
+def test_an_event_of_the_other_kind(place, model, dev, tmp_path):
+    fit = ("fit", place / "model", place / "dev.spacy", tmp_path / "out", "-C", "parser", "--event", "sentence")
+    refuses(calib(*fit), "The event sentence is about the labels of tokens, but 'parser' gives arcs")
+    other = ("fit", model, dev, tmp_path / "out", "-C", "tagger", "--event", "tree")
+    refuses(calib(*other), "The event tree is about the arcs of a parser, but 'tagger' gives labels of tokens; leave it out.")
+    assert not (tmp_path / "out").exists()

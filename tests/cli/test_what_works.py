@@ -32,6 +32,7 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "fit --sets": lambda: fit(made, "sets", "--sets", "0.5"),
         "fit --intervals": lambda: fit(made, "intervals", "--intervals"),
         "fit --context": lambda: fit(made, "context", "--context"),
+        "fit --event tree": lambda: fit(made, "trees", "--event", "tree"),
         "collect": lambda: calib("collect", made.model, made.dev, folder / "statistics.npz", "--shard", "made", *made.read_by),
         "fit --from": lambda: calib("fit", made.model, "--from", folder / "statistics.npz", folder / "from", *made.how),
         "collect --judge": lambda: calib("collect", fitted, data, folder / "judged.npz", "--judge", "--shard", "made"),

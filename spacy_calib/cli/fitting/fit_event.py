@@ -20,20 +20,27 @@ if TYPE_CHECKING:
     from ...pipe.event_state import EventInfo
 
 
+TREE = "tree"
+_ABOUT = {"sentence": "the labels of tokens", TREE: "the arcs of a parser"}
+
+
 def take_event(given: dict[str, Any]) -> str | None:
     """The event among the options that is about units of tokens, taken out of them; None where another one or none is given."""
     return given.pop("event") if given.get("event") in UNIT_EVENTS else None
 
 
 def check_event_fits(calib: Calibrator, event: str | None) -> None:
-    """RAISES C383: the component does not label tokens one by one."""
+    """RAISES C383: the component does not label tokens one by one, or for trees, it is no parser."""
     annotation = calib.source.annotation(calib.lookup.component())
-    if event is None or (annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event):
+    of_tokens = annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event
+    if event is None or (annotation.arcs if event == TREE else of_tokens):
         return
-    what = "labels of spans or documents"
-    if annotation.span_event:
-        what = f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score)"
-    raise calib_error("C383", event=event, component=calib.source.component, what=what)
+    what = "labels of tokens" if of_tokens else "labels of spans or documents"
+    if annotation.arcs:
+        what = (
+            f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score; --event {TREE} for another)"
+        )
+    raise calib_error("C383", event=event, about=_ABOUT[event], component=calib.source.component, what=what)
 
 
 def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
@@ -100,13 +107,13 @@ def show_followed(name: str, told: Mapping[str, Any]) -> None:
     )
 
 
-def show_event(name: str, info: EventInfo) -> None:
-    """Print what an event pipe learned on the fit data."""
-    msg.divider(f"{name}: whole {info.called[1]} (event: {info.event})")
+def show_event(pipe: EventPipe, info: EventInfo) -> None:
+    """Print what an event pipe learned on the fit data. info (EventInfo): Of its fit."""
+    msg.divider(f"{pipe.name}: whole {info.called[1]} (event: {info.event})")
     share = number(100 * info.right / info.units, 1)
     msg.text(f"{info.units:,} {info.called[1]}, {share} % right; squared loss on documents held out:")
-    rows = [("product of the tokens' scores", number(info.product))]
-    rows += [(trial.name + (" (chosen)" if trial.name == info.chosen else ""), number(trial.loss)) for trial in info.trials]
+    tried = [(pipe.event.rivals[1], info.product, ""), *((trial.name, trial.loss, trial.name) for trial in info.trials)]
+    rows = [(said + (" (chosen)" if name == info.chosen else ""), number(loss)) for said, loss, name in tried]
     print_table(rows, ("Forecast", "Squared loss"), ("l", "r"))
 
 
@@ -126,6 +133,6 @@ def show_event_table(table: dict[str, Any]) -> None:
     change = table["change"]
     if change is not None and change["low"] is not None:
         msg.text(
-            f"Squared loss of the forecast less that of the product: {change['estimate']:+.4f} "
+            f"Squared loss of the forecast less that of the {table['rivals'][1]}: {change['estimate']:+.4f} "
             f"({change['low']:+.4f} to {change['high']:+.4f}, 95 % by document)"
         )

@@ -101,8 +101,8 @@ class FitOptions(Options):
     event: Annotated[
         str | None,
         option(
-            "When an entity counts as right, or an arc of a parser: by its head, or by head and label; sentence: forecast "
-            "too whether all labels of a sentence are right (Span._.calib_right)",
+            "When an entity counts as right, or an arc of a parser: by its head, or by head and label; sentence, tree: forecast "
+            "too whether all labels of a sentence are right, or all arcs (Span._.calib_right)",
             words=(*EVENTS, *ARC_EVENTS, *UNIT_EVENTS),
             show_default="exact; of parsers head",
         ),

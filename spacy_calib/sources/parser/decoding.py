@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
+from thinc.api import set_dropout_rate
 
 from ...errors import calib_error
 from ...types import Floats, Ints
@@ -74,7 +75,7 @@ Bools = NDArray[np.bool_]
 # Widths of the state features that spaCy's architectures have: without and with `extra_state_tokens`.
 STATE_WIDTHS = (8, 13)
 # The first state features: the next two words, and the two on top of the stack.
-_B0, _B1, _S0, _S1 = range(4)
+_B0, _, _S0, _ = range(4)
 # Scores of so many transitions are held until their probabilities are summed up.
 _CELLS = 1 << 21
 # Probabilities are not below it where logarithms are taken.
@@ -97,9 +98,25 @@ class Decided:
     path: Floats
     least: Floats
 
+    def score(self, event: str) -> Floats:
+        """The probability of each arc, by "head" alone, or of the "arc" with its label; of a token without a head that no arc was made."""
+        return self.spared * (self.head if event == "head" else self.arc)
+
     def part(self, first: int, end: int) -> Decided:
         """Of some tokens."""
         return Decided(*(column[first:end].copy() for column in vars(self).values()))
+
+
+def predict_decided(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[Decided]]:
+    """(final state of each Doc, what was decided of its tokens), all Docs at once; nothing is written on them.
+
+    parser (DependencyParser): Its model and transitions are used. docs: Hold at least one token together.
+    RAISES C024: the scores hold NaN. C271: the model's states are of another kind.
+    """
+    set_dropout_rate(parser.model, 0.0)
+    states, decided = decode(parser, docs, read_actions(parser.moves))
+    ends = np.cumsum([len(doc) for doc in docs]).tolist()
+    return states, [decided.part(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: Actions) -> tuple[list[Any], Decided]:
@@ -109,7 +126,7 @@ def decode(parser: Any, docs: Sequence[Doc], actions: Actions) -> tuple[list[Any
     """
     step_model = parser.model.predict(docs)
     try:
-        scorer = _Scorer(parser, step_model, docs)
+        scorer = Scorer(parser, step_model, docs)
         states = parser.moves.init_batch(docs)
         course = _Course.of(docs, actions)
         live = [state for state in states if not state.is_final()]
@@ -123,7 +140,7 @@ def decode(parser: Any, docs: Sequence[Doc], actions: Actions) -> tuple[list[Any
         step_model.clear_memory()
 
 
-class _Scorer:
+class Scorer:
     """Scores states through spaCy's step model, as its greedy parser does."""
 
     def __init__(self, parser: Any, step_model: Any, docs: Sequence[Doc]):
@@ -145,7 +162,7 @@ class _Scorer:
         if not np.isfinite(scores.sum()):
             self._refuse(ids, scores)
         if len(self.unseen):
-            scores[:, self.unseen] = scores.min()
+            scores[:, self.unseen] = scores.min(axis=1, keepdims=True)
         return scores
 
     def _refuse(self, ids: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
@@ -158,12 +175,12 @@ class _Scorer:
 
 
 @dataclass(eq=False)
-class _Course:
-    """The course of decoding: what was done to each token so far, and the probabilities of it. Tokens count through the batch; arrays have
-    one place more, for "no token" (-1).
+class Standing:
+    """How the states of a batch stand, as far as it tells which transitions are valid. Tokens count through the batch; arrays have one place
+    more, for "no token" (-1).
 
     starts, barred (Bools): Tokens that start a sentence, and those that must not. unshiftable (Bools): Put back from the stack, and not to be
-    shifted again. heads (Ints): -1 for none. waiting (list): (first state features, masked scores, transition taken) of each step.
+    shifted again. heads (Ints): -1 for none.
     """
 
     actions: Actions
@@ -171,42 +188,16 @@ class _Course:
     barred: Bools
     unshiftable: Bools
     heads: Ints
-    arc: Floats
-    head: Floats
-    log_spared: Floats
-    log_path: Floats
-    least: Floats
-    waiting: list[tuple[Any, Any, Any]] = field(default_factory=list)
-    n_waiting: int = 0
 
     @classmethod
-    def of(cls, docs: Sequence[Doc], actions: Actions) -> _Course:
+    def of(cls, docs: Sequence[Doc], actions: Actions) -> Standing:
         signs = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) for doc in docs]).astype(np.uint64).view(np.int64)
         signs = np.append(signs, 0)
-        n = len(signs)
-        no, one = np.zeros(n, dtype=bool), np.ones(n)
-        return cls(actions, signs == 1, signs == -1, no, np.full(n, -1), one, one.copy(), np.zeros(n), np.zeros(n), one.copy())
+        return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
-    def follow(self, ids: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
-        """Take note of the transition that each state takes by these scores."""
-        places = ids[:, :4]
+    def valid(self, places: NDArray[Any]) -> Bools:
+        """Which transitions are valid (`is_valid` of spaCy's ArcEager), shape (n_states, n_classes). places: B0, B1, S0, S1 of each state."""
         b0, b1, s0, s1 = places.T
-        masked = np.where(self._valid(b0, b1, s0, s1), scores, -np.inf)
-        taken = masked.argmax(axis=1)  # of equal scores the first one, as in spaCy
-        moves = self.actions.moves[taken]
-        left, right, back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
-        back &= self.heads[s0] < 0
-        self.unshiftable[s0[back]] = True
-        self.unshiftable[b0[left]] = False
-        self.heads[s0[left]], self.heads[b0[right]] = b0[left], s0[right]
-        self.starts[b1[moves == BREAK]] = True
-        self.waiting.append((places, masked, taken))
-        self.n_waiting += masked.size
-        if self.n_waiting > _CELLS:
-            self._sum_up()
-
-    def _valid(self, b0: Any, b1: Any, s0: Any, s1: Any) -> Bools:
-        """Which transitions are valid (`is_valid` of spaCy's ArcEager), shape (n_states, n_classes)."""
         empty, none_left, starting = s0 < 0, b0 < 0, self.starts[b0] & (b0 >= 0)
         arc = ~(empty | none_left | starting)
         valid = np.empty((len(b0), 5), dtype=bool)
@@ -219,6 +210,50 @@ class _Course:
             by_class[:, self.actions.subtokens] &= (s0 == b0 - 1)[:, None]
         return by_class
 
+    def take(self, places: NDArray[Any], moves: Ints) -> None:
+        """Each state makes a move."""
+        b0, b1, s0, s1 = places.T
+        left, right, back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
+        back &= self.heads[s0] < 0
+        self.unshiftable[s0[back]] = True
+        self.unshiftable[b0[left]] = False
+        self.heads[s0[left]], self.heads[b0[right]] = b0[left], s0[right]
+        self.starts[b1[moves == BREAK]] = True
+
+
+@dataclass(eq=False)
+class _Course:
+    """The course of decoding: how the states stand, and the probabilities of what was done to each token so far, arrays as in Standing.
+
+    waiting (list): (first state features, masked scores, transition taken) of each step.
+    """
+
+    standing: Standing
+    arc: Floats
+    head: Floats
+    log_spared: Floats
+    log_path: Floats
+    least: Floats
+    waiting: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    n_waiting: int = 0
+
+    @classmethod
+    def of(cls, docs: Sequence[Doc], actions: Actions) -> _Course:
+        standing = Standing.of(docs, actions)
+        one = np.ones(len(standing.heads))
+        return cls(standing, one, one.copy(), np.zeros(len(one)), np.zeros(len(one)), one.copy())
+
+    def follow(self, ids: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
+        """Take note of the transition that each state takes by these scores."""
+        places = ids[:, :4]
+        masked = np.where(self.standing.valid(places), scores, -np.inf)
+        taken = masked.argmax(axis=1)  # of equal scores the first one, as in spaCy
+        self.standing.take(places, self.standing.actions.moves[taken])
+        self.waiting.append((places, masked, taken))
+        self.n_waiting += masked.size
+        if self.n_waiting > _CELLS:
+            self._sum_up()
+
     def _sum_up(self) -> None:
         """The probabilities of the steps that wait."""
         if not self.waiting:
@@ -229,8 +264,8 @@ class _Course:
         odds = np.exp(scores, out=scores)
         sums = odds.sum(axis=1, dtype=np.float64)
         every = np.arange(len(taken))
-        by_move = self.actions.by_move(odds).astype(np.float64) / sums[:, None]
-        moves = self.actions.moves[taken]
+        by_move = self.standing.actions.by_move(odds).astype(np.float64) / sums[:, None]
+        moves = self.standing.actions.moves[taken]
         own = by_move[every, moves]
         b0, s0 = places[:, _B0], places[:, _S0]
         left, right = moves == LEFT, moves == RIGHT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,18 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.pipeline import DependencyParser
 from spacy.tokens import Doc
-from thinc.api import set_dropout_rate
 
 from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.spans import product_of
 from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
+from ...doc.sampling import DRAWERS
 from ...errors import calib_error
 from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
 from ..base import has_weights
 from ..kept import KeptReadings, ParsedDocs, TransitionSource, clear_copy
-from .decoding import ROOT, Decided, arc_labels, decode, read_actions
+from .decoding import ROOT, Decided, arc_labels, predict_decided, read_actions
+from .trees import draw_trees
 
 kept_reading = KeptReadings()
 
@@ -71,18 +73,6 @@ class ArcReading:
 def arcs_on(doc: Doc) -> NDArray[np.int64]:
     """The head and the label of each token, see ArcReading."""
     return doc.to_array(["HEAD", "DEP"]).astype(np.uint64).view(np.int64).reshape(-1, 2)
-
-
-def predict_decided(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[Decided]]:
-    """(final state of each Doc, what was decided of its tokens), all Docs at once; nothing is written on them.
-
-    parser (DependencyParser): Its model and transitions are used. docs: Hold at least one token together.
-    RAISES C024: the scores hold NaN. C271: the model's states are of another kind.
-    """
-    set_dropout_rate(parser.model, 0.0)
-    states, decided = decode(parser, docs, read_actions(parser.moves))
-    ends = np.cumsum([len(doc) for doc in docs]).tolist()
-    return states, [decided.part(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
 # Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
@@ -135,6 +125,8 @@ class ParserSource(TransitionSource):
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """One entry for each token whose arc is still that of the parser. RAISES C024: NaN in the scores. C271: a model with other states."""
         readings: list[ArcReading] = self.readings(pipe, docs)
+        for doc in docs:
+            DRAWERS[doc] = partial(draw_trees, pipe)
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
         columns = columns_of(hashes, self.labels(pipe))
@@ -142,7 +134,7 @@ class ParserSource(TransitionSource):
         same = (arcs[:, 0] == given[:, 0]) & (columns >= 0)
         if self.event == "arc":
             same &= arcs[:, 1] == given[:, 1]
-        scores = np.where(same, np.concatenate([self._scores(reading) for reading in readings]), np.nan)
+        scores = np.where(same, np.concatenate([reading.decided.score(self.event) for reading in readings]), np.nan)
         rows = np.flatnonzero(same)
         marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
         return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
@@ -153,10 +145,6 @@ class ParserSource(TransitionSource):
         states, decided = predict_decided(pipe, copies)
         DependencyParser.set_annotations(pipe, copies, states)
         return [ArcReading(one, arcs_on(copy)) for one, copy in zip(decided, copies, strict=True)]
-
-    def _scores(self, reading: ArcReading) -> Floats:
-        decided = reading.decided
-        return decided.spared * (decided.head if self.event == "head" else decided.arc)
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return ("",)

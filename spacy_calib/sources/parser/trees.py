@@ -1,0 +1,173 @@
+"""Whole trees of a parser: draws from its own distribution over sequences of transitions, and P(every arc of a sentence is right).
+
+A transition is drawn among the valid ones by its probability, which is the argmax of log-probabilities with Gumbel noise; so a sequence has in the
+draws the share that the parser gives it, and it always ends in a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.pipeline import DependencyParser
+from spacy.pipeline._parser_internals.nonproj import deprojectivize
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span
+from thinc.api import set_dropout_rate
+
+from ...calibration.spans import logit
+from ...doc.annotations import ARC_EVENTS, is_space, plain_name
+from ...doc.attributes import DEFAULT_ATTR
+from ...doc.events import LabelsRight
+from ...doc.sampling import TreeDraws
+from ...doc.view import DocCalib, doc_view
+from ...errors import calib_error
+from ...expect.draws import draw_columns, generator
+from ...expect.forecasts import Evidence
+from ...types import Floats, Ints
+from ..base import missing_input
+from ..kept import clear_copy
+from .decoding import DECORATION, LEFT, RIGHT, ROOT, Scorer, Standing, predict_decided, read_actions
+
+# No sequence of transitions has more steps for each word: it is pushed once, and again only after another word was taken off for good; put
+# back once less than pushed, taken off once, and begins one sentence.
+_STEPS = 5
+# So many chances, and scores of states, are held at once.
+_CELLS = 1 << 21
+# Two runs of a parser over one Doc differ by no more.
+_SAME = 1e-3
+
+
+def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> TreeDraws:
+    """n trees of a Doc, as `Doc._.<attr>.sample` gives them, of a Doc that came from another process, a copy or a file.
+
+    parser (DependencyParser): Without a beam; what it listens to has run over the Doc. doc (Doc): Scored by a calib pipe that reads it.
+    attr (str): Prefix of that pipe.
+    RAISES C001: n or seed. C412: scores of something else. C413: no scores. And see `draw_trees`.
+    """
+    view = doc_view(doc, attr)
+    if view is None:
+        raise calib_error("C413", text=doc.text[:40].strip(), attr=attr)
+    if plain_name(view.layer) not in ARC_EVENTS:
+        raise calib_error("C412", name=getattr(parser, "name", "?"), layer=view.layer, own="arcs", attr=attr)
+    return draw_trees(parser, view, n, seed)
+
+
+def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
+    """RAISES C001: n or seed. C680: the Doc no longer holds what the parser read, or sentence starts were set before it.
+    C681: no parser without a beam. C024, C271: see `decode`.
+    """
+    doc, event = view.doc, plain_name(view.layer)
+    if not isinstance(parser, DependencyParser) or parser.cfg["beam_width"] != 1:
+        raise calib_error("C681", name=getattr(parser, "name", "?"), kind=type(parser).__name__)
+    rng, why = generator(n, seed, get_string_id(doc.text)), missing_input(parser, [doc])[0]
+    if not why:
+        bare = clear_copy(doc, parsed=False)
+        again = predict_decided(parser, [bare])[1][0].score(event)[view.rows]
+        if (np.abs(again - view.raw) > _SAME).any():
+            why = "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before)"
+    if why:
+        raise calib_error("C680", name=parser.name, why=why)
+    size = max(1, _CELLS // max(_STEPS * len(doc), parser.moves.n_moves))
+    sizes = [min(size, n - first) for first in range(0, n, size)] or [0]
+    parts = [_draw(parser, bare, rng.random((some, _STEPS * len(doc)))) for some in sizes]
+    heads, labels, logs = (np.concatenate(column) for column in zip(*parts, strict=True))
+    names, codes = np.unique(labels, return_inverse=True)
+    strings = tuple(doc.vocab.strings[int(name)] for name in names)
+    return TreeDraws(doc, np.ones(len(doc)), event, strings, heads, codes.reshape(heads.shape), logs)
+
+
+def _draw(parser: Any, doc: Doc, chances: Floats) -> tuple[Ints, Any, Floats]:
+    """(heads, hashes of labels, both (n, n_tokens); log-probability of each draw). chances (Floats): Uniform, (n, _STEPS * n_tokens)."""
+    actions, n, n_tokens = read_actions(parser.moves), len(chances), len(doc)
+    set_dropout_rate(parser.model, 0.0)
+    step_model = parser.model.predict([doc])
+    try:
+        scorer, standing = Scorer(parser, step_model, [doc]), Standing.of([doc] * max(n, 1), actions)
+        (first,) = parser.moves.init_batch([doc])
+        live, own, step = [first.copy() for _ in range(n)], np.arange(n), 0
+        classes, logs = np.full(len(standing.heads), -1), np.zeros(n)
+        while live:
+            ids = step_model.get_token_ids(live)
+            places = np.where(ids[:, :4] >= 0, ids[:, :4] + n_tokens * own[:, None], -1)
+            scores = np.where(standing.valid(places), scorer(ids), -np.inf).astype(np.float64)
+            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+            taken, every = draw_columns(odds, chances[own, step]), np.arange(len(live))
+            logs[own] += np.log(odds[every, taken] / odds.sum(axis=1))
+            moves = actions.moves[taken]
+            standing.take(places, moves)
+            for child, move in ((places[:, 2], LEFT), (places[:, 0], RIGHT)):
+                classes[child[moves == move]] = taken[moves == move]
+            only = np.zeros(scores.shape, dtype=np.float32)
+            only[every, taken] = 1.0
+            parser.transition_states(live, only)
+            goes_on = np.array([not state.is_final() for state in live])
+            live, own, step = [live[i] for i in np.flatnonzero(goes_on)], own[goes_on], step + 1
+    finally:
+        step_model.clear_memory()
+    shape = (n, n_tokens)
+    heads = standing.heads[: n * n_tokens].reshape(shape) - n_tokens * np.arange(n)[:, None]
+    classes = classes[: n * n_tokens].reshape(shape)
+    return (*_in_full(doc, np.where(classes < 0, np.arange(n_tokens), heads), classes, actions.labels), logs)
+
+
+def _in_full(doc: Doc, heads: Ints, classes: Ints, names: Sequence[str]) -> tuple[Ints, Any]:
+    """(heads, hashes of labels) as spaCy leaves them on a Doc: arcs that were lifted go back to the heads that their labels name."""
+    labels = np.array([doc.vocab.strings.add(name) for name in (*names, ROOT)], dtype=np.uint64)[classes]
+    lifted = np.append([DECORATION in name for name in names], False)[classes].any(axis=1)
+    own, doc = np.arange(len(doc)), doc.copy()
+    for i in np.flatnonzero(lifted).tolist():
+        relative = (heads[i] - own).astype(np.int64).view(np.uint64)
+        doc.from_array(["HEAD", "DEP"], np.column_stack([relative, labels[i]]))  # type: ignore[arg-type]
+        deprojectivize(doc)
+        found = doc.to_array(["HEAD", "DEP"]).astype(np.uint64)
+        heads[i], labels[i] = own + found[:, 0].view(np.int64), found[:, 1]
+    return heads, labels
+
+
+# What is known of a sentence whose tree is asked about.
+TREE_FEATURES = ("share of draws", "least share of a head", "product of raw scores")
+
+
+class TreeEvent(LabelsRight):
+    """Whether every arc of a sentence is right, by what a parser draws. draws (int): How many. RAISES C001: none."""
+
+    registered = "spacy-calib.Tree.v1"
+    called = ("tree", "trees")
+    features, of_labels, needs_no_fit = TREE_FEATURES, True, True
+    rivals = ("product of raw scores", "share of draws")
+    what = "all arcs right"
+
+    def __init__(self, draws: int = 100):
+        super().__init__()
+        if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+            raise calib_error("C001", name="draws", wanted="a whole number of at least 1", given=repr(draws))
+        self.draws = draws
+        self.bind(DEFAULT_ATTR, lambda: None)
+
+    def bind(self, attr: str, component: Callable[[], Any]) -> None:
+        self._attr, self._component = attr, component
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        """The sentences with words, all of which have a score."""
+        view, words = doc_view(doc, self._attr), ~is_space(doc)
+        if view is None or not doc.has_annotation("DEP"):
+            return ()
+        return [
+            one for one in doc.sents if words[one.start : one.end].any() and (view.scored | ~words)[one.start : one.end].all()
+        ]
+
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
+        """RAISES: see `draw_trees`."""
+        view = doc_view(doc, self._attr)
+        assert view is not None
+        drawn = draw_trees(self._component(), view, self.draws, 0)
+        same, words, raw = drawn.same_heads(), ~is_space(doc), np.ones(len(doc))
+        raw[view.rows] = view.raw
+        found = np.ones((len(units), len(TREE_FEATURES)))
+        for number, unit in enumerate(units):
+            inside = unit.start + np.flatnonzero(words[unit.start : unit.end])
+            counts = same[:, inside].all(axis=1).sum(), same[:, inside].sum(axis=0).min()
+            found[number] = *((count + 0.5) / (self.draws + 1) for count in counts), raw[inside].prod()
+        return Evidence(logit(found), found[:, 2], found[:, 0])
