@@ -131,6 +131,12 @@ class Source(ABC):
         """
         return False
 
+    @staticmethod
+    def settings_of(pipe: Any) -> dict[str, Any]:
+        """The source that a component names for what it leaves, as a config has it (`calib_source`); {} where it names none."""
+        named = getattr(pipe, "calib_source", None)
+        return dict(named) if isinstance(named, Mapping) else {}
+
     def kind(self, pipe: Any) -> str:
         """A stable name of the component's type, by which it is found again after a rename."""
         return ""

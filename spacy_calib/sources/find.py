@@ -114,6 +114,12 @@ def source_for(pipe: Any) -> str:
     return next(reversed(claiming), _FALLBACK)
 
 
+def source_block(pipe: Any, name: str) -> dict[str, Any]:
+    """The source that reads the component of this name, as a config has it. RAISES C200: see `source_for`."""
+    named, own = source_for(pipe), Source.settings_of(pipe)
+    return {**(own if own.get("@calib_sources") == named else {}), "@calib_sources": named, "component": name}
+
+
 def readable_in(nlp: Language) -> list[str]:
     """Names of the trained components that some source claims, in the order of the pipeline."""
     sources = registered_sources().values()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..calibration.registered import prototypes
 from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores
@@ -45,6 +46,11 @@ class LeftScoresSource(Source):
 
     def supports(self, pipe: Any) -> bool:
         return True
+
+    def claims(self, pipe: Any) -> bool:
+        """A component that says so itself, see `settings_of`."""
+        named = self.settings_of(pipe).get("@calib_sources", "")
+        return bool(named) and type(prototypes("calib_sources").get(named)) is type(self)
 
     def kind(self, pipe: Any) -> str:
         """Components that are functions are told apart by their names."""
