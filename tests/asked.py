@@ -31,7 +31,10 @@ def respond(text: str) -> dict[str, Any]:
     content = []
     for name, kind, own, of_type in say(text):
         other = next(other for other in TYPES if other != kind)
-        tops = [{"token": f" {kind}", "logprob": math.log(of_type)}, {"token": f" {other}", "logprob": math.log(max(1e-9, 1 - of_type))}]
+        tops = [
+            {"token": f" {kind}", "logprob": math.log(of_type)},
+            {"token": f" {other}", "logprob": math.log(max(1e-9, 1 - of_type))},
+        ]
         content += [{"token": name, "logprob": math.log(own)}, {"token": " ->", "logprob": 0.0}]
         content += [{"token": f" {kind}", "logprob": math.log(of_type), "top_logprobs": tops}, {"token": "\n", "logprob": 0.0}]
     return {"choices": [{"message": {"content": "".join(one["token"] for one in content)}, "logprobs": {"content": content}}]}

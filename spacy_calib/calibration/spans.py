@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,7 +89,7 @@ class SpanRecalibrator(Saved):
 
     groups (Groups): Of the span labels.
     n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through, or "".
-    n_beside_ (int): How many scores each span had beside its own.
+    n_beside_ (int): How many scores beside a span's own it looks at; 0 where spans have some that it was told to pass over.
     """
 
     groups: Groups = kept(Groups.read)
@@ -144,7 +144,8 @@ class SpanRecalibrator(Saved):
         return sigmoid(combine(columns, self.weights_) + self.intercept_)
 
     def _design(self, spans: Spans) -> Floats:
-        return design(spans, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
+        looked_at = spans if self.n_beside_ else replace(spans, beside=None)
+        return design(looked_at, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
 
 
 def _why_not(n: int, n_hits: int) -> str:

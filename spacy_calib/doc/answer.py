@@ -67,7 +67,9 @@ class Answer:
             response = choices[choice]
         told = any(_held(response, name) is not None for name in ("message", "text"))
         given = _held(response, "logprobs")
-        given = response if isinstance(given, Sequence) or (given is None and not told) else given  # plain lists stand in the mapping itself
+        given = (
+            response if isinstance(given, Sequence) or (given is None and not told) else given
+        )  # plain lists stand in the mapping itself
         content, tokens = _held(given, "content"), _held(given, "tokens")
         if told and content is None and tokens is None:
             raise calib_error("C642", given=brief(_said(response)))
@@ -147,19 +149,23 @@ class Answer:
         {} where none of the likeliest tokens begins a name, or none is known. at (int): A character; the token that holds it is looked at.
         """
         places = self._covering(at, at + 1)
-        masses = self._masses({name: name.encode() for name in names}, places[0]) if places else Counter()
+        masses = self._masses({name: name.encode() for name in names}, places[0]) if places else {}
         total = sum(masses.values())
         return {name: masses[name] / total for name in names} if total else {}
 
-    def _masses(self, rest: Mapping[str, bytes], place: int) -> Counter[str]:
+    def _masses(self, rest: Mapping[str, bytes], place: int) -> dict[str, float]:
         """Of each name the probability that a token at a place begins it. rest (Mapping): What of it is to come."""
-        found: Counter[str] = Counter()
+        found = dict.fromkeys(rest, 0.0)
         tops = dict(self.tops[place]) if place < len(self.tokens) else {}
         if tops and not any(_alike(token, self.tokens[place]) for token in tops) and not math.isnan(self.logprobs[place]):
             tops[self.tokens[place]] = self.logprobs[place]
         for token, number in tops.items():
             begun = token.lstrip()
-            own = {name: left for name, left in rest.items() if begun and left and (left.startswith(begun) or begun.startswith(left))}
+            own = {
+                name: left
+                for name, left in rest.items()
+                if begun and left and (left.startswith(begun) or begun.startswith(left))
+            }
             longest = max((left for left in own.values() if begun.startswith(left)), key=len, default=b"")
             own = {name: left for name, left in own.items() if not longest or left == longest}
             share = dict.fromkeys(own, 1.0 / max(1, len(own)))

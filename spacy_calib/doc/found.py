@@ -95,7 +95,8 @@ def _read(one: Any, doc: Doc, beside: Sequence[str]) -> tuple[Any, ...]:
     if isinstance(labels, Sequence) and labels and isinstance(labels[0], Mapping):
         held = {**held, "label": labels[0].get("value"), "score": labels[0].get("confidence")}
     given = [next((held[key] for key in keys if key in held), None) for keys in _CALLED.values()]
-    start, end, label, *scores = (one.item() if hasattr(one, "item") else one for one in (*given, *map(held.get, beside)))
+    values: list[Any] = [*given, *map(held.get, beside)]
+    start, end, label, *scores = (one.item() if hasattr(one, "item") else one for one in values)
     whole = all(isinstance(place, int) and not isinstance(place, bool) for place in (start, end))
     numbers = all(one is None or (isinstance(one, (int, float)) and -ROUNDED <= one <= 1 + ROUNDED) for one in scores)
     if not (whole and numbers and isinstance(label, str) and label and 0 <= start < end <= len(doc.text)):

@@ -98,7 +98,11 @@ class Asking(Pipe):
         """The source that reads what it leaves, as a config has it."""
         if self.into == CATS:
             return {"@calib_sources": "spacy-calib.DocScores.v1"}
-        where = {"score": [self.key, *SCORES[1:]]} if self.into == ENTS else {"spans_key": self.key, "score": ["scores", *SCORES[1:]]}
+        where = (
+            {"score": [self.key, *SCORES[1:]]}
+            if self.into == ENTS
+            else {"spans_key": self.key, "score": ["scores", *SCORES[1:]]}
+        )
         return {"@calib_sources": "spacy-calib.SpanScores.v1", **where}
 
     def __call__(self, doc: Doc) -> Doc:
@@ -130,7 +134,9 @@ class Asking(Pipe):
         """Of the text and of the block of the config that says who is asked."""
         own = next((name for name, pipe in self.nlp.components if pipe is self), "")
         settings = self.nlp.get_pipe_config(own)["ask"] if own else type(self.ask).__qualname__
-        return hashlib.sha256(json.dumps([settings, text], sort_keys=True, default=repr).encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(
+            json.dumps([settings, text], sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
+        ).hexdigest()
 
     def _leave(self, doc: Doc, answer: Answer) -> None:
         """RAISES C645: the reader gave something else than fields, pairs or a mapping."""
@@ -142,14 +148,20 @@ class Asking(Pipe):
         fields = _as_fields(answer, said, self.name)
         found, left_out = answer.found_in(doc.text, fields, self.types)
         group = spans_from(
-            doc, found, self.key, threshold=self.threshold, misaligned=self.misaligned, ents=self.into == ENTS, beside=SCORES[1:]
+            doc,
+            found,
+            self.key,
+            threshold=self.threshold,
+            misaligned=self.misaligned,
+            ents=self.into == ENTS,
+            beside=SCORES[1:],
         )
         group.attrs["counts"] |= {**left_out, "fields": len(fields)}
 
 
 def _as_fields(answer: Answer, said: Any, name: str) -> list[Any]:
     """RAISES C645: see `_leave`."""
-    given = list(said) if isinstance(said, Iterable) and not isinstance(said, str) else [None]
+    given: list[Any] = list(said) if isinstance(said, Iterable) and not isinstance(said, str) else [None]
     sizes = {len(one) if isinstance(one, tuple) else 0 for one in given}
     if sizes == {2} and all(isinstance(part, str) for one in given for part in one):
         return answer.fields(given)

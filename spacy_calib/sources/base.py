@@ -131,12 +131,6 @@ class Source(ABC):
         """
         return False
 
-    @staticmethod
-    def settings_of(pipe: Any) -> dict[str, Any]:
-        """The source that a component names for what it leaves, as a config has it (`calib_source`); {} where it names none."""
-        named = getattr(pipe, "calib_source", None)
-        return dict(named) if isinstance(named, Mapping) else {}
-
     def kind(self, pipe: Any) -> str:
         """A stable name of the component's type, by which it is found again after a rename."""
         return ""
@@ -215,6 +209,12 @@ class Source(ABC):
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Gold frequency of the labels (and of gold labels that the component does not know)."""
         return self.annotation(pipe).count(docs)
+
+
+def named_source(pipe: Any) -> dict[str, Any]:
+    """The source that a component names for what it leaves, as a config has it (`calib_source`); {} where it names none."""
+    named = getattr(pipe, "calib_source", None)
+    return dict(named) if isinstance(named, Mapping) else {}
 
 
 @contextlib.contextmanager

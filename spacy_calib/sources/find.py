@@ -9,7 +9,7 @@ from spacy.language import Language
 
 from ..calibration.registered import prototypes
 from ..errors import CalibError, calib_error
-from .base import Source
+from .base import Source, named_source
 
 # Reads what no source claims: `supports` then says that it cannot.
 _FALLBACK = "spacy-calib.Softmax.v1"
@@ -116,7 +116,7 @@ def source_for(pipe: Any) -> str:
 
 def source_block(pipe: Any, name: str) -> dict[str, Any]:
     """The source that reads the component of this name, as a config has it. RAISES C200: see `source_for`."""
-    named, own = source_for(pipe), Source.settings_of(pipe)
+    named, own = source_for(pipe), named_source(pipe)
     return {**(own if own.get("@calib_sources") == named else {}), "@calib_sources": named, "component": name}
 
 

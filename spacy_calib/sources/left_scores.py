@@ -20,7 +20,7 @@ from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..pairs.documents import TOKEN
 from ..types import ROUNDING
-from .base import Source, to_numpy
+from .base import Source, named_source, to_numpy
 
 # Begins the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."
@@ -48,8 +48,8 @@ class LeftScoresSource(Source):
         return True
 
     def claims(self, pipe: Any) -> bool:
-        """A component that says so itself, see `settings_of`."""
-        named = self.settings_of(pipe).get("@calib_sources", "")
+        """A component that says so itself, see `named_source`."""
+        named = named_source(pipe).get("@calib_sources", "")
         return bool(named) and type(prototypes("calib_sources").get(named)) is type(self)
 
     def kind(self, pipe: Any) -> str:

@@ -132,7 +132,7 @@ class SpanScoresSource(LeftScoresSource):
             spans, columns = [span for span, _ in given], [[value for _, value in given]]
         else:
             spans = list(self._in.spans_on(doc))
-            columns = [self._values(doc, spans, name) for name in (self.score, *self.beside)]
+            columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.beside)]
         found = []
         for span, *values in zip(spans, *columns, strict=True):
             score, *more = (as_score(value, self.where, f"the span {span.text[:40]!r}") for value in values)

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("answers")
-    asking(
-        ask={"@calib_asks": ASK, "log": str(folder / "log")}, cache=str(folder / "cache.sqlite"), threshold=0.3
-    ).to_disk(folder / "model")
+    asking(ask={"@calib_asks": ASK, "log": str(folder / "log")}, cache=str(folder / "cache.sqlite"), threshold=0.3).to_disk(
+        folder / "model"
+    )
     for name, seed in (("dev", 1), ("test", 2)):
         save_docs(folder / f"{name}.spacy", gold_docs(120, seed))
     outcome = calib("fit", folder / "model", folder / "dev.spacy", folder / "sure", "--component", "names")
@@ -43,12 +43,15 @@ def test_a_model_is_asked_once_per_text_by_all_commands(place):
 
 def test_what_the_commands_say(place):
     change = json.loads((place / "figures.json").read_text())["calib"]["entities"]["change"]
-    assert change["nll"]["high"] < 0 and change["brier"]["high"] < 0  # new answers, judged by new gold
+    assert change["nll"]["high"] < 0  # new answers, judged by new gold
+    assert change["brier"]["high"] < 0
     nlp = spacy.load(place / "sure")
     rows = [json.loads(line) for line in (place / "scores.jsonl").read_text().splitlines()]
     scores = [round(ent._.calib_score, 6) for doc in nlp.pipe([doc.text for doc in gold_docs(120, 2)]) for ent in doc.ents]
     assert [round(row["score"], 6) for row in rows] == pytest.approx(scores, abs=1e-6)
-    accepted = [ent._.calib_accept for doc in spacy.load(place / "accepting").pipe([gold_docs(120, 2)[0].text]) for ent in doc.ents]
+    accepted = [
+        ent._.calib_accept for doc in spacy.load(place / "accepting").pipe([gold_docs(120, 2)[0].text]) for ent in doc.ents
+    ]
     assert set(accepted) <= {True, False}
     doc = nlp(gold_docs(1, 2)[0].text)
     assert {(span.text, span.label_) for span in doc.spans["answers"]} >= {(ent.text, ent.label_) for ent in doc.ents}
@@ -94,7 +97,18 @@ def test_any_tools_spans_by_one_option(place, tmp_path):
     nlp.add_pipe("tool")
     nlp.to_disk(tmp_path / "model")
     outcome = calib(
-        "fit", tmp_path / "model", place / "dev.spacy", tmp_path / "sure", "-C", "tool", "--source", "spans", "--score", "found", "--code", code
+        "fit",
+        tmp_path / "model",
+        place / "dev.spacy",
+        tmp_path / "sure",
+        "-C",
+        "tool",
+        "--source",
+        "spans",
+        "--score",
+        "found",
+        "--code",
+        code,
     )
     assert outcome.code == 0, outcome.text
     doc = spacy.load(tmp_path / "sure")("Ann saw Rome")
@@ -105,6 +119,8 @@ def test_any_tools_spans_by_one_option(place, tmp_path):
 def test_an_answer_without_numbers_is_one_sentence(place, tmp_path):
     from spacy_calib.registry import registry
 
-    registry.calib_asks("tests.Silent.v1", func=lambda: lambda text: {"choices": [{"message": {"content": "Ann"}, "logprobs": None}]})
+    registry.calib_asks(
+        "tests.Silent.v1", func=lambda: lambda text: {"choices": [{"message": {"content": "Ann"}, "logprobs": None}]}
+    )
     asking(ask={"@calib_asks": "tests.Silent.v1"}).to_disk(tmp_path / "model")
     refuses(calib("fit", tmp_path / "model", place / "dev.spacy", tmp_path / "m", "-C", "names"), "`logprobs` is null")

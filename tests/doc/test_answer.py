@@ -163,7 +163,9 @@ def test_no_log_probabilities_at_all(numbers):
 
 
 def test_fields_are_placed_and_what_is_not_there_is_counted():
-    answer = Answer.of({"tokens": [said := "Ann -> person\nann -> Person\nBob -> person\nRome -> town\n- An -> person"], "logprobs": [-0.1]})
+    answer = Answer.of(
+        {"tokens": [said := "Ann -> person\nann -> Person\nBob -> person\nRome -> town\n- An -> person"], "logprobs": [-0.1]}
+    )
     assert [field.text for field in answer.lines()] == ["Ann", "ann", "Bob", "Rome", "An"]
     found, left_out = answer.found_in("Ann met  Rome and ANN", answer.lines(), TYPES)
     assert [(one["start"], one["end"], one["label"]) for one in found] == [(0, 3, "PER"), (18, 21, "PER")]

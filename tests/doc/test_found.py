@@ -63,14 +63,19 @@ def test_nothing_is_left_of_a_part_of_a_token():
 def test_two_labels_at_one_place_and_one_label_twice():
     doc = NLP(TEXT)
     group = spans_from(doc, [one(0, 7), one(0, 7, "ORG", 0.6), one(0, 6, score=0.7)])
-    assert [(span.label_, score) for span, score in zip(group, group.attrs["scores"], strict=True)] == [("PER", 0.7), ("ORG", 0.6)]
+    assert [(span.label_, score) for span, score in zip(group, group.attrs["scores"], strict=True)] == [
+        ("PER", 0.7),
+        ("ORG", 0.6),
+    ]
     assert group.attrs["counts"] == {"found": 3, "mended": 1, "same": 1}
     assert [ent.label_ for ent in doc.ents] == ["PER"]
 
 
 def test_of_spans_that_overlap_the_best_are_entities_and_those_below_the_threshold_none():
     doc = NLP(TEXT)
-    group = spans_from(doc, [one(0, 3, score=0.5), one(0, 7, score=0.5), one(4, 11, score=0.4), one(12, 15, score=0.2)], threshold=0.3)
+    group = spans_from(
+        doc, [one(0, 3, score=0.5), one(0, 7, score=0.5), one(4, 11, score=0.4), one(12, 15, score=0.2)], threshold=0.3
+    )
     assert [ent.text for ent in doc.ents] == ["Ann Lee"]
     assert len(group) == 4
 
@@ -80,7 +85,12 @@ def test_entities_stay_where_spans_alone_are_wanted():
     spans_from(doc, [one(0, 7, beside=0.1, other=None)], "mine", ents=False, beside=("beside", "other"))
     assert not doc.has_annotation("ENT_IOB")
     kept = next(DocBin(docs=[doc]).get_docs(NLP.vocab)).spans["mine"]
-    assert {**kept.attrs, "counts": dict(kept.attrs["counts"])} == {"scores": [0.5], "beside": [0.1], "other": [None], "counts": {"found": 1}}
+    assert {**kept.attrs, "counts": dict(kept.attrs["counts"])} == {
+        "scores": [0.5],
+        "beside": [0.1],
+        "other": [None],
+        "counts": {"found": 1},
+    }
 
 
 @pytest.mark.parametrize(

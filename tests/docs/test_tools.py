@@ -24,7 +24,10 @@ from tests.tiny_transformers import save_token_model
 
 pytestmark = pytest.mark.usefixtures("registered_here")
 BLOCKS = {
-    block.title: block for page in ("language-models", "other-components") for block in blocks_of(DOCS / "how-to" / f"{page}.md") if block.title
+    block.title: block
+    for page in ("language-models", "other-components")
+    for block in blocks_of(DOCS / "how-to" / f"{page}.md")
+    if block.title
 }
 ADAPTERS = [title for title, block in BLOCKS.items() if block.noted("needs extra") and title != "hf_names.py"]
 ASKED = "Ann saw Rome"
@@ -134,7 +137,9 @@ def test_langextract(adapter, wanted):
     doc, answer = spacy.blank("xx")(ASKED), respond(ASKED)
     lines = answer["choices"][0]["message"]["content"].splitlines()
     said = [line.split(" -> ") for line in lines]
-    document = SimpleNamespace(extractions=[SimpleNamespace(extraction_text=text, extraction_class=kind) for text, kind in said])
+    document = SimpleNamespace(
+        extractions=[SimpleNamespace(extraction_text=text, extraction_class=kind) for text, kind in said]
+    )
     left = adapter("extracted.py")["leave"](doc, document, answer)
     assert [(ent.text, TYPES[ent.label_]) for ent in left.ents] == wanted
 
@@ -196,7 +201,10 @@ def test_a_pipeline_of_transformers(adapter, tmp_path, aggregation):
 def test_parts_of_words_with_labels_of_their_own_are_mended():
     """What `simple` gives where the parts of a word have different labels: "New Yor" and "k"."""
     doc = spacy.blank("en")(TEXT)
-    cut = [{"entity_group": "LOC", "score": 0.8, "start": 19, "end": 26}, {"entity_group": "PER", "score": 0.4, "start": 26, "end": 27}]
+    cut = [
+        {"entity_group": "LOC", "score": 0.8, "start": 19, "end": 26},
+        {"entity_group": "PER", "score": 0.4, "start": 26, "end": 27},
+    ]
     spans_from(doc, cut)
     assert says(doc) == [("New York", "LOC")]
     assert [(span.text, span.label_) for span in doc.spans["found"]] == [("New York", "LOC"), ("York", "PER")]

