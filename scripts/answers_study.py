@@ -151,7 +151,7 @@ def measure(options: Any, folder: Path) -> None:
             for what, n in doc.spans["answers"].attrs["counts"].items():
                 counts[what] = counts.get(what, 0) + n
     documents = np.array([one[0] for one in found])
-    raw, ours, alone, hits = (np.array([one[i] for one in found], dtype=float) for i in (1, 2, 3, 4))
+    raw, ours, of_one, hits = (np.array([one[i] for one in found], dtype=float) for i in (1, 2, 3, 4))
     platt = raw.copy()
     for fold in range(options.folds):
         inside = documents % options.folds == fold
@@ -159,7 +159,7 @@ def measure(options: Any, folder: Path) -> None:
     judged = {
         "raw: product of token probabilities": raw,
         "Platt scaling of it": platt,
-        "calib fit of it": alone,
+        "calib fit of it": of_one,
         "calib fit": ours,
     }
     show(documents, hits == 1, judged)

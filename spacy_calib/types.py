@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -187,6 +187,10 @@ class Spans:
             self.starts[index], self.ends[index], self.labels[index], self.token_scores[self._tokens_of(index)],
             self.own[index], self.chosen[index], self.beside[index],
         )  # fmt: skip
+
+    def alone(self) -> Spans:
+        """The same without scores beside their own."""
+        return replace(self, beside=np.zeros((len(self), 0)))
 
     def _tokens_of(self, index: Ints) -> Ints:
         """Where the token scores of these spans stand."""

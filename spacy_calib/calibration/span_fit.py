@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..metrics.proper import log_loss
+from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .spans import SpanCalibration, SpanContext, SpanRecalibrator
@@ -118,9 +118,9 @@ def without_useless(data: SpanData, groups: Groups) -> SpanData:
     """The same without the scores beside those of the spans, where held-out documents lose no less with them."""
     if not data.spans.beside.shape[1]:
         return data
-    plain = replace(data, spans=replace(data.spans, beside=None))
-    with_them, without = (log_loss(held_out_scores(one, data.known, groups), data.pairs.hits) for one in (data, plain))
-    return data if len(data.known) and with_them < without else plain
+    plain = replace(data, spans=data.spans.alone())
+    losses = [log_losses(held_out_scores(one, data.known, groups), data.pairs.hits).sum() for one in (data, plain)]
+    return data if losses[0] < losses[1] else plain
 
 
 def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -144,7 +144,7 @@ class SpanRecalibrator(Saved):
         return sigmoid(combine(columns, self.weights_) + self.intercept_)
 
     def _design(self, spans: Spans) -> Floats:
-        looked_at = spans if self.n_beside_ else replace(spans, beside=None)
+        looked_at = spans if self.n_beside_ else spans.alone()
         return design(looked_at, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
 
 

@@ -412,5 +412,5 @@ def test_a_pipeline_of_functions_is_told_apart_by_their_names(conf):
 
 
 def test_what_is_no_name_and_no_function_is_refused():
-    with pytest.raises(CalibError, match=r"C001.*score must be a name, or a function.*7"):
+    with pytest.raises(CalibError, match=r"C001.*score must be a name, several, or a function.*7"):
         SpanScoresSource(score=7)
