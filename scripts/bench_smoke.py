@@ -40,6 +40,7 @@ RUNS = {
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
     "bench_statistics.py": Run("--pairs 20000 --kinds moved", "Targets"),
     "long_runs.py": Run("--documents 300", "| rank |"),
+    "answers_study.py": Run("--sentences 150 --folds 2 --data {ner_dev} --made-up --cache {output}", "| calib fit |"),
     "audit_study.py": Run("tags entities --model {model} --tags {ewt_test} --entities {ner_dev}", "| calib audit, uniform |"),
     "bench_spark.py": Run("{calibrated} {ewt_test} --documents 60 --rounds 1", "one worker"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),

@@ -37,7 +37,7 @@ ROOMS = (*NOUNS, *CORE, *SHELL, "__init__")
 LIMITS = {"lines": 350, "methods": 20, "function": 60}
 # What the whole is to weigh at most, and which of these are reached: from then on they are limits.
 WANTED = {
-    "entries at the top of the package": 24, "modules": 310, "lines": 44_000, "commands": 16, "options": 240, "lines of tests": 42_000,
+    "entries at the top of the package": 24, "modules": 325, "lines": 44_000, "commands": 16, "options": 240, "lines of tests": 42_000,
     "lines of scripts": 10_000,
 }  # fmt: skip
 REACHED = frozenset({"commands", "options", "modules", "entries at the top of the package"})

@@ -7,6 +7,8 @@ spacy_calib.report(model, data, output)  the same explained, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
 spacy_calib.Monitor(nlp)                 whether a running service still reads texts like those of the fit
 spacy_calib.register(attr)               make the attributes of another prefix known in this process
+spacy_calib.Answer.of(response)          what a language model says of stretches of its answer, by the probabilities of its tokens
+spacy_calib.spans_from(doc, found)       spans that any tool found, with their scores, on a Doc
 spacy_calib.TagCalibrator(...)           the calibration alone, of probabilities in arrays: a scikit-learn estimator
 
 With a calibrated pipeline: `nlp = spacy.load(output)`, `doc = nlp(text)`, then `token._.calib_score`, `token._.calib_scores`,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 # Imported when they are asked for: they need the command line, or scikit-learn.
 _LATER = {
+    "Answer": ".doc.answer",
     "Monitor": ".pipe.monitor",
     "TagCalibrator": ".arrays",
     "adapt": ".cli.api",
@@ -36,6 +39,7 @@ _LATER = {
     "fit": ".cli.api",
     "render": ".doc.rendering",
     "report": ".cli.api",
+    "spans_from": ".doc.found",
 }
 
 
@@ -50,6 +54,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Answer",
     "CalibError",
     "DocCalib",
     "Monitor",
@@ -61,4 +66,5 @@ __all__ = [
     "register",
     "render",
     "report",
+    "spans_from",
 ]

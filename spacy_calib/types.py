@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -160,6 +160,7 @@ class Spans:
     token_scores (Floats): The marginal of the span's label at each of its tokens, shape (sum(ends - starts),).
     own (Floats): The probability that the source itself gives the span, in [0, 1].
     chosen (NDArray[bool]): False for one that the source held but did not put on the Doc.
+    beside (Floats | None): k more scores of each, in [0, 1], which a map looks at too, shape (n, k); None for none.
     """
 
     starts: Ints
@@ -168,9 +169,12 @@ class Spans:
     token_scores: Floats
     own: Floats
     chosen: NDArray[np.bool_]
+    beside: Floats = None  # type: ignore[assignment]  # an array once it is built
 
     def __post_init__(self) -> None:
-        others = {"end": self.ends, "label": self.labels, "own": self.own, "chosen": self.chosen}
+        if self.beside is None:
+            object.__setattr__(self, "beside", np.zeros((len(self.starts), 0)))
+        others = {"end": self.ends, "label": self.labels, "own": self.own, "chosen": self.chosen, "beside": self.beside}
         check_lengths("Spans", "start", len(self.starts), others)
         check_lengths("Spans", "token", int((self.ends - self.starts).sum()), {"token score": self.token_scores})
 
@@ -185,8 +189,12 @@ class Spans:
         index = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return Spans(
             self.starts[index], self.ends[index], self.labels[index], self.token_scores[self._tokens_of(index)],
-            self.own[index], self.chosen[index],
+            self.own[index], self.chosen[index], self.beside[index],
         )  # fmt: skip
+
+    def alone(self) -> Spans:
+        """The same without scores beside their own."""
+        return replace(self, beside=np.zeros((len(self), 0)))
 
     def _tokens_of(self, index: Ints) -> Ints:
         """Where the token scores of these spans stand."""
@@ -210,6 +218,7 @@ def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
         np.concatenate([np.zeros(0), *(part.token_scores for part in parts)]),
         np.concatenate([np.zeros(0), *(part.own for part in parts)]),
         np.concatenate([np.zeros(0, dtype=bool), *(part.chosen for part in parts)]),
+        np.concatenate([part.beside for part in parts]) if parts else np.zeros((0, 0)),
     )
 
 

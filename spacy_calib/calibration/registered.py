@@ -32,6 +32,8 @@ _NAMES = (
     "calib_forecasters",
     "calib_events",
     "calib_keys",
+    "calib_asks",
+    "calib_readers",
 )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of
 from ..types import Floats, Groups, Ints, Pairs, Spans, check_lengths
 from .spans import SpanCalibration, SpanContext, SpanRecalibrator
@@ -93,23 +94,38 @@ class SpanFit:
     @cached_property
     def mapped(self) -> Floats:
         """Score of each span of `data.known` by a map that did not see its document; raw with one document only."""
-        groups, pairs, documents = self.chosen.groups, self.data.pairs, self.data.documents[self.data.known]
-        spans = self.data.spans.take(self.data.known)
-        if len(np.unique(documents)) < 2:
-            return pairs.scores
+        return held_out_scores(self.data, self.data.known, self.chosen.groups)
 
-        def score(outside: Ints, inside: Ints) -> Floats:
-            learned = SpanRecalibrator(groups).fit(spans.take(outside), pairs.hits[outside])
-            return learned.predict(spans.take(inside), pairs.scores[inside])
 
-        return cross_fit(folds_of(documents, _FOLDS), score)
+def held_out_scores(data: SpanData, index: Ints, groups: Groups) -> Floats:
+    """Score of some spans by a map of such that did not see their document; raw with one document only."""
+    spans, raw, hits, documents = data.spans.take(index), data.raw[index], data.hits[index] == 1, data.documents[index]
+    if len(np.unique(documents)) < 2:
+        return raw
+
+    def score(outside: Ints, inside: Ints) -> Floats:
+        learned = SpanRecalibrator(groups).fit(spans.take(outside), hits[outside])
+        return learned.predict(spans.take(inside), raw[inside])
+
+    return cross_fit(folds_of(documents, _FOLDS), score)
+
+
+def without_useless(data: SpanData, groups: Groups) -> SpanData:
+    """The same without the scores beside those of the spans, where held-out documents lose no less with them."""
+    if not data.spans.beside.shape[1]:
+        return data
+    plain = replace(data, spans=data.spans.alone())
+    losses = [log_losses(held_out_scores(one, data.known, groups), data.pairs.hits).sum() for one in (data, plain)]
+    return data if losses[0] < losses[1] else plain
 
 
 def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:
-    """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known.
+    """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known. Scores beside
+    those of the spans take part where they help.
 
     groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): As of SpanFit.
     """
+    data = without_useless(data, groups)
     of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
     chosen, candidates = (
         SpanRecalibrator(groups).fit(data.spans.take(part), data.hits[part]) for part in (data.known, of_candidates)

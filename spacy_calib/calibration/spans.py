@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..schema import Form, Optional, Saved, anything, floats, kept, lengths, listed, maybe, number, optional, text, whole
+from ..schema import Form, Optional, Saved, anything, floats, kept, later, lengths, listed, maybe, number, optional, text, whole
 from ..types import Floats, Groups, Ints, Spans, as_hits
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs
@@ -45,12 +45,14 @@ def span_features(spans: Spans) -> Floats:
 
 
 def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
-    """The features, an indicator of the span's group, and the product's logit in the column of its group.
+    """The features, an indicator of the span's group, the product's logit in the column of its group, and the logits of
+    the k scores beside its own.
 
-    groups (Ints): In [0, n_groups), -1 for none. RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups).
+    groups (Ints): In [0, n_groups), -1 for none. RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups + k).
     """
     member = groups[:, None] == np.arange(n_groups)
-    return np.concatenate([span_features(spans), member, member * logit(product_of(spans))[:, None]], axis=1)
+    of_group = member * logit(product_of(spans))[:, None]
+    return np.concatenate([span_features(spans), member, of_group, logit(spans.beside)], axis=1)
 
 
 def logit(probabilities: Floats) -> Floats:
@@ -87,6 +89,7 @@ class SpanRecalibrator(Saved):
 
     groups (Groups): Of the span labels.
     n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through, or "".
+    n_beside_ (int): How many scores beside a span's own it looks at; 0 where spans have some that it was told to pass over.
     """
 
     groups: Groups = kept(Groups.read)
@@ -97,13 +100,14 @@ class SpanRecalibrator(Saved):
     scale_: Floats = kept(floats(1e-12), _nothing, key="scale")
     weights_: Floats = kept(floats(), _nothing, key="weights")
     intercept_: float = kept(number(), 0.0, key="intercept")
+    n_beside_: int = later(whole(), 0, key="n_beside")
 
     @classmethod
     def agree(cls, held: dict[str, Any]) -> str:
         if held["n_hits"] > held["n_spans"]:
             return "there are more hits than spans"
         learned = held["n_spans"] > 0 and not held["fallback"]
-        size = len(NAMES) + 2 * len(held["groups"]) if learned else 0
+        size = len(NAMES) + 2 * len(held["groups"]) + held["n_beside"] if learned else 0
         return lengths(dict.fromkeys(("center", "scale", "weights"), size), held)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
@@ -113,7 +117,7 @@ class SpanRecalibrator(Saved):
         RAISES C001, C002: the hits.
         """
         right = as_hits(hits, len(spans))
-        self.n_spans_, self.n_hits_ = len(spans), int(right.sum())
+        self.n_spans_, self.n_hits_, self.n_beside_ = len(spans), int(right.sum()), spans.beside.shape[1]
         self.fallback_ = _why_not(self.n_spans_, self.n_hits_)
         if not self.fallback_:
             self._fit(self._design(spans), right)
@@ -140,7 +144,8 @@ class SpanRecalibrator(Saved):
         return sigmoid(combine(columns, self.weights_) + self.intercept_)
 
     def _design(self, spans: Spans) -> Floats:
-        return design(spans, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
+        looked_at = spans if self.n_beside_ else spans.alone()
+        return design(looked_at, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
 
 
 def _why_not(n: int, n_hits: int) -> str:

@@ -18,7 +18,7 @@ from spacy.training import Example
 from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..types import Floats, Ints
-from .annotations import Annotation, Hashes
+from .annotations import Annotation, Hashes, texts_of
 from .annotations.base import map_unique
 from .attributes import unit_values
 from .events import span_hits
@@ -184,7 +184,7 @@ def _tokens_of(
     right[carried == 0] = UNKNOWN
     return {
         "docs": np.full(len(rows), number),
-        "words": np.array([*annotation.texts(doc), None], dtype=object)[:-1],
+        "words": np.array([*texts_of(annotation, doc), None], dtype=object)[:-1],
         "spaces": np.zeros(len(rows), dtype=bool) if whole else doc.to_array(["SPACY"]).reshape(-1),
         "starts": np.ones(len(rows), dtype=bool) if whole else _sentence_starts(doc, reference),
         "labels": labels,

@@ -305,6 +305,13 @@ MESSAGES = {
     "C695": "A span '{label}' of {where} in {path} goes from character {start} to {end}, but its text has {n}, or nothing but white space stands there; export the answers with the texts that they are of.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation; export it when they are answered.",
     "C697": "No accepted span has a label of component '{component}' ({given}; it knows {known}): these are answers about another model, or another scheme; give those about this one, or name the counterparts (--map).",
+    "C640": "A span that a tool found must have its first character, the one behind its last, a label and perhaps a score in [0, 1], but of {text!r} ({n} characters) {given} was given; hand over dicts with start, end, label and score.",
+    "C641": "An answer is read from a response with choices that have logprobs, from one such choice, or from lists of tokens and logprobs, but {given} was given; hand over what the server gave.",
+    "C642": "The answer {given!r} comes without log-probabilities (`logprobs` is null), so that nothing says how sure the model is; ask for them (logprobs=True, top_logprobs=5), or ask a model that gives them.",
+    "C643": "Each token of an answer needs one log-probability, a number up to 0, but {given} was given; hand over lists of equal length.",
+    "C644": "What component '{name}' asks failed on the text that begins {text!r}: {why}; mend the function, and run the command again: answers in the cache stay.",
+    "C645": "What reads the answers of component '{name}' gave {given}, but fields, pairs of a text and a type, or a mapping of names to probabilities are wanted; mend the function.",
+    "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 

@@ -211,6 +211,12 @@ class Source(ABC):
         return self.annotation(pipe).count(docs)
 
 
+def named_source(pipe: Any) -> dict[str, Any]:
+    """The source that a component names for what it leaves, as a config has it (`calib_source`); {} where it names none."""
+    named = getattr(pipe, "calib_source", None)
+    return dict(named) if isinstance(named, Mapping) else {}
+
+
 @contextlib.contextmanager
 def labels_unless_it_fails(source: Source) -> Iterator[None]:
     """Take back what was learned of the labels, and which settings were chosen, where the rest of a fit, or of loading one, fails."""

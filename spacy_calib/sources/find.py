@@ -9,7 +9,7 @@ from spacy.language import Language
 
 from ..calibration.registered import prototypes
 from ..errors import CalibError, calib_error
-from .base import Source
+from .base import Source, named_source
 
 _RULE, _SIDE, _VECTORS = (
     "a rule has no score",
@@ -124,6 +124,12 @@ def source_for(pipe: Any) -> str:
     if len(outside) > 1:
         raise calib_error("C200", component=getattr(pipe, "name", type(pipe).__name__), sources=", ".join(outside))
     return next(reversed(claiming), _FALLBACK)
+
+
+def source_block(pipe: Any, name: str) -> dict[str, Any]:
+    """The source that reads the component of this name, as a config has it. RAISES C200: see `source_for`."""
+    named, own = source_for(pipe), named_source(pipe)
+    return {**(own if own.get("@calib_sources") == named else {}), "@calib_sources": named, "component": name}
 
 
 def readable_in(nlp: Language) -> list[str]:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..calibration.registered import prototypes
 from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..pairs.documents import TOKEN
 from ..types import ROUNDING
-from .base import Source, to_numpy
+from .base import Source, named_source, to_numpy
 
 # Begins the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."
@@ -45,6 +46,11 @@ class LeftScoresSource(Source):
 
     def supports(self, pipe: Any) -> bool:
         return True
+
+    def claims(self, pipe: Any) -> bool:
+        """A component that says so itself, see `named_source`."""
+        named = named_source(pipe).get("@calib_sources", "")
+        return bool(named) and type(prototypes("calib_sources").get(named)) is type(self)
 
     def kind(self, pipe: Any) -> str:
         """Components that are functions are told apart by their names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,20 @@ ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
 
 
 class SpanScoresSource(LeftScoresSource):
-    """Reads the one score that each span has.
+    """Reads the score that each span has, and perhaps more of them, which the map of spans looks at beside it.
 
     The score of a label at a token is the highest of a span with the label that covers it. A span without a score (None), and one with a
     label that is not known, gets none; nothing is said of other labels, nor of "O", unless `outside` is set.
 
     component, labels: See LeftScoresSource.
     spans_key (str): Key of `doc.spans`; "" for `doc.ents`. Gold stands in the same place of gold Docs.
-    score (str | Callable | None): A name, in a config perhaps a block with a function of the registry calib_scores: "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`, or a
+    score (str | list | Callable | None): A name, in a config perhaps a block with a function of the registry calib_scores: "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`, or a
         function (doc) -> pairs (span, score), where spans that do not stand on the Doc are candidates. None means "scores" for
-        `doc.spans`, and "_.score" for `doc.ents`.
+        `doc.spans`, and "_.score" for `doc.ents`. For `doc.ents` a name without "_." is the key of the span group that holds all spans found
+        (see `spans_from`), with `attrs["scores"]`; those of it that are no entities are candidates. Behind commas, or in a list, the names of
+        further scores stand, in [0, 1]; a span that lacks one has its first score there.
     outside (bool): Whether a token has a score for "O" too: the rest to 1 of the highest one, which is 1 outside of all spans.
-    RAISES C001: an attribute of `doc.ents`, which has none. C001, C111: see `distinct_labels`.
+    RAISES C001: a score that is no name. C001, C111: see `distinct_labels`.
     """
 
     events = tuple(EVENTS)
@@ -51,16 +54,17 @@ class SpanScoresSource(LeftScoresSource):
     ):
         super().__init__(component, labels)
         self.spans_key = spans_key
-        self.score: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
-        if not (isinstance(self.score, str) or callable(self.score)):
-            raise calib_error(
-                "C001", name="score", wanted="a name, or a function of the registry calib_scores", given=repr(score)
-            )
-        if not spans_key and isinstance(self.score, str) and not self.score.startswith(EXTENSION):
-            wanted = (
-                "'_.NAME' (an extension of spans) for doc.ents, or beside a spans_key the name of an attribute of its group"
-            )
+        given: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
+        names = [one.strip() for one in given.split(",")] if isinstance(given, str) else given
+        named = isinstance(names, list) and bool(names) and all(isinstance(one, str) and one for one in names)
+        if not named and not callable(given):
+            wanted = "a name, several, or a function of the registry calib_scores"
             raise calib_error("C001", name="score", wanted=wanted, given=repr(score))
+        self.score, self.beside = (names[0], tuple(names[1:])) if named else (given, ())
+        # The group that holds the spans with a score, and the name of its attribute.
+        self._group = spans_key
+        if named and not spans_key and not self._is_extension:
+            self._group, self.score = self.score, "scores"
         self.outside = outside
         self.keeps_span_scores = bool(spans_key)
 
@@ -88,56 +92,72 @@ class SpanScoresSource(LeftScoresSource):
     def where(self) -> str:
         if not isinstance(self.score, str):
             return f"the function {getattr(self.score, '__name__', type(self.score).__name__)}"
-        return f"span.{self.score}" if self._is_extension else f"doc.spans['{self.spans_key}'].attrs['{self.score}']"
+        return f"span.{self.score}" if self._is_extension else f"doc.spans['{self._group}'].attrs['{self.score}']"
 
     @property
     def _is_extension(self) -> bool:
         return isinstance(self.score, str) and self.score.startswith(EXTENSION)
 
+    @property
+    def _in(self) -> Annotation:
+        """Where the spans with a score stand."""
+        return get_annotation(f"{SPANS_PREFIX}{self._group}" if self._group else "ner")
+
     def missing_input(self, docs: Sequence[Doc]) -> list[str]:
-        if self._is_extension:
-            check_extension(Span, str(self.score).removeprefix(EXTENSION))
+        for name in (str(self.score), *self.beside):
+            if name.startswith(EXTENSION):
+                check_extension(Span, name.removeprefix(EXTENSION))
         return [self._why_missing(doc) for doc in docs]
 
     def _why_missing(self, doc: Doc) -> str:
-        if not self.spans_key:
-            return "" if doc.has_annotation("ENT_IOB") else "doc.ents was not set; run the component that sets it first"
-        if self.spans_key not in doc.spans:
-            return f"doc.spans has no key '{self.spans_key}'; run the component that sets it first"
-        group = doc.spans[self.spans_key]
-        if len(group) and not self.annotation().spans_on(doc):
-            return f"tokens were merged or split since doc.spans['{self.spans_key}'] was set"
+        if not self.spans_key and not doc.has_annotation("ENT_IOB"):
+            return "doc.ents was not set; run the component that sets it first"
+        if not self._group:
+            return ""
+        if self._group not in doc.spans:
+            return f"doc.spans has no key '{self._group}'; run the component that sets it first"
+        group = doc.spans[self._group]
+        if len(group) and not self._in.spans_on(doc):
+            return f"tokens were merged or split since doc.spans['{self._group}'] was set"
         in_group = isinstance(self.score, str) and not self._is_extension
         return f"there is nothing at {self.where}" if in_group and len(group) and self.score not in group.attrs else ""
 
-    def scored(self, doc: Doc) -> list[tuple[Span, float]]:
-        """The spans that have a score.
+    def scored(self, doc: Doc) -> list[tuple[Span, float, list[float]]]:
+        """The spans that have a score, with what stands beside it.
 
         RAISES C281: no such extension. C282: a score that is no number in [0, 1]. C283: not as many scores as spans. C286: a function
         that gives something else than spans with scores.
         """
         if not isinstance(self.score, str):
             given = _pairs_of(self.score, doc, self.where)
-        elif self._is_extension:
-            name = self.score.removeprefix(EXTENSION)
-            given = [(span, span._.get(name)) for span in self.annotation().spans_on(doc)]
+            spans, columns = [span for span, _ in given], [[value for _, value in given]]
         else:
-            given = self._in_group(doc)
-        scores = [as_score(value, self.where, f"the span {span.text[:40]!r}") for span, value in given]
-        return [(span, score) for (span, _), score in zip(given, scores, strict=True) if not np.isnan(score)]
+            spans = list(self._in.spans_on(doc))
+            columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.beside)]
+        found = []
+        for span, *values in zip(spans, *columns, strict=True):
+            score, *more = (as_score(value, self.where, f"the span {span.text[:40]!r}") for value in values)
+            if not np.isnan(score):
+                found.append((span, score, [score if np.isnan(one) else one for one in more]))
+        return found
 
-    def _in_group(self, doc: Doc) -> list[tuple[Span, Any]]:
-        """The spans of the group with what its attribute holds for each."""
-        spans, values = self.annotation().spans_on(doc), doc.spans[self.spans_key].attrs.get(str(self.score), ())
+    def _values(self, doc: Doc, spans: Sequence[Span], name: str) -> Sequence[Any]:
+        """What is there for each of the spans under one name; None where a further score is not there at all."""
+        if name.startswith(EXTENSION):
+            return [span._.get(name.removeprefix(EXTENSION)) for span in spans]
+        attrs = doc.spans[self._group].attrs if self._group else {}
+        if name != self.score and name not in attrs:
+            return [None] * len(spans)
+        values = attrs.get(name, ())
         if not isinstance(values, (list, tuple)) and hasattr(values, "tolist"):
             values = to_numpy(values).reshape(-1).tolist()
         values = values if isinstance(values, (list, tuple)) else [values]
         if len(values) != len(spans):
             raise calib_error("C283", where=self.where, given=len(values), wanted=len(spans), text=doc.text[:40])
-        return list(zip(spans, values, strict=True))
+        return values
 
     def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
-        return {span.label_ for doc in docs for span, _ in self.scored(doc)}
+        return {span.label_ for doc in docs for span, *_ in self.scored(doc)}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """RAISES C281 to C283, C286: see `scored`."""
@@ -150,13 +170,15 @@ class SpanScoresSource(LeftScoresSource):
         """Spans with labels that are not known are left out."""
         on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
         rows = [
-            (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc)
-            for span, score in self.scored(doc)
+            (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc, more)
+            for span, score, more in self.scored(doc)
             if span.label_ in column
         ]
         table = np.array([row[:3] for row in rows], dtype=np.intp).reshape(-1, 3)
         own, chosen = np.array([row[3] for row in rows], dtype=np.float64), np.array([row[4] for row in rows], dtype=bool)
-        return read_spans(table, own, chosen, len(doc), len(column), self.outside)
+        marginals, spans = read_spans(table, own, chosen, len(doc), len(column), self.outside)
+        beside = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.beside))
+        return marginals, replace(spans, beside=beside)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.own

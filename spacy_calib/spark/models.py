@@ -15,7 +15,7 @@ from spacy.language import Language
 from ..pipe.component import Calibrator, pipes_named
 from ..pipe.loading import INLINE_FACTORIES, check_readable, import_user_code, load_pipeline, load_with_factories
 from ..pipe.upstream import map_labels
-from ..sources.find import no_component, source_for
+from ..sources.find import no_component, source_block
 from ..sources.mapped import map_of
 
 
@@ -97,7 +97,7 @@ def _to_fit(
         for name in own:
             nlp.remove_pipe(name)
         given = json.loads(settings or "{}")
-        source = {"@calib_sources": source_for(nlp.get_pipe(reads)), "component": reads, **given.pop("source", {})}
+        source = {**source_block(nlp.get_pipe(reads), reads), **given.pop("source", {})}
         calib = cast(Calibrator, nlp.add_pipe("calib", config={**given, "source": source}, after=reads))
     if labels is not None:
         map_labels(calib, json.loads(labels))

@@ -141,7 +141,7 @@ class Readings:
         index = np.argsort(of_doc, kind="stable")[_ranges(_starts_of(counts), docs)]
         moved = np.repeat(_starts_of(self.n_rows[docs])[:-1] - self.starts[docs], counts[docs])
         spans = found.spans.take(index)
-        shifted = Spans(spans.starts + moved, spans.ends + moved, spans.labels, spans.token_scores, spans.own, spans.chosen)
+        shifted = replace(spans, starts=spans.starts + moved, ends=spans.ends + moved)
         return FoundSpans(shifted, found.hits[index], found.gold[docs])
 
     def hidden(self, key: Key | None, shard: str) -> Readings:
@@ -167,7 +167,7 @@ class Readings:
             held = self.spans.spans
             of_span = np.searchsorted(self.starts, held.starts, side="right") - 1
             places = [held.starts - firsts[of_span], held.ends - firsts[of_span]]
-            more = [held.labels, held.own, held.chosen, self.spans.hits]
+            more = [held.labels, held.own, held.chosen, self.spans.hits, held.beside]
             of_token = np.repeat(of_span, held.ends - held.starts)
             parts += [(np.bincount(of_span, minlength=len(self)), [*places, *more])]
             parts += [(np.bincount(of_token, minlength=len(self)), [held.token_scores])]
@@ -188,6 +188,7 @@ class Readings:
         if self.spans is not None:
             made |= {f"spans.{key}": getattr(self.spans.spans, key) for key in _OF_SPANS}
             made |= {"spans.hits": self.spans.hits, "spans.gold": self.spans.gold}
+            made |= {"spans.beside": self.spans.spans.beside} if self.spans.spans.beside.shape[1] else {}
         if self.words is not None:
             kept = _NOT_HIDDEN if self.words.seals is None else {**_NOT_HIDDEN, **_HIDDEN}
             made |= {f"words.{key}": getattr(self.words, key) for key in kept}
@@ -280,7 +281,10 @@ def _spans_of(held: Mapping[str, NDArray[Any]], n_rows: int) -> FoundSpans:
     _check_scores("spans.own", read["own"])
     check_within("spans.hits", read["hits"], -1, 1)
     check_within("spans.gold", read["gold"], 0, MOST)
-    return FoundSpans(Spans(**{key: read[key] for key in _OF_SPANS}), read["hits"], read["gold"])
+    beside = column_of(held, "spans.beside", "f", 2) if "spans.beside" in held else np.zeros((len(starts), 0))
+    check_length({"spans.beside": beside}, len(starts))
+    _check_scores("spans.beside", beside)
+    return FoundSpans(Spans(**{key: read[key] for key in _OF_SPANS}, beside=beside), read["hits"], read["gold"])
 
 
 def _check_words(words: Words, n_docs: int) -> None:

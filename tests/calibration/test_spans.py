@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,8 +31,8 @@ from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.metrics.noise_floor import noise_floor
 from spacy_calib.metrics.proper import log_loss
 from spacy_calib.pipe import saved
-from spacy_calib.schema import record
-from spacy_calib.types import Groups, Spans
+from spacy_calib.schema import Misfit, record
+from spacy_calib.types import Groups, Spans, stack_spans
 from tests import strategies
 
 # Labels 0 and 1 in the first group, 2 in the second, 3 without a group.
@@ -351,3 +352,49 @@ def test_every_row_is_that_of_its_own_span(listed):
     for row, (_, own, scores) in zip(rows, listed, strict=True):
         assert row.tolist() == pytest.approx(by_hand(own, scores), abs=1e-9)
     np.testing.assert_array_equal(spans.token_scores, before)
+
+
+# Scores beside a span's own
+
+
+def with_beside(spans: Spans, *columns) -> Spans:
+    return replace(spans, beside=np.stack(columns, axis=1))
+
+
+def test_scores_beside_are_taken_stacked_and_made_features_of():
+    spans = with_beside(draw_spans(4, 0), np.array([0.5, 0.6, 0.7, 0.8]), np.array([0.1, 0.2, 0.3, 0.4]))
+    index = np.array([1, 3])
+    assert spans.take(index).beside.tolist() == [[0.6, 0.2], [0.8, 0.4]]
+    stacked = stack_spans([spans.take(index), spans.take(np.array([0]))], [20, 20])
+    assert stacked.beside.tolist() == [[0.6, 0.2], [0.8, 0.4], [0.5, 0.1]]
+    columns = design(spans, np.zeros(4, dtype=np.intp), 1)
+    assert columns.shape == (4, len(NAMES) + 2 + 2)
+    assert np.allclose(columns[:, -2:], logit(spans.beside))
+    with pytest.raises(CalibError, match="C002"):
+        replace(spans, beside=np.zeros((3, 2)))
+
+
+def test_a_score_beside_is_learned_from_and_saved_and_older_states_have_none():
+    """The own scores say nothing, the one beside all."""
+    plain = draw_spans(600, 1)
+    sure = np.random.default_rng(2).random(600)
+    spans, hits = with_beside(plain, sure), draw_hits(sure, 3)
+    fitted = SpanRecalibrator(GROUPS).fit(spans, hits)
+    again = SpanRecalibrator.read(fitted.state(), "map")
+    held_out, other = with_beside(draw_spans(600, 4), sure[::-1]), draw_hits(sure[::-1], 5)
+    assert np.array_equal(again.predict(held_out, held_out.own), fitted.predict(held_out, held_out.own))
+    assert log_loss(fitted.predict(held_out, held_out.own), other) < 0.56  # of sure itself .5, of the mean .69
+    older = SpanRecalibrator(GROUPS).fit(plain, hits).state()
+    older.pop("n_beside")
+    assert SpanRecalibrator.read(older, "map").n_beside_ == 0
+    with pytest.raises(Misfit):
+        SpanRecalibrator.read({**fitted.state(), "n_beside": 2}, "map")
+
+
+@pytest.mark.parametrize("useful", [True, False])
+def test_scores_beside_take_part_where_held_out_documents_lose_less_with_them(useful):
+    sure, noise = np.random.default_rng(2).random((2, 600))
+    spans = with_beside(draw_spans(600, 1), sure if useful else noise, noise[::-1])
+    hits = draw_hits(sure, 3)
+    data = SpanData(spans, spans.own, hits.astype(np.intp), np.arange(600) // 3, np.full(200, 3))
+    assert fit_spans(data, GROUPS).chosen.n_beside_ == (2 if useful else 0)

@@ -16,6 +16,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 
+from tests.asked import asking, gold_docs
 from tests.categories import WORDS as CATEGORIES
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
@@ -145,6 +146,7 @@ KINDS = {
     "span scores": Kind(
         guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"]), label="PER"
     ),
+    "answers": Kind(asking, lambda n, seed: gold_docs(8 * n, seed), "names", label="PER"),
     "token scores": Kind(guessing, tag_docs, source=source("TokenScores", score="numbers", labels=TAGS)),
     "document scores": Kind(
         guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES)), label="film"

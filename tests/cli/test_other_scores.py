@@ -150,7 +150,7 @@ def test_statistics_of_such_scores_are_collected_by_the_same_options(place, tmp_
         (("--source", "cats"), "Option --source must be one of spans, tokens, docs, but 'cats' was given."),
         (("--score", "_.trust"), "Option --score must be given beside --source, but '_.trust' was given."),
         (("--source", "spans", "--way", "kbv"), "Option --way must be left out beside --source"),
-        (("--source", "spans", "--score", "trust"), "score must be '_.NAME' (an extension of spans)"),
+        (("--source", "spans", "--score", "trust"), "at doc.spans['trust'].attrs['scores'], so there is nothing to learn"),
         (("--source", "tokens", "--score", "_.nothing"), "The extension Token._.nothing does not exist"),
         (("--source", "tokens", "--score", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
         (("--source", "tokens", "--score", ""), "Option --score must be the name of an extension, of data or of a function"),
@@ -194,7 +194,10 @@ def test_refusals(place, tmp_path, more, sentence):
 
 @pytest.mark.parametrize(
     ("score", "sentence"),
-    [("_.nothing", "The extension Span._.nothing does not exist; register it"), ("scores", "score must be '_.NAME'")],
+    [
+        ("_.nothing", "The extension Span._.nothing does not exist; register it"),
+        ("scores", "at doc.spans['scores'].attrs['scores'], so there is nothing to learn"),
+    ],
 )
 def test_scores_that_are_not_there(place, tmp_path, score, sentence):
     refuses(fit(place, "spans", tmp_path / "m", score=score), sentence)

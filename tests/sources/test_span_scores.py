@@ -351,9 +351,17 @@ def test_an_extension_that_does_not_exist():
         calib.fit(span_examples(10, 0, write=False))
 
 
-def test_entities_have_no_attributes():
-    with pytest.raises(CalibError, match=r"\[C001\] score must be '_.NAME'.*'scores' was given"):
-        SpanScoresSource(score="scores")
+def test_of_entities_a_name_is_the_key_of_a_group():
+    docs = [eg.predicted for eg in span_examples(1, 1, write=False)]
+    assert SpanScoresSource(score="found", labels=LABELS).missing(None, docs) == [
+        "doc.spans has no key 'found'; run the component that sets it first"
+    ]
+
+
+@pytest.mark.parametrize("score", ["", "found,", [], ["found", 3], 5])
+def test_scores_without_a_name(score):
+    with pytest.raises(CalibError, match=r"\[C001\] score must be a name, several, or a function"):
+        SpanScoresSource(score=score)
 
 
 @pytest.mark.parametrize("given", [None, [0.5], [("Ann", 0.5)], 3])
@@ -404,5 +412,5 @@ def test_a_pipeline_of_functions_is_told_apart_by_their_names(conf):
 
 
 def test_what_is_no_name_and_no_function_is_refused():
-    with pytest.raises(CalibError, match=r"C001.*score must be a name, or a function.*7"):
+    with pytest.raises(CalibError, match=r"C001.*score must be a name, several, or a function.*7"):
         SpanScoresSource(score=7)

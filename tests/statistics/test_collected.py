@@ -58,7 +58,7 @@ def read_doc(rng: random.Random, digest: int) -> Readings:
     k = len(starts)
     ends = np.array([rng.randint(start + 1, n) for start in starts.tolist()], dtype=np.intp)
     own_scores = np.full(int((ends - starts).sum()), 0.5)
-    spans = Spans(starts, ends, np.zeros(k, np.intp), own_scores, np.full(k, 0.4), np.arange(k) == 0)
+    spans = Spans(starts, ends, np.zeros(k, np.intp), own_scores, np.full(k, 0.4), np.arange(k) == 0, np.full((k, 2), 0.3))
     forms = np.array([rng.randrange(9) for _ in range(n)], dtype=np.uint64)
     words = Words(
         np.array([0, n]), forms, forms, {name: forms > 4 for name in SHAPES}, forms > 0, {}, {"sure": forms.astype(float)}

@@ -256,7 +256,7 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
 
     RAISES C056: an option out of range. C066: an option of recognizers for another component. C272: an event of another kind. C340: a way of another kind. C200: two sources claim the component.
     """
-    from ...sources.find import registered_sources, source_for
+    from ...sources.find import registered_sources, source_block
 
     source = settings["source"]
     name = source.get("component", "")
@@ -268,11 +268,10 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
     source = settings["source"]
     named = source.get("@calib_sources")
     if named is None:
-        named = source_for(pipe)
-        settings["source"] = source = {**source, "@calib_sources": named}
+        settings["source"] = source = {**source_block(pipe, name), **source}
     elif named in registered_sources() and not _with_settings(source, registered_sources()[named]).supports(pipe):
-        named = source_for(pipe)
-        settings["source"] = source = {"@calib_sources": named, "component": name, **options.get("of_source", {})}
+        settings["source"] = source = {**source_block(pipe, name), **options.get("of_source", {})}
+    named = source["@calib_sources"]
     if second_pass and named not in (_RECOGNIZERS, _PARSERS):
         raise calib_error("C066", option="--second-pass", component=name, kind=type(pipe).__name__)
     if "event" in options:

@@ -38,7 +38,7 @@ Source = Annotated[
 Score = Annotated[
     str | None,
     option(
-        "Where --source finds them: _.NAME (an extension), NAME (of a span group's attrs, or of Doc.user_data), cats, or a registered function",
+        "Where --source finds them: _.NAME (an extension), NAME (a span group, one of its attrs, or a key of Doc.user_data), cats, or a registered function; of spans more behind commas",
         "--score",
         metavar="WHERE",
         show_default="_.score; of docs cats",

@@ -29,6 +29,7 @@ from .base import (
     is_space,
     label_hashes,
     rejected_in,
+    texts_of,
 )
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, named_cats, named_map
 from .spans import (
@@ -120,5 +121,6 @@ __all__ = [
     "plain_name",
     "rejected_in",
     "span_scores",
+    "texts_of",
     "unit_of",
 ]

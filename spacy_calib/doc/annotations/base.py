@@ -76,10 +76,6 @@ class Annotation(ABC):
         """First character and hash of the text of each unit, shape (n_units, 2)."""
         return doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
 
-    def texts(self, doc: Doc) -> list[str]:
-        """The text of each unit."""
-        return [token.text for token in doc]
-
     def partner(self, token: Token) -> Token:
         """The other token that a token's label is of: its head, or the last one of its entity; else the token itself."""
         return token
@@ -224,10 +220,17 @@ def has_gold(annotation: Annotation, doc: Doc) -> bool:
     return bool(annotation.gold_hashes(doc).any() or len(annotation.spans_on(doc)) or rejected_in(annotation, doc))
 
 
+def texts_of(annotation: Annotation, doc: Doc) -> list[str]:
+    """The text of each unit."""
+    return [token.text for token in doc] if annotation.unit == TOKEN else [doc.text][: annotation.n_units(doc)]
+
+
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
     """Whether each unit of a Doc is white space alone."""
     return (
-        is_space(doc) if annotation.unit == TOKEN else np.array([text.isspace() for text in annotation.texts(doc)], dtype=bool)
+        is_space(doc)
+        if annotation.unit == TOKEN
+        else np.array([text.isspace() for text in texts_of(annotation, doc)], dtype=bool)
     )
 
 

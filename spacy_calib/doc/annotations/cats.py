@@ -49,9 +49,6 @@ class DocumentAnnotation(Annotation):
     def places(self, doc: Doc) -> Hashes:
         return np.array([[0, get_string_id(doc.text)]], dtype=np.uint64)[: self.n_units(doc)]
 
-    def texts(self, doc: Doc) -> list[str]:
-        return [doc.text][: self.n_units(doc)]
-
     def hashes(self, doc: Doc) -> Hashes:
         label = self.label_at(doc, 0)
         return np.array([get_string_id(label) if label else 0], dtype=np.uint64)[: self.n_units(doc)]
@@ -215,9 +212,6 @@ class MappedAnnotation(Annotation):
 
     def places(self, doc: Doc) -> Hashes:
         return self.inner.places(doc)
-
-    def texts(self, doc: Doc) -> list[str]:
-        return self.inner.texts(doc)
 
     def counterpart(self, label: str) -> str:
         """The gold's name for a label; "" where it has none."""

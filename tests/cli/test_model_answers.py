@@ -1,0 +1,126 @@
+"""Answers of a language model through the command line: no dotted setting, each text asked for once, every command that reads scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+
+from tests.asked import ASK, asking, gold_docs, n_asked
+from tests.cli.conftest import calib, refuses, save_docs
+
+pytestmark = pytest.mark.usefixtures("registered_until_the_end")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("answers")
+    asking(ask={"@calib_asks": ASK, "log": str(folder / "log")}, cache=str(folder / "cache.sqlite"), threshold=0.3).to_disk(
+        folder / "model"
+    )
+    for name, seed in (("dev", 1), ("test", 2)):
+        save_docs(folder / f"{name}.spacy", gold_docs(120, seed))
+    outcome = calib("fit", folder / "model", folder / "dev.spacy", folder / "sure", "--component", "names")
+    assert outcome.code == 0, outcome.text
+    return folder
+
+
+def test_a_model_is_asked_once_per_text_by_all_commands(place):
+    assert n_asked(place / "log") == 120
+    for command in (
+        ("fit", place / "model", place / "dev.spacy", place / "again", "-C", "names", "--method", "platt"),
+        ("evaluate", place / "sure", place / "test.spacy", "--output", place / "figures.json"),
+        ("apply", place / "sure", place / "test.spacy", place / "scores.jsonl", "--unit", "entity"),
+        ("threshold", place / "sure", place / "test.spacy", "--precision", "0.7", "--apply", place / "accepting"),
+        ("rank", place / "sure", place / "test.spacy"),
+    ):
+        outcome = calib(*command)
+        assert outcome.code == 0, outcome.text
+    assert n_asked(place / "log") == 240
+
+
+def test_what_the_commands_say(place):
+    change = json.loads((place / "figures.json").read_text())["calib"]["entities"]["change"]
+    assert change["nll"]["high"] < 0  # new answers, judged by new gold
+    assert change["brier"]["high"] < 0
+    nlp = spacy.load(place / "sure")
+    rows = [json.loads(line) for line in (place / "scores.jsonl").read_text().splitlines()]
+    scores = [round(ent._.calib_score, 6) for doc in nlp.pipe([doc.text for doc in gold_docs(120, 2)]) for ent in doc.ents]
+    assert [round(row["score"], 6) for row in rows] == pytest.approx(scores, abs=1e-6)
+    accepted = [
+        ent._.calib_accept for doc in spacy.load(place / "accepting").pipe([gold_docs(120, 2)[0].text]) for ent in doc.ents
+    ]
+    assert set(accepted) <= {True, False}
+    doc = nlp(gold_docs(1, 2)[0].text)
+    assert {(span.text, span.label_) for span in doc.spans["answers"]} >= {(ent.text, ent.label_) for ent in doc.ents}
+
+
+def test_candidates_have_scores_too(place):
+    nlp = spacy.load(place / "sure")
+    docs = list(nlp.pipe([doc.text for doc in gold_docs(40, 2)]))
+    candidates = [one for doc in docs for one in doc._.calib.candidates]
+    assert len(candidates) == sum(len(doc.spans["answers"]) - len(doc.ents) for doc in docs) > 0
+    assert all(0 < one.score < 1 for one in candidates)
+
+
+def test_statistics_of_shards_give_the_same_map(place, tmp_path):
+    how = ("-C", "names", "--method", "platt", "--no-context")
+    for command in (
+        ("collect", place / "model", place / "dev.spacy", tmp_path / "stats.npz", "-C", "names"),
+        ("fit", place / "model", "--from", tmp_path / "stats.npz", tmp_path / "of_stats", *how),
+        ("fit", place / "model", place / "dev.spacy", tmp_path / "direct", *how),
+    ):
+        outcome = calib(*command)
+        assert outcome.code == 0, outcome.text
+    text = gold_docs(1, 2)[0].text
+    made = [[ent._.calib_score for ent in spacy.load(tmp_path / name)(text).ents] for name in ("of_stats", "direct")]
+    assert made[0]
+    assert made[0] == pytest.approx(made[1], abs=1e-12)
+
+
+def test_any_tools_spans_by_one_option(place, tmp_path):
+    """`spans_from` in a component of one's own: the key of its group is the score."""
+    code = tmp_path / "tool.py"
+    code.write_text(
+        "from spacy.language import Language\n"
+        "from spacy_calib import spans_from\n"
+        "@Language.component('tool')\n"
+        "def tool(doc):\n"
+        "    found = [{'start': t.idx, 'end': t.idx + len(t), 'label': 'PER' if t.text in ('Ann', 'Kim') else 'LOC', 'score': .2 + .1 * len(t)} for t in doc if t.is_title]\n"
+        "    spans_from(doc, found, threshold=.55)\n"
+        "    return doc\n"
+    )
+    spacy.util.import_file("python_code", code)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tool")
+    nlp.to_disk(tmp_path / "model")
+    outcome = calib(
+        "fit",
+        tmp_path / "model",
+        place / "dev.spacy",
+        tmp_path / "sure",
+        "-C",
+        "tool",
+        "--source",
+        "spans",
+        "--score",
+        "found",
+        "--code",
+        code,
+    )
+    assert outcome.code == 0, outcome.text
+    doc = spacy.load(tmp_path / "sure")("Ann saw Rome")
+    assert [(ent.text, round(ent._.calib_raw, 1)) for ent in doc.ents] == [("Rome", 0.6)]
+    assert [round(one.raw, 1) for one in doc._.calib.candidates] == [0.5]
+
+
+def test_an_answer_without_numbers_is_one_sentence(place, tmp_path):
+    from spacy_calib.registry import registry
+
+    registry.calib_asks(
+        "tests.Silent.v1", func=lambda: lambda text: {"choices": [{"message": {"content": "Ann"}, "logprobs": None}]}
+    )
+    asking(ask={"@calib_asks": "tests.Silent.v1"}).to_disk(tmp_path / "model")
+    refuses(calib("fit", tmp_path / "model", place / "dev.spacy", tmp_path / "m", "-C", "names"), "`logprobs` is null")

@@ -1,0 +1,211 @@
+"""The adapters of the pages on language models and on other tools' spans, each at most ten lines, over what the tool or server was recorded to give.
+
+The packages themselves are stood in for: what they are called with, and what they return, is as their documentation has it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_calib import spans_from
+from spacy_calib.registry import registry
+from tests.asked import TYPES, respond
+from tests.doc.test_answer import objects
+from tests.doc.test_found import TEXT, TOOLS
+from tests.docs.pages import DOCS, blocks_of
+from tests.tiny_transformers import save_token_model
+
+pytestmark = pytest.mark.usefixtures("registered_here")
+BLOCKS = {
+    block.title: block
+    for page in ("language-models", "other-components")
+    for block in blocks_of(DOCS / "how-to" / f"{page}.md")
+    if block.title
+}
+ADAPTERS = [title for title, block in BLOCKS.items() if block.noted("needs extra") and title != "hf_names.py"]
+ASKED = "Ann saw Rome"
+
+
+@pytest.fixture
+def adapter(monkeypatch):
+    """A function that runs the block of a page beside packages that are not installed: name of a module -> what it holds."""
+
+    def run(title: str, **modules: dict[str, Any]) -> dict[str, Any]:
+        for name, held in modules.items():
+            made = ModuleType(name.replace("__", "."))
+            vars(made).update(held)
+            monkeypatch.setitem(sys.modules, made.__name__, made)
+        names: dict[str, Any] = {"__name__": title}
+        exec(compile(BLOCKS[title].text, title, "exec"), names)
+        return names
+
+    return run
+
+
+@pytest.mark.parametrize("title", ADAPTERS)
+def test_adapters_are_short(title):
+    """Ten lines beside imports, constants and the line that registers them."""
+    lines = [line for line in BLOCKS[title].text.splitlines() if line.strip()]
+    code = [line for line in lines if not re.match(r"(from|import|[A-Z]+ =|@|\s*\"\"\")", line)]
+    assert len(code) <= 10
+
+
+def found_by(ask: Any) -> list[tuple[str, str]]:
+    """What the component makes of it."""
+    registry.calib_asks("tests.Adapter.v1", func=lambda: ask)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("calib_answers", config={"ask": {"@calib_asks": "tests.Adapter.v1"}, "types": TYPES})
+    return [(ent.text, ent.label_) for ent in nlp(ASKED).ents]
+
+
+@pytest.fixture
+def wanted() -> list[tuple[str, str]]:
+    return found_by(respond)
+
+
+class Recorded:
+    """A client that takes what it is asked as keywords, or as one dict, and gives a recorded response to its last message. form: Of the response."""
+
+    def __init__(self, form: Any):
+        self.form, self.asked = form, {}
+
+    def __call__(self, asked: dict[str, Any] | None = None, **more: Any) -> Any:
+        self.asked = {**(asked or {}), **more}
+        return self.form(respond(self.asked["messages"][-1]["content"]))
+
+
+def test_openai(adapter, wanted):
+    client = Recorded(objects)
+    openai = lambda: SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=client)))  # noqa: E731
+    ask = adapter("ask_openai.py", openai={"OpenAI": openai})["make_ask"]("a-model")
+    assert found_by(ask) == wanted != []
+    assert (client.asked["model"], client.asked["logprobs"], client.asked["temperature"]) == ("a-model", True, 0)
+
+
+def test_xllamacpp(adapter, wanted):
+    client, loaded = Recorded(dict), []
+
+    def server(params: Any) -> Any:
+        loaded.append(params.model.path)
+        return SimpleNamespace(handle_chat_completions=client)
+
+    params = lambda: SimpleNamespace(model=SimpleNamespace(path=""))  # noqa: E731
+    ask = adapter("ask_llama.py", xllamacpp={"Server": server, "CommonParams": params})["make_ask"]("a.gguf")
+    assert not loaded
+    assert found_by(ask) == found_by(ask) == wanted
+    assert loaded == ["a.gguf"]
+
+
+def test_llama_cpp_python(adapter, wanted):
+    """Completions: lists of tokens and of numbers, and a mapping of the likeliest tokens for each."""
+
+    def complete(prompt: str, **asked: Any) -> dict[str, Any]:
+        content = respond(re.search("Text: (.*)", prompt)[1])["choices"][0]["logprobs"]["content"]
+        lists = {
+            "tokens": [one["token"] for one in content],
+            "token_logprobs": [one["logprob"] for one in content],
+            "top_logprobs": [{top["token"]: top["logprob"] for top in one.get("top_logprobs", ())} for one in content],
+            "text_offset": [0] * len(content),
+        }
+        return {"choices": [{"text": "".join(lists["tokens"]), "index": 0, "logprobs": lists, "finish_reason": "stop"}]}
+
+    llama = lambda path, logits_all: SimpleNamespace(create_completion=complete)  # noqa: E731
+    assert found_by(adapter("ask_llama_cpp.py", llama_cpp={"Llama": llama})["make_ask"]("a.gguf")) == wanted
+
+
+def test_spacy_llm(adapter, wanted):
+    """A task makes prompts of Docs and parses what the model said to each."""
+    tasks = SimpleNamespace(llm_tasks=lambda name: lambda made: made)
+    names = adapter("kept.py", spacy_llm={}, spacy_llm__registry={"registry": tasks})
+    names["TYPES"].clear()
+    names["TYPES"].update(TYPES)
+    task, doc = names["Names"](), spacy.blank("xx")(ASKED)
+    responses = [respond(prompt) for prompt in task.generate_prompts([doc], context_length=None)]
+    (left,) = task.parse_responses([doc], responses)
+    assert [(ent.text, ent.label_) for ent in left.ents] == wanted
+    assert set(left.spans["found"].attrs) == {"scores", "least", "first", "margin", "counts"}
+
+
+def test_langextract(adapter, wanted):
+    doc, answer = spacy.blank("xx")(ASKED), respond(ASKED)
+    lines = answer["choices"][0]["message"]["content"].splitlines()
+    said = [line.split(" -> ") for line in lines]
+    document = SimpleNamespace(
+        extractions=[SimpleNamespace(extraction_text=text, extraction_class=kind) for text, kind in said]
+    )
+    left = adapter("extracted.py")["leave"](doc, document, answer)
+    assert [(ent.text, TYPES[ent.label_]) for ent in left.ents] == wanted
+
+
+# Spans of tools: each component over the recorded form, which tests/doc/test_found.py holds
+
+
+def run_tool(names: dict[str, Any], **settings: Any) -> Doc:
+    return names["make_names"](spacy.blank("en"), "names", **settings)(spacy.blank("en")(TEXT))
+
+
+def says(doc: Doc) -> list[tuple[str, str]]:
+    return [(ent.text, ent.label_) for ent in doc.ents]
+
+
+WANTED = [("Ann Lee", "PER"), ("New York", "LOC")]
+
+
+def test_gliner(adapter):
+    def predict(text: str, labels: list[str], threshold: float) -> list[dict[str, Any]]:
+        assert (text, threshold) == (TEXT, 0.05)
+        return [*TOOLS["GLiNER"], {"start": 12, "end": 15, "text": "Bob", "label": labels[0], "score": 0.1}]
+
+    gliner = SimpleNamespace(from_pretrained=lambda model: SimpleNamespace(predict_entities=predict))
+    doc = run_tool(adapter("gliner_names.py", gliner={"GLiNER": gliner}), model="m", labels=["PER", "LOC"])
+    assert says(doc) == WANTED
+    assert [span.text for span in doc.spans["found"]] == ["Ann Lee", "New York", "Bob"]
+
+
+def test_flair(adapter):
+    found = [SimpleNamespace(to_dict=lambda one=one: one) for one in TOOLS["flair"]]
+
+    class Sentence(str):
+        def get_spans(self, kind: str) -> list[Any]:
+            return found if kind == "ner" else []
+
+    tagger = SimpleNamespace(load=lambda model: SimpleNamespace(predict=lambda sentence: None))
+    modules = {"flair": {}, "flair__data": {"Sentence": Sentence}, "flair__models": {"SequenceTagger": tagger}}
+    assert says(run_tool(adapter("flair_names.py", **modules), model="ner")) == WANTED
+
+
+def test_span_marker(adapter):
+    marker = SimpleNamespace(from_pretrained=lambda model: SimpleNamespace(predict=lambda text: TOOLS["SpanMarker"]))
+    assert says(run_tool(adapter("span_marker_names.py", span_marker={"SpanMarkerModel": marker}), model="m")) == WANTED
+
+
+@pytest.mark.parametrize("aggregation", ["simple", "first"])
+def test_a_pipeline_of_transformers(adapter, tmp_path, aggregation):
+    """A tiny model, really run. Its tokenizer writes in lower case, its labels begin and go on."""
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    words = [["ann", "lee", "met", "bob", "in", "new", "york", "."]] * 8
+    tags = [["B-PER", "I-PER", "O", "B-PER", "O", "B-LOC", "I-LOC", "O"]] * 8
+    save_token_model(tmp_path / "m", words, tags)
+    doc = run_tool(adapter("transformers_names.py"), model=str(tmp_path / "m"), aggregation=aggregation)
+    assert says(doc) == [("Ann Lee", "PER"), ("Bob", "PER"), ("New York", "LOC")]
+    assert all(0.5 < score <= 1 for score in doc.spans["found"].attrs["scores"])
+
+
+def test_parts_of_words_with_labels_of_their_own_are_mended():
+    """What `simple` gives where the parts of a word have different labels: "New Yor" and "k"."""
+    doc = spacy.blank("en")(TEXT)
+    cut = [
+        {"entity_group": "LOC", "score": 0.8, "start": 19, "end": 26},
+        {"entity_group": "PER", "score": 0.4, "start": 26, "end": 27},
+    ]
+    spans_from(doc, cut)
+    assert says(doc) == [("New York", "LOC")]
+    assert [(span.text, span.label_) for span in doc.spans["found"]] == [("New York", "LOC"), ("York", "PER")]
+    assert doc.spans["found"].attrs["counts"] == {"found": 2, "mended": 2}
