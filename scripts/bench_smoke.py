@@ -87,6 +87,7 @@ RUNS = {
 SKIPPED = {
     "bench_smoke.py": "this script",
     "docs_pictures.py": "needs a browser, and the quickstart followed on real data",
+    "release_check.py": "installs what `make release-check` builds, on each Python",
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",
     "docs_site.py": "runs inside MkDocs: make docs",
     "quality/peer_worker.py": "runs inside the environment of a peer; tests/test_quality_scripts.py runs it with scikit-learn",

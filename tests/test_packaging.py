@@ -131,7 +131,7 @@ def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
     assert set(given.sections()) == GROUPS
     assert set(given["spacy_factories"]) == {
         "calib", "calib_ner", "calib_beam_ner", "calib_parser", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite",
-        "calib_coref", "calib_event",
+        "calib_coref", "calib_event", "calib_answers",
     }  # fmt: skip
     assert {"spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"} <= set(given["spacy_calib_sources"])
     for group in GROUPS:

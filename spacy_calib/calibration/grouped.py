@@ -108,7 +108,7 @@ class GroupedRecalibrator:
     def _fit_maps(self, whole: WeightedPairs, parts: list[WeightedPairs]) -> None:
         """Fit the pooled map and the map of every group. RAISES C003, C006: as `fit`."""
         n_pairs, what = int(whole.weights.sum()), type(self.prototype).__name__
-        if not n_pairs and self.prototype.min_pairs:
+        if not n_pairs and type(self.prototype) is not Identity:
             raise calib_error("C003", what=what, threshold="the threshold")
         if n_pairs < self.prototype.min_pairs:
             raise calib_error("C006", n_pairs=n_pairs, what=what, wanted=self.prototype.min_pairs)

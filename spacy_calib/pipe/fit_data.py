@@ -122,7 +122,7 @@ class FitData:
         """
         if not self.n_docs:
             raise calib_error("C032", component=component, why=self.why_missing or "there are no tokens")
-        if not self.n_gold and self.span_counts and self.span_counts.keys().isdisjoint(span_labels):
+        if not self.n_gold and span_labels and self.span_counts and self.span_counts.keys().isdisjoint(span_labels):
             given, known = (shorter(list(of)) for of in (self.span_counts, span_labels))
             raise calib_error("C697", component=component, given=given, known=known)
         if self.of_spans_alone:

@@ -105,7 +105,7 @@ def test_the_component_cannot_be_trained(factory, changed_model, dev, out):
     path = changed_model(lambda nlp: nlp.add_pipe(factory))
     outcome = calib("fit", path, dev, out, "-C", factory)
     refuses(outcome, f"Component '{factory}' (")
-    refuses(outcome, "cannot be calibrated; calib reads: tagger, morphologizer")
+    refuses(outcome, "cannot be calibrated: a rule has no score; calib reads: tagger, morphologizer")
     refuses(outcome, "in this pipeline: tagger, morphologizer, senter, trainable_lemmatizer.")
 
 
@@ -616,7 +616,7 @@ def test_the_made_up_sentences_hold_every_tag():
     [
         (
             ["--event", "right"],
-            "Option --event must be one of exact, type, overlap, head, arc, sentence, but 'right' was given.",
+            "Option --event must be one of exact, type, overlap, head, arc, sentence, tree, but 'right' was given.",
         ),
         (["--components.calib.source.granularity", "iob"], "granularity must be type or biluo, but 'iob' was given."),
         (["--attr", "tagger"], "a component 'tagger' already (it is no calib pipe)"),

@@ -402,7 +402,7 @@ def test_span_categorizers(factory, span_gold, tmp_path):
     assert f"Calibrated {factory} on" in outcome.text
     after, block = without_calib(config_of(tmp_path / "out"))
     assert after == config_of(model)
-    assert block["source"] == {"@calib_sources": "spacy-calib.Spancat.v1", "component": factory}
+    assert block["source"] == {"@calib_sources": "spacy-calib.Spancat.v1", "component": factory, "lowest": None}
     old, new = files_of(model), files_of(tmp_path / "out")
     assert old[f"{factory}/model"] == new[f"{factory}/model"]
     (_, plain), (nlp, docs) = run(model, test), run(tmp_path / "out", test)

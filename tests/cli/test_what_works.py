@@ -144,5 +144,6 @@ def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calib
     taken = {"apply", "evaluate", "rank", "rank --unit sentence", "evaluate, page", "evaluate, picture"}
     for command, call in calls(made).items():
         # spaCy's own, one whose OUTPUT is there already, and those that read statistics first
-        if command not in taken | {"spacy evaluate", "fit", "fit --from", "evaluate --from"}:
+        if command not in taken | {"spacy evaluate", "fit", "fit --from", "evaluate --from", "view"}:
             refuses(call(), "goes with apply, evaluate and rank")
+    refuses(calib("view", score_calibrator), "goes with apply, evaluate and rank")
