@@ -74,7 +74,7 @@ RUNS = {
     "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/pairs/documents.py", "| pairs | 1 |"),
     "study_auto_small.py": Run("--made-up --draws 2 --sizes 200 600", "| 600 |"),
     "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| made up | 1 | 5 | 2 |"),
-    "links_study.py": Run("--identities 80 --judged 100 --draws 1 --groupings 1 --size 20", "| conditional logit, 50 labels |"),
+    "links_study.py": Run("--identities 48 --judged 100 --draws 1 --groupings 1 --size 20", "| conditional logit, 50 labels |"),
     "slices_study.py": Run("--planted 2 --empty 2 --documents 60", "| documents differ | 2 |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
     "study_select_adapt.py": Run("{calibrated} {ewt_test} --documents 5 --draws 2", "| 5 | spread over doubt, no short ones |"),

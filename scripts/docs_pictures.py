@@ -16,6 +16,7 @@ import argparse
 import io
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,7 +82,9 @@ def scores_of(model: str) -> tuple[Any, Any, str]:
     calibrated = nlp(SENTENCE)
     nlp.remove_pipe("calib")
     nlp.add_pipe("calib")  # which is not fitted, and hands on what the tagger says
-    raw = nlp(SENTENCE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that it is not fitted
+        raw = nlp(SENTENCE)
     words = [f"{one.text} {one._.calib_raw:.2f} {other._.calib_score:.2f}" for one, other in zip(raw, calibrated, strict=True)]
     return raw, calibrated, " ".join(words)
 

@@ -121,6 +121,18 @@ def write_chunks(folder: Path) -> None:
         write_lines(folder / "data" / "conll2000" / f"{split}.txt.gz", lines)
 
 
+def write_names(folder: Path) -> None:
+    """data/wikineural_en: a word and its entity tag on each line; each of 48 names goes with words of its own."""
+    rng = random.Random(11)
+    for split, n in {"train": 700, "test": 500}.items():
+        lines = []
+        for _ in range(n):
+            name = rng.randrange(48)
+            about = f"in-{name if rng.random() < 0.7 else rng.randrange(48)}"
+            lines += [f"Name-{name}\tB-PER", "went\tO", f"{about}\tO", f"{rng.choice(('often', 'never'))}\tO", ".\tO", ""]
+        write_lines(folder / "data" / "wikineural_en" / f"{split}.conll.gz", lines)
+
+
 def write_speeches(folder: Path) -> None:
     """data/state_union: a text for each of three years."""
     lines = [
@@ -197,5 +209,5 @@ def write_coref(path: Path, n: int, seed: int) -> None:
 
 def write_data(folder: Path) -> None:
     """All that stands where SPACY_CALIB_DATA points, in `data`, and the package `dante`."""
-    for write in (write_treebanks, write_polarity, write_chunks, write_speeches, write_letters):
+    for write in (write_treebanks, write_polarity, write_chunks, write_names, write_speeches, write_letters):
         write(folder)
