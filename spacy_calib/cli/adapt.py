@@ -33,7 +33,10 @@ class AdaptOptions(Run):
 
     data: Annotated[
         Path,
-        argument("DATA", "5 to 50 labelled documents of the new kind: a .spacy or .conllu file, or a folder of them"),
+        argument(
+            "DATA",
+            "5 to 50 labelled documents of the new kind: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them",
+        ),
     ]
     output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")] = field()
     _: KW_ONLY

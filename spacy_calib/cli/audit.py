@@ -43,7 +43,7 @@ class AuditOptions(QueueOptions):
     model: Annotated[str, argument("MODEL", "Pipeline with the trained component, calibrated or not")]
     data: Gold
     _: KW_ONLY
-    component: Annotated[str | None, option("Whose scores doubt the gold", "-C", show_default="tagger")] = None
+    component: Annotated[str | None, option("Component whose scores doubt the gold", "-C", show_default="tagger")] = None
     label_map: LabelMap = None
     unit: str | None = None
     min_words: int | None = None
@@ -59,9 +59,10 @@ class AuditOptions(QueueOptions):
 )
 def audit(run: AuditOptions) -> dict[str, Any]:
     """
-    Put gold labels that are probably wrong in order, the likeliest first, each with
-    what it would rather be, and write them as a queue for an annotation tool. The
-    maps that doubt a label did not see its document.
+    List gold labels that are probably wrong, the likeliest first, each with what it
+    would rather be, and write them as a queue for an annotation tool. Scores are
+    calibrated on the gold itself, but no label is doubted by what was learned from
+    its own document.
 
     RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
         "expected_wrong": see `corpus.audit.expected_wrong`; "ranked": the doubted ones, see `corpus.queue.formats.record_of`.

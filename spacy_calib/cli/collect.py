@@ -48,7 +48,10 @@ class CollectOptions(Options):
     model: Annotated[str | None, argument("MODEL", "Pipeline to calibrate: package name or path; left out beside --merge")]
     data: Annotated[
         Path | None,
-        argument("DATA", "One shard of gold: a .spacy or .conllu file, or a folder of them; left out beside --merge"),
+        argument(
+            "DATA",
+            "One shard of gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them; left out beside --merge",
+        ),
     ]
     stats: Annotated[Path, argument("STATS", "File to write the statistics to (.npz)")]
     _: KW_ONLY

@@ -31,13 +31,15 @@ class EvaluateCommand(TakesStatistics):
 )
 def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     """
-    Show how true the calibrated probabilities of a pipeline are: calibration
-    error raw and calibrated, over all tags and by group, with the noise floor
-    (what exactly true scores would show) and 95 % intervals by document. The
-    same as numbers, as a page that opens offline and tells it in words, and as
-    pictures, by the suffix of --output. Of a pipeline that is not calibrated
-    yet, how true its raw scores are. With --from, of any number of shards that
-    `calib collect --judge` read; MODEL may be left out then.
+    Show on gold how true the calibrated probabilities of a pipeline are (of those
+    of .9, are nine in ten right?): how far raw and calibrated scores are off, over
+    all tags and by group, with 95 % intervals by document, beside what exactly true
+    scores would show on so little data (the floor). --output writes the same as
+    numbers, as a page that opens offline and tells it in words, or as pictures.
+
+    Of a pipeline that is not calibrated yet it shows how true its raw scores are.
+    With --from it judges by what `calib collect --judge` gathered of any number of
+    shards; MODEL may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
         pipes say of whole units (see `statistics.further_tables.event_table`), "misaligned" how many tokens align with no single gold token;

@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 )
 def fit(options: FitOptions) -> Any:
     """
-    Learn calibrated probabilities for a component of a trained pipeline from
-    held-out gold, and write the whole pipeline with them to OUTPUT. Use data
-    that the pipeline was not trained on.
+    Learn from gold how far the scores of a component of a trained pipeline can be
+    trusted, and write the whole pipeline, with calibrated probabilities, to OUTPUT.
+    The gold has to be held out: the pipeline was not trained on it.
 
     Or learn the same from a file of scores, of any tagger: `fit SCORES OUTPUT`.
     A row holds document, unit (a token of it), tag, score and gold.
 
     Any setting of the pipe can be given as in `spacy train`, for instance
-    --components.calib.grouping.n_groups 3. What counts, first to last: options,
-    such settings, --config, the calib pipe that the pipeline has already, and
-    the defaults named here.
+    --components.calib.grouping.n_groups 3. Of several that disagree the first
+    counts: options, such settings, --config, the calib pipe that the pipeline has
+    already, the defaults named here.
 
     RETURNS (Calibrator | TagCalibrator): The fitted pipe; of scores the fitted calibrator.
     RAISES CalibError: every fault of the input.

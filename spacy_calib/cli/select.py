@@ -44,9 +44,9 @@ class SelectOptions(QueueOptions):
     purpose: Annotated[
         str,
         option(
-            "What the labels are for: to train on what is doubtful, or to adapt to (and measure accuracy on) texts of a new kind, "
-            "by whole documents that stand for all: one drawn at random from each of --top equal parts of the documents, sorted by doubt; the shortest "
-            "ones, a tenth of the words, are left out; or for `expect --gold` alone, by documents drawn with chances that grow with doubt, and are written down",
+            "What the labels are for. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one drawn at random "
+            "from each of --top equal parts of all documents, sorted by doubt (the shortest ones, a tenth of the words, are left out). expect: whole "
+            "documents for `expect --gold` alone, doubtful ones with a higher chance, which is written down",
             "--for",
             words=PURPOSES,
         ),
@@ -61,7 +61,7 @@ class SelectOptions(QueueOptions):
         ),
     ] = None
     order: Annotated[
-        str | None, option("What makes one worth labelling", words=tuple(LABEL), show_default="least-confident")
+        str | None, option("What makes a text worth labelling", words=tuple(LABEL), show_default="least-confident")
     ] = None
     top: Annotated[
         int | None,
@@ -75,7 +75,7 @@ class SelectOptions(QueueOptions):
     ] = None
     max_words: Annotated[
         int | None,
-        option("Choose at most that many words; expected errors, or P(rare tag), are then those of a word"),
+        option("Choose at most that many words; expected errors, or P(rare tag), then count per word"),
     ] = None
     min_words: Annotated[
         int | None,
@@ -83,10 +83,17 @@ class SelectOptions(QueueOptions):
     ] = None
     tags: Annotated[
         list[str],
-        option("Hunt this tag; may be repeated", "--tag", "-T", show_default="the rarest, together 1 % of the fit's tokens"),
+        option(
+            "Beside --order rare-tag, the tag to look for; may be repeated",
+            "--tag",
+            "-T",
+            show_default="the rarest, together 1 % of the fit's tokens",
+        ),
     ] = field(default_factory=list)
-    per_doc: Annotated[int | None, option("At most that many sentences of one document, round robin")] = None
-    seed: Annotated[int, option("Of --order random and of the draws of --for adapt and --for expect")] = 0
+    per_doc: Annotated[int | None, option("Choose at most that many sentences of one document, taking documents in turn")] = (
+        None
+    )
+    seed: Annotated[int, option("Seed of what is drawn at random (--order random, --for adapt, --for expect)")] = 0
     exclude: Annotated[
         list[Path],
         option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x"),
@@ -165,7 +172,8 @@ def select(run: SelectOptions) -> dict[str, Any]:
     """
     Choose from unlabelled texts what is worth labelling next: the sentences whose
     labels are most likely wrong, or that hold rare tags, each with the reason. Or
-    (--for adapt, --for expect) the documents that stand for all.
+    draw documents at random that stand for all: to adapt to texts of a new kind
+    (--for adapt), or to estimate the accuracy on them (--for expect).
 
     RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to, "chance" for those to tell the accuracy by), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.

@@ -34,7 +34,10 @@ class ThresholdOptions(Run):
 
     data: Annotated[
         Path,
-        argument("DATA", "Gold that the pipeline was not trained on: a .spacy or .conllu file, or a folder of them"),
+        argument(
+            "DATA",
+            "Gold that the pipeline was not trained on: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them",
+        ),
     ]
     _: KW_ONLY
     precision: Annotated[float | None, option("Share of accepted entities that are to be right", "-p")] = None

@@ -21,7 +21,7 @@ class ViewOptions(Options):
 
     model: CalibratedModel
     _: KW_ONLY
-    port: Annotated[int | None, option("Port of 127.0.0.1", show_default="a free one")] = None
+    port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None
     format: Format = "table"
     code: Code = None
     silent: Silent = True
@@ -30,10 +30,11 @@ class ViewOptions(Options):
 @command(ViewOptions, does="Show in the browser how sure it is of any text", example="./calibrated")
 def view(options: ViewOptions) -> dict[str, Any]:
     """
-    Show how sure a calibrated pipeline is of any text, on a page of this machine
-    alone (127.0.0.1): words and entities shaded by calibrated or raw probability,
-    what else they could be, those below a cut-off, and whether the text is unlike
-    those of the fit. No text is kept. Ctrl-C ends it.
+    Show in the browser how sure a calibrated pipeline is of any text that you type.
+    Words and entities are shaded by calibrated or raw probability, those below a
+    cut-off are underlined, and the page tells what else they could be and whether
+    the text is unlike those of the fit. The page can be reached from this machine
+    alone (127.0.0.1). No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": where the page was.
     RAISES C736: the port cannot be opened. CalibError: every other fault of the input.

@@ -55,16 +55,18 @@ class EvaluateOptions(Run):
     component: Annotated[
         str | None,
         option(
-            "Judge the pipes that read this component; raw scores where none is fitted",
+            "Judge this component, by its raw scores where it is not calibrated",
             "-C",
             show_default="all fitted pipes; where there is none, the tagger",
         ),
     ] = None
-    bins: Annotated[int | None, option("Adaptive bins; else those of the fit", "-b", show_default="10")] = None
+    bins: Annotated[
+        int | None, option("Number of bins, of equally many scores each; else that of the fit", "-b", show_default="10")
+    ] = None
     by: Annotated[
         str | None,
         option(
-            "Each part of the data that shares a value of this key of its documents too, see `spacy_calib.doc.keys`",
+            "Judge each part of the data by itself too, whose documents share a value of this key (as genre or year, see `spacy_calib.doc.keys`)",
             metavar="KEY",
         ),
     ] = None
@@ -72,8 +74,10 @@ class EvaluateOptions(Run):
         str | None,
         option("Another pipeline, calibrated or not: is it better on this gold, and where is it worse?", metavar="OTHER"),
     ] = None
-    find_slices: Annotated[bool, option("Search parts of the data that nobody named, whose scores are off")] = False
-    groups: Annotated[int | None, option("Judge by this many tag frequency groups; else by those of the fit")] = None
+    find_slices: Annotated[bool, option("Search for parts of the data whose scores are off")] = False
+    groups: Annotated[
+        int | None, option("Judge by this many groups of about equally frequent tags; else by those of the fit")
+    ] = None
     format: Format = "table"
 
     def __post_init__(self) -> None:

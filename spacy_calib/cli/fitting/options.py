@@ -47,8 +47,9 @@ class FitOptions(Options):
         Path | None,
         argument(
             "DATA",
-            "Held-out gold: a .spacy or .conllu file, or a folder of them; left out beside --from, and where --gold says "
-            "all. Or scores of any tagger: .csv, .tsv, .jsonl, .parquet or .npz with tag, score and gold on each row",
+            "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them; left "
+            "out beside --from, and where --gold names all gold. Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
+            ".npz with tag, score and gold on each row",
         ),
     ]
     output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline; of scores a file")]
@@ -57,26 +58,30 @@ class FitOptions(Options):
     gold: Annotated[
         list[str],
         option(
-            "Held-out gold of one of several sources (repeated), in the place of DATA, or beside it: DATA is called by the name of its file then",
+            "Held-out gold of one of several sources, by name (repeat it for each), in the place of DATA, or beside it; DATA then goes by the name of its file",
             metavar="NAME=PATH",
         ),
     ] = field(default_factory=list)
     component: Component = None
     source: Source = None
     score: Score = None
-    train_data: Annotated[Path | None, option("Training gold, for tag frequencies; else those of DATA", "-t")] = None
-    groups: Annotated[int | None, option("Tag frequency groups; 1 pools all tags", show_default="5")] = None
+    train_data: Annotated[Path | None, option("Training gold, to count how frequent tags are; else counted in DATA", "-t")] = (
+        None
+    )
+    groups: Annotated[
+        int | None, option("Number of groups of tags that are about equally frequent and share a map", show_default="5")
+    ] = None
     method: Method = None
     scaling: Annotated[
         str | None,
-        option("Weigh a token's tags anew first: {calib_scalings}, or a registered name", "-S", metavar="NAME"),
+        option("Correct all scores of a token together first: {calib_scalings}, or a registered name", "-S", metavar="NAME"),
     ] = None
-    tag_offsets: Annotated[bool, option("Correct each tag by itself too, pooled towards its group")] = False
+    tag_offsets: Annotated[bool, option("Correct each tag by itself too; one with few data stays near its group")] = False
     config: Annotated[
         Path | None,
-        option("Config with a [components.calib] block, in place of the one that the pipeline may have"),
+        option("Config whose [components.calib] block has the settings, in place of those that the pipeline may have"),
     ] = None
-    threshold: Annotated[float | None, option("Scores below it take no part", show_default="0.01")] = None
+    threshold: Annotated[float | None, option("Leave out lower scores", show_default="0.01")] = None
     normalize: Annotated[
         str | None,
         option(
@@ -88,21 +93,25 @@ class FitOptions(Options):
     context: Annotated[
         bool | None,
         option(
-            "Look at the rest of the document too, always or never",
+            "Look at the word, its ending and its neighbours too, always or never",
             "--context/--no-context",
             show_default="with auto, where it is no worse",
         ),
     ] = None
-    intervals: Annotated[bool, option("Give every token a Venn-Abers interval (Token._.calib_interval)")] = False
+    intervals: Annotated[bool, option("Give the score of every token an interval too (Venn-Abers; Token._.calib_interval)")] = (
+        False
+    )
     sets: Annotated[
         float | None,
-        option("Make sets of tags (Token._.calib_set) that miss the right tag of at most this share of tokens"),
+        option(
+            "Give every token a set of tags (Token._.calib_set) that holds the right one, but for at most this share of tokens"
+        ),
     ] = None
     event: Annotated[
         str | None,
         option(
-            "When an entity counts as right, or an arc of a parser: by its head, or by head and label; sentence, tree: forecast "
-            "too whether all labels of a sentence are right, or all arcs (Span._.calib_right)",
+            "When an entity counts as right (exact, type, overlap), or an arc of a parser (by its head; arc: by head and label); sentence, tree: "
+            "tell too how likely all labels of a sentence, or all its arcs, are right (Span._.calib_right)",
             words=(*EVENTS, *ARC_EVENTS, *UNIT_EVENTS),
             show_default="exact; of parsers head",
         ),
@@ -110,24 +119,24 @@ class FitOptions(Options):
     way: Annotated[
         str | None,
         option(
-            "Score a labeller by how much its answer moves, in place of its probabilities",
+            "Score a sequence model by how easily its answer changes, in place of its probabilities",
             words=tuple(WAYS),
             show_default="of calib_online kd_pc",
         ),
     ] = None
     label_map: LabelMap = None
     allow_unknown: AllowUnknown = False
-    allow_seen: Annotated[bool, option("Go on where much of the fit data stands in --train-data")] = False
+    allow_seen: Annotated[bool, option("Go on even if much of the fit data stands in --train-data too")] = False
     second_pass: Annotated[
         bool,
-        option("Leave a recognizer as it is and decode again for the scores, which takes longer"),
+        option("Leave a recognizer or parser as it is and run it again for the scores, which takes longer"),
     ] = False
     attr: Annotated[str | None, option("Name of the pipe and prefix of its attributes", show_default="calib")] = None
     key: KeyFile = None
     format: Format = "table"
     gold_preproc: GoldPreproc = False
     doc_key: DocKey = None
-    n_process: Annotated[int, option("Worker processes; recognizers are read in one")] = 1
+    n_process: Annotated[int, option("Worker processes; recognizers take one in any case")] = 1
     gpu_id: GpuId = -1
     code: Code = None
     force: Force = False

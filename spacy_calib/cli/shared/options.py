@@ -21,7 +21,12 @@ TEXTS = (
 )
 
 CalibratedModel = Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path")]
-Gold = Annotated[Path, argument("DATA", "Gold: a .spacy or .conllu file, or a folder of them")]
+Gold = Annotated[
+    Path,
+    argument(
+        "DATA", "Gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them"
+    ),
+]
 Texts = Annotated[Path, argument("DATA", f"Texts: {TEXTS}")]
 FirstAttr = Annotated[str | None, option("The calib pipe with this prefix; else the first", "--attr")]
 OnlyAttr = Annotated[str | None, option("Only the calib pipe with this prefix; else all of them", "--attr")]
@@ -56,13 +61,18 @@ Method = Annotated[
 ]
 LabelMap = Annotated[
     str | None,
-    option("The component's labels in the words of the data: PERSON=PER,GPE=LOC,DATE= or a .json or .tsv file", "--map"),
+    option(
+        "What the data call the component's labels: PERSON=PER,GPE=LOC,DATE= (nothing for one that they lack), or a .json or .tsv file",
+        "--map",
+    ),
 ]
 Format = Annotated[str, option("What is printed", "--format", words=FORMATS)]
-GoldPreproc = Annotated[bool, option("Use gold sentences and tokens", "--gold-preproc", "-G")]
+GoldPreproc = Annotated[
+    bool, option("Use the tokens and sentences of the gold, not those of the pipeline", "--gold-preproc", "-G")
+]
 DocKey = Annotated[
     str | None,
-    option("Key of Doc.user_data that names the document of the source", "--doc-key", show_default="calib_document"),
+    option("Key of Doc.user_data that names the document of which a Doc is a part", "--doc-key", show_default="calib_document"),
 ]
 NProcess = Annotated[int, option("Worker processes", "--n-process")]
 Columns = Annotated[
@@ -80,7 +90,7 @@ RawCells = Annotated[
         "In CSV, leave cells as they are that begin with = + - @; else these get an apostrophe, for spreadsheets", "--raw-cells"
     ),
 ]
-AllowUnknown = Annotated[bool, option("Go on where the component knows few of the gold labels")]
+AllowUnknown = Annotated[bool, option("Go on even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]
 Code = Annotated[Path | None, option("Python file with registered functions", "--code", "-c")]
 Force = Annotated[bool, option("Replace a pipeline at OUTPUT", "--force", "-F")]
