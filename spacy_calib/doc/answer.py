@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,13 @@ class Answer:
             if not isinstance(choices, Sequence) or not -len(choices) <= choice < len(choices):
                 raise calib_error("C641", given=brief(repr(choices)))
             response = choices[choice]
+        try:
+            return cls._read(response)
+        except (AttributeError, TypeError):  # something else than lists and mappings where these belong
+            raise calib_error("C641", given=brief(repr(response))) from None
+
+    @classmethod
+    def _read(cls, response: Any) -> Answer:
         told = any(_held(response, name) is not None for name in ("message", "text"))
         given = _held(response, "logprobs")
         given = (
@@ -105,16 +113,23 @@ class Answer:
     # Looking at it
 
     @cached_property
+    def _signs(self) -> str:
+        return b"".join(self.tokens).decode("utf-8", "surrogateescape")
+
+    @cached_property
     def text(self) -> str:
-        return b"".join(self.tokens).decode("utf-8", "replace")
+        """Each byte that is no UTF-8 stands as one U+FFFD."""
+        return re.sub("[\udc80-\udcff]", "\ufffd", self._signs)
 
     @cached_property
     def _places(self) -> list[tuple[int, int]]:
         """First character of each token, and the one behind its last; a character that tokens share is in all of them."""
-        leads = [[byte & 0xC0 != 0x80 for byte in token] for token in self.tokens]
-        ends = list(accumulate(map(sum, leads)))
-        firsts = [end - sum(own) - (bool(own) and not own[0]) for own, end in zip(leads, ends, strict=True)]
-        return list(zip(firsts, ends, strict=True))
+        behind = list(accumulate(len(sign.encode("utf-8", "surrogateescape")) for sign in self._signs))
+        ends = list(accumulate(map(len, self.tokens)))
+        return [
+            (bisect_right(behind, end - len(token)), bisect_right(behind, end - 1) + 1 if token else bisect_right(behind, end))
+            for token, end in zip(self.tokens, ends, strict=True)
+        ]
 
     def _covering(self, start: int, end: int) -> list[int]:
         """The tokens that hold a character of the stretch."""
@@ -267,6 +282,10 @@ def _log(number: Any) -> float:
     """RAISES C643: no log-probability."""
     if number is None:
         return math.nan
-    if isinstance(number, bool) or not hasattr(number, "__float__") or math.isnan(number) or number > 1e-3:
+    try:
+        value = math.nan if isinstance(number, (bool, str, bytes)) else float(number)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not value <= 1e-3:
         raise calib_error("C643", given=brief(repr(number)))
-    return min(0.0, max(LEAST, float(number)))
+    return min(0.0, max(LEAST, value))

@@ -77,11 +77,12 @@ def answered_doc(nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KE
 
 def _set_label(token: Any, label: str) -> None:
     token.tag_ = token.lemma_ = label
-    feats = Morphology.feats_to_dict(label) if "=" in label else {}
+    written = all(part.count("=") == 1 for part in label.split("|"))  # as features are; another label may have these signs too
+    feats = Morphology.feats_to_dict(label) if written else {}
     pos = feats.pop("POS", label)
     if pos in IDS:
         token.pos_ = pos
-    if "=" in label:
+    if written:
         token.set_morph(Morphology.dict_to_feats(feats))
 
 

@@ -200,3 +200,35 @@ def test_white_space_that_a_server_held_back_is_no_other_token():
     answer = Answer.of(chat(token(b"", 1.0), token("\nplace", 0.6, place=0.6, person=0.4)))
     assert answer.among(["person", "place"], 1) == pytest.approx({"person": 0.4, "place": 0.6})
     assert answer.scores(Field("", "place", 1, 1, 1))["margin"] == pytest.approx(0.2)
+
+
+@given(st.lists(st.binary(max_size=3), max_size=5))
+def test_bytes_that_are_no_text_leave_each_character_to_its_tokens(tokens):
+    answer = Answer(tuple(tokens), tuple(-1.0 for _ in tokens), tuple(() for _ in tokens))
+    covering = [answer._covering(at, at + 1) for at in range(len(answer.text))]
+    assert all(covering)
+    assert sum(bool(one) for one in tokens) == len({place for places in covering for place in places})
+
+
+def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
+    tokens = (b"\x80", b"A", b" -> person", b"\n\xf0\x9f")
+    answer = Answer(tokens, (-1.0, -0.5, -0.25, -3.0), ((), (), (), ()))
+    field = answer.lines()[0]
+    assert (answer.text, field.text) == ("\ufffdA -> person\n\ufffd\ufffd", "\ufffdA")
+    assert answer.scores(field)["product"] == pytest.approx(math.exp(-1.75))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tokens": ["a"], "logprobs": [-(10**400)]},
+        {"tokens": ["a"], "logprobs": [[-1.0, -2.0]]},
+        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": [["a"]]},
+        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": 5},
+        {"logprobs": {"content": 5}},
+        {"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": 5}]}},
+    ],
+)
+def test_other_things_where_lists_belong_are_a_sentence(given):
+    with pytest.raises(CalibError, match=r"\[C64[13]\]"):
+        Answer.of(given)

@@ -128,3 +128,9 @@ def test_sentences_of_answers_are_not_taken_apart(tmp_path):
     DocBin(docs=[gold], store_user_data=True).to_disk(tmp_path / "a.spacy")
     (example,) = GoldReader(gold_preproc=True).examples(nlp, tmp_path / "a.spacy")
     assert [span.text for span in example.reference.spans[REJECTED]] == ["Bob"]
+
+
+@pytest.mark.parametrize("label", ["a=b=c", "|=|", "=|", "x|y=z", "_"])
+def test_a_label_with_the_signs_of_features_is_one_all_the_same(label):
+    doc = answered_doc(spacy.blank("xx"), Answer("Anna", {Mark(0, 4, label): True}, whole=True))
+    assert (doc[0].tag_, doc.ents[0].label_) == (label, label)

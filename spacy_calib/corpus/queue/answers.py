@@ -256,7 +256,7 @@ def read_answers(file: Path) -> list[Answer]:
 
 def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> Answer | None:
     try:
-        made = TOOLS[tool].read(record)
+        made = _checked(TOOLS[tool].read(record))
         wrong = None if made is None else next((mark for mark in made.spans if not _inside(mark, made.text)), None)
     except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
         raise calib_error(
@@ -269,9 +269,19 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> Answer |
     return Answer(made.text, made.spans, made.cats, made.whole, made.meta, where)
 
 
+def _checked(made: Answer | None) -> Answer | None:
+    """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names."""
+    texts = () if made is None else (made.text, *made.cats, *(mark.label for mark in made.spans))
+    if not all(isinstance(one, str) for one in texts) or (made is not None and not isinstance(made.meta, Mapping)):
+        raise ValueError("a label or a text is none, or its meta no object")
+    for one in texts:
+        one.encode()
+    return made
+
+
 def _inside(mark: Mark, text: str) -> bool:
-    if not isinstance(mark.label, str) or not mark.label or not isinstance(text, str):
-        raise ValueError("a label or a text is none")
+    if not mark.label:
+        raise ValueError("a label is empty")
     return 0 <= mark.start < mark.end <= len(text) and bool(text[mark.start : mark.end].strip())
 
 

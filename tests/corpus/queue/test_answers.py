@@ -195,6 +195,12 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         (json.dumps({**RIGHT, "answer": "ignore"}), "Nobody answered anything"),
         (json.dumps([{**STUDIO, "annotations": []}]), "Nobody answered anything"),
         ("[1]", "is no JSON, or cut off"),
+        (json.dumps({"text": 5, "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({"text": ["x"], "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({"text": "a \ud800", "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({"text": "a", "label": "x\ud800", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({"text": "a", "label": "x", "answer": "accept", "meta": 2}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
     ],
 )
 def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
