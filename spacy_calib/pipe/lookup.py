@@ -214,7 +214,8 @@ def readable(lookup: SourceLookup, component: Any, annotation: Annotation, docs:
         if annotation.n_units(doc) <= annotation.first:
             continue
         carried = annotation.hashes(doc)
-        if not why and not carried.any() and not source.sets_labels:
+        nothing_found = annotation.spans_are_units and not annotation.spans_on(doc)  # says all that there is to say
+        if not why and not carried.any() and not source.sets_labels and not nothing_found:
             why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
         if why:
             readable.reasons.append(why)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import copy
 import json
 import pickle
@@ -15,6 +17,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
+from spacy_calib.pipe.viewing import Viewer, ways_of
 from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options
 from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.links import NAMES, PRIORS, link_docs, linking
@@ -359,3 +362,14 @@ def test_a_side_task_of_training_is_no_tagger():
     assert source_for(side) == "spacy-calib.Softmax.v1"
     with pytest.raises(CalibError, match="C022.*'nn_labeller' .MultitaskObjective. .*it is a side task of training"):
         find_component(nlp, SoftmaxSource("nn_labeller"), "", ())
+
+
+def test_a_text_without_entities_is_read_and_has_no_links(fitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        none, some = fitted.pipe(["the river and the boss .", TEXT])
+    assert (none._.calib.ents, len(none._.calib), none._.calib.scored.any()) == ((), 0, False)
+    assert [token._.calib_score for token in none] == [None] * len(none)
+    assert [ent._.calib_links for ent in some.ents] == [ent._.calib_links for ent in fitted(TEXT).ents]
+    for way in ways_of(fitted):
+        assert Viewer(fitted).show(none.text, way)["summary"] == "Nothing in it has a score."
