@@ -39,7 +39,7 @@ class RidgeModel(Saved):
 
         columns (Sequence[Floats]): k features of n things.
         """
-        margins = np.full(len(columns[0]), self.constant)
+        margins = np.full(len(columns[0]), self.constant, dtype=np.float64)
         for column, weight in zip(columns, self.weights.tolist(), strict=True):
             if weight:
                 margins += weight * column

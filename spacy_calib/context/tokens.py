@@ -16,7 +16,7 @@ from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.spans import firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error
-from ..schema import Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
+from ..schema import Misfit, Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
 from ..types import Floats, Groups, Ints, Spans
 from .blocks import Block, View, blocks_of
 from .log_linear import LogLinear
@@ -134,6 +134,9 @@ class TokenContext:
     def load_learned(self, learned: dict[str, Any]) -> TokenContext:
         """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
+        short = {feature.short for feature in self.features}
+        if not {name for name, _ in held["columns"]} <= short:
+            raise Misfit("learned.columns", "of the features in the settings")
         self.columns_ = tuple((feature, what) for feature, what in held["columns"])
         self.centers_, self.scales_ = held["centers"], held["scales"]
         self.n_tags_, self.n_sources_ = held["n_tags"], held["n_sources"]

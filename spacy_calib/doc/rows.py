@@ -38,7 +38,13 @@ def find_span(span: Span, attr: str) -> SpanValues | None:
             if claim is not None:
                 return None
             claim = values
-    return claim
+    return claim if claim is not None and _stands(span) else None
+
+
+def _stands(span: Span) -> bool:
+    """Whether the tokens of a span lie where it says: spaCy leaves span groups as they are when tokens are merged or split."""
+    doc, last = span.doc, span.end - 1
+    return last < len(doc) and (doc[span.start].idx, doc[last].idx + len(doc[last])) == (span.start_char, span.end_char)
 
 
 def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:

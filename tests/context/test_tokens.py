@@ -11,6 +11,7 @@ from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.steps import ASKED, Predictions
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
+from spacy_calib.context.ridge import RidgeModel
 from spacy_calib.context.surroundings import NO_ENTRY, Document, Hints, Neighbours, Surroundings
 from spacy_calib.context.tokens import TagsOfSpans, TokenContext
 from spacy_calib.errors import CalibError
@@ -171,6 +172,17 @@ def test_a_state_that_does_not_fit_together_is_refused(change):
     state = fitted()[0].context.state()["learned"]
     with pytest.raises(Misfit):
         TokenContext(EVERY).load_learned({**state, **change})
+
+
+def test_columns_of_a_feature_that_is_not_there_are_refused():
+    state = fitted()[0].context.state()["learned"]
+    with pytest.raises(Misfit, match="features in the settings"):
+        TokenContext(EVERY[:1]).load_learned({**state, "model": None})
+
+
+def test_a_whole_constant_is_a_number_like_others():
+    model = RidgeModel(1.0, 0, np.array([0.5]))
+    assert model.around([np.array([1.0, -2.0])]).tolist() == [0.5, -1.0]
 
 
 def test_settings_out_of_range():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import copy
 import json
 import pickle
 import random
+import warnings
 
 import numpy as np
 import pytest
