@@ -117,8 +117,11 @@ def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
     show_conventions(rows)
     printed = capsys.readouterr().out
     assert "Looks like another convention" in printed
+    assert "Source" in printed
     # Of HYPH it is so mostly too, but a comma cannot stand in --map.
     assert printed.splitlines()[-1] == "To go by the names of the gold: --map AFX=NN"
+    show_conventions([{**row, "source": ""} for row in rows])
+    assert "Source" not in capsys.readouterr().out  # where gold has no names
 
 
 def test_where_no_source_was_named_none_can_be(calibrated, sources, tmp_path):
