@@ -157,17 +157,9 @@ def _gathered(
     """Checked, with what follows from the data."""
     annotation, labels = pipe.source.annotation(component), pipe.source.labels(component)
     name = pipe.source.component or "the source"
-    most = (
-        1.0 if annotation.spans_are_units else arguments.max_unknown
-    )  # identities are of no scheme, of which the gold could have another
-    data.check(
-        annotation.gold.name,
-        name,
-        pipe.threshold,
-        arguments.min_pairs,
-        most,
-        pipe.source.span_labels(component),
-    )
+    # Identities are of no scheme, of which the gold could have another.
+    most = 1.0 if annotation.spans_are_units else arguments.max_unknown
+    data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, most, pipe.source.span_labels(component))
     words = None
     if data.words is not None:  # without a key they are hidden, and so have no salt
         words = FitWords(data.words, "" if seen is None else seen.salt, shown=seen is not None)

@@ -89,7 +89,10 @@ class SpanFinderSource(OutputSource):
 def _spans_from(scores: Floats, lowest: float, shortest: int, longest: int) -> Ints:
     """Start, end and column 0 of the spans whose score reaches the lowest, shape (n, 3). scores (Floats): Of starts and ends, shape (n_tokens, 2)."""
     starts, ends = (np.flatnonzero(scores[:, side] >= lowest) for side in (0, 1))
-    first, last = (one.reshape(-1) for one in np.meshgrid(starts, ends, indexing="ij"))
-    length = last + 1 - first
-    keep = (length >= shortest) & (length <= longest) & (scores[first, 0] * scores[last, 1] >= lowest)
+    # Of each start the ends within reach alone: all pairs of a long text would not fit in memory.
+    nearest = np.searchsorted(ends, starts + shortest - 1)
+    counts = np.maximum(np.searchsorted(ends, starts + longest - 1, side="right") - nearest, 0)
+    first = np.repeat(starts, counts)
+    last = ends[np.arange(counts.sum()) + np.repeat(nearest - (np.cumsum(counts) - counts), counts)]
+    keep = scores[first, 0] * scores[last, 1] >= lowest
     return np.column_stack([first[keep], last[keep] + 1, np.zeros(int(keep.sum()), dtype=np.intp)])

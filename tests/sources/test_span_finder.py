@@ -15,6 +15,7 @@ from spacy.util import fix_random_seed
 
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.span_finder import SpanFinderSource
+from spacy_calib.sources.span_finder import _spans_from as spans_from
 from tests.cli.conftest import bare_docs, calib, ok, save_docs
 from tests.conftest import TOK2VEC, made_once, made_up_sentences, revive
 from tests.sources.test_spancat import KEY, examples_for, gold_doc
@@ -114,3 +115,20 @@ def test_the_command_line_fits_and_judges_it(tmp_path):
     assert "whole entities" in ok(calib("evaluate", tmp_path / "fitted", tmp_path / "test.spacy")).text
     for command in (("rank",), ("threshold", "--precision", 0.6), ("threshold", "--recall", 0.6)):
         ok(calib(command[0], tmp_path / "fitted", tmp_path / "test.spacy", *command[1:]))
+
+
+@pytest.mark.parametrize(("shortest", "longest"), [(1, 3), (2, 2), (3, 50), (4, 3)])
+def test_candidates_are_all_pairs_in_reach_whose_score_is_high_enough(shortest, longest):
+    scores = np.random.default_rng(shortest).random((12, 2))
+    wanted = [
+        [start, end, 0]
+        for start in range(12)
+        for end in range(start + 1, 13)
+        if shortest <= end - start <= longest and scores[start, 0] * scores[end - 1, 1] >= 0.3
+    ]
+    assert spans_from(scores, 0.3, shortest, longest).tolist() == wanted
+
+
+def test_a_long_text_takes_no_memory_for_pairs_out_of_reach():
+    """All pairs of these starts and ends would take 29 GB."""
+    assert len(spans_from(np.ones((60_000, 2)), 0.1, 1, 3)) == 3 * 60_000 - 3
