@@ -161,11 +161,13 @@ def test_readme_of_a_project_is_a_title_five_lines_and_how_to_run_it(readme):
     """What the steps do stands in project.yml, what came out on the pages of the docs that the README links to."""
     text = readme.read_text(encoding="utf8")
     title, prose, code = text.strip().split("\n\n")
-    assert title.startswith("# ") and len(prose.splitlines()) <= 5
-    assert code.startswith("```bash\n") and code.endswith("python -m spacy project run all\n```")
+    assert title.startswith("# ")
+    assert len(prose.splitlines()) <= 5
+    assert re.fullmatch(r"```bash\n.*python -m spacy project run all\n```", code, flags=re.DOTALL)
     assert f"cd spacy-calib/configs/{readme.parent.name}\n" in code
     pages = re.findall(r"\]\((\.\./[^)#]+)", prose)
-    assert pages and all((readme.parent / page).is_file() for page in pages)
+    assert pages
+    assert all((readme.parent / page).is_file() for page in pages)
 
 
 def test_the_project_fits_every_config():
