@@ -1,4 +1,4 @@
-"""`make demo`: train a Portuguese morphologizer, calibrate it, and see how true its probabilities are at home and abroad.
+"""`make demo`: train a Portuguese morphologizer, calibrate it, and see how true its probabilities are at home and on texts of other kinds.
 
 python scripts/demo.py [OUTPUT]
 

@@ -3,7 +3,7 @@
     python scripts/docs_pictures.py report ./calibrated test.spacy
     python scripts/docs_pictures.py sentence ./calibrated
     python scripts/docs_pictures.py view ./calibrated
-    python scripts/docs_pictures.py abroad ./calibrated test.spacy gum.spacy
+    python scripts/docs_pictures.py away ./calibrated test.spacy gum.spacy
 
 In a folder where the quickstart of README.md was followed with UD English EWT; gum.spacy is `gum_coref`'s dev part, by `spacy convert -n 10` too. All
 but the last need Playwright and Debian's Chromium, as tests/browser does. What a picture says is written into it (PNG text `Description`):
@@ -134,7 +134,7 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[dict[str, Any]
 
     nlp = spacy.load(model)
     panels, said = [], []
-    for title, file in (("At home: EWT test", home), ("Abroad: GUM", away)):
+    for title, file in (("At home: EWT test", home), ("Other texts: GUM", away)):
         found = [
             (token._.calib_raw, token._.calib_score, token.tag_ == other.tag_)
             for gold in docs_in(file, nlp.vocab)
@@ -147,7 +147,7 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[dict[str, Any]
     return panels, " ".join(said)
 
 
-def abroad(model: str, home: Path, away: Path) -> None:
+def away_from_home(model: str, home: Path, away: Path) -> None:
     """Their picture."""
     from spacy_calib.pages.plots import compare_reliability, picture_bytes
 
@@ -156,7 +156,7 @@ def abroad(model: str, home: Path, away: Path) -> None:
     save(picture_bytes(figure, ".png"), said, DOCS / "reliability-en.png")
 
 
-PICTURES: dict[str, Callable[..., None]] = {"report": report, "sentence": sentence, "view": view, "abroad": abroad}
+PICTURES: dict[str, Callable[..., None]] = {"report": report, "sentence": sentence, "view": view, "away": away_from_home}
 
 
 def main() -> None:

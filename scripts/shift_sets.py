@@ -29,7 +29,7 @@ WHOLE = 10**9
 class Experiment:
     """A pipeline that is calibrated at home.
 
-    fit (Path): Gold of home. home (dict[str, Path]): Other gold of home, by name. abroad (dict[str, Path]): Gold of other kinds of text.
+    fit (Path): Gold of home. home (dict[str, Path]): Other gold of home, by name. away (dict[str, Path]): Gold of other kinds of text.
     options (dict): Of `spacy calib fit`.
     """
 
@@ -37,7 +37,7 @@ class Experiment:
     component: str
     fit: Path
     home: dict[str, Path] = field(default_factory=dict)
-    abroad: dict[str, Path] = field(default_factory=dict)
+    away: dict[str, Path] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -47,19 +47,19 @@ def write(documents: Documents, file: Path, size: int = WHOLE) -> Path:
 
 
 def porttinari(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """The demo's morphologizer: news at home, theses and tweets abroad. A Doc has ten sentences, or is a tweet."""
+    """The demo's morphologizer: news at home, theses and tweets away from home. A Doc has ten sentences, or is a tweet."""
     corpus, training = cache / "demo" / "corpus", cache / "demo" / "training"
     if not (training / "model-best").exists():
         corpus.mkdir(parents=True, exist_ok=True)
         prepare(corpus)
         train_pipeline(corpus, training, None)
-    abroad = {"PetroGold": corpus / "petrogold.spacy", "DANTEStocks": corpus / "dantestocks.spacy"}
+    away = {"PetroGold": corpus / "petrogold.spacy", "DANTEStocks": corpus / "dantestocks.spacy"}
     home, options = {"Porttinari test": corpus / "test.spacy"}, {"train_data": corpus / "train.spacy"}
-    yield Experiment(str(training / "model-best"), "morphologizer", corpus / "fit.spacy", home, abroad, options)
+    yield Experiment(str(training / "model-best"), "morphologizer", corpus / "fit.spacy", home, away, options)
 
 
 def ewt(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """The tagger of en_core_web_sm: EWT at home, and each genre abroad where the maps are fitted on all others. A Doc is a document."""
+    """The tagger of en_core_web_sm: EWT at home, and each genre away from home, where the maps are fitted on all others. A Doc is a document."""
     parts = {split: readers.ewt(split, "tags") for split in ("dev", "test")}
     files = {split: write(documents, folder / f"ewt-{split}.spacy") for split, documents in parts.items()}
     yield Experiment(MODEL, "tagger", files["dev"], {"EWT test": files["test"]})
@@ -69,7 +69,7 @@ def ewt(cache: Path, folder: Path) -> Iterator[Experiment]:
             write([one for one in every if (genre_of(one) == genre) == is_own], folder / f"{genre}-{is_own}.spacy")
             for is_own in (True, False)
         )
-        yield Experiment(MODEL, "tagger", others, abroad={f"EWT {genre}": own})
+        yield Experiment(MODEL, "tagger", others, away={f"EWT {genre}": own})
 
 
 def genre_of(document: list[Sentence]) -> str:
@@ -78,7 +78,7 @@ def genre_of(document: list[Sentence]) -> str:
 
 
 def wikineural(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """A small recognizer: Wikipedia at home, WNUT-17 abroad. A Doc is a sentence."""
+    """A small recognizer: Wikipedia at home, WNUT-17 away from home. A Doc is a sentence."""
     yield entities_of("small", str(trained("wikineural", cache) / "model-best"), folder)
 
 

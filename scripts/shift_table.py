@@ -189,7 +189,7 @@ def read_experiment(given: Experiment, folder: Path, n_draws: int) -> Iterator[T
     nlp, pipes = pipeline_of(given, folder)
     last = max(nlp.pipe_names.index(pipe.name) for pipe in pipes.values())
     nlp.select_pipes(enable=nlp.pipe_names[: last + 1])
-    for name, file in (given.home | given.abroad).items():
+    for name, file in (given.home | given.away).items():
         levels = read(nlp, pipes, file)
         documents = np.unique(np.concatenate([ways[AUTO].entries.documents for ways in levels.values()]))
         draws = [np.random.default_rng(number).permutation(documents) for number in range(n_draws)]
@@ -203,12 +203,12 @@ def read_experiment(given: Experiment, folder: Path, n_draws: int) -> Iterator[T
 
 ABOUT = """# Away from home
 
-Made by `python scripts/shift_table.py{arguments}`; do not edit. Pipelines are calibrated on texts of one kind (home), and judged on other texts of that kind and on texts of another kind (abroad).
+Made by `python scripts/shift_table.py{arguments}`; do not edit. How true are scores on texts of another kind than those of the fit, and what do context and a few labels change? Each pipeline is calibrated on texts of one kind, and judged on other texts of that kind (at home) and on texts of another kind (away from home).
 
-Scores: `raw`; the paper's setting (TFG-5 isotonic); `auto`, as `calib fit --no-context` gives it; with context (`calib fit --context`); and these after `calib adapt` to so many labelled documents of the test set, drawn {draws} times: mean ± standard deviation, judged on the other documents.
+Scores: `raw`; `TFG-5 isotonic`, the setting of Kranzlein et al. (2021); `auto`, as `calib fit --no-context` gives it; `auto + context`, as `calib fit --context` does. *5 labelled* and *20 labelled* are these after `calib adapt` to so many labelled documents of the test set, judged on the others: mean ± standard deviation of {draws} draws.
 A document is ten sentences of Porttinari or PetroGold, one tweet of DANTEStocks, a document of EWT, a sentence of WikiNEuRal or WNUT-17. EWT is fitted on dev for its test part; for a genre, on all other genres of both.
 
-Columns: log loss of "the likeliest label is right" (of an entity: it is right), log loss, Brier and SMCE over all pairs, mean score of the likeliest labels minus the share of them that is right (points of percent), and their ECE. Lower is better, and the gap better near 0.
+Columns: the log loss of "the likeliest label is right" (of an entity: it is right); log loss, Brier score and SMCE over all pairs; *expected - true*, the mean score of the likeliest labels minus the share of them that is right, in percentage points; and their ECE. Lower is better, and *expected - true* is better near 0. [Terms](terms.md) says what the words mean.
 """
 COLUMNS = {
     "log loss": "top_loss", "of all pairs": "loss", "Brier": "brier", "SMCE": "smce", "expected - true": "gap", "ECE": "ece",
@@ -225,7 +225,7 @@ def cell(row: Row, name: str) -> str:
 
 def show(tested: Tested) -> None:
     """Print the rows of a test set."""
-    about = f"**{tested.name}** ({'home' if tested.home else 'abroad'}; {tested.n_docs:,} documents, {100 * tested.accuracy:.1f} % right)"
+    about = f"**{tested.name}** ({'at home' if tested.home else 'away from home'}; {tested.n_docs:,} documents, {100 * tested.accuracy:.1f} % right)"
     for way, one in tested.rows.items():
         row(about, way, *(cell(one, name) for name in COLUMNS.values()))
         about = ""
@@ -239,13 +239,13 @@ def targets(found: Sequence[Tested]) -> Iterator[tuple[bool, str]]:
     of_name = {one.name: one for one in found}
     for name, least in (("DANTEStocks", 0.15), ("PetroGold", 0.05)):
         if name in of_name:
-            yield from abroad_targets(of_name[name], least)
+            yield from away_targets(of_name[name], least)
     for one in found:
         if one.home:
             yield from home_targets(one)
 
 
-def abroad_targets(tested: Tested, least: float) -> Iterator[tuple[bool, str]]:
+def away_targets(tested: Tested, least: float) -> Iterator[tuple[bool, str]]:
     """least (float): By which share the log loss shall fall."""
     before, after = (tested.rows[way].mean for way in (AUTO, CONTEXT))
     fall = 1 - after.top_loss / before.top_loss

@@ -108,7 +108,7 @@ def first_alarm(home: Texts, other: Texts, monitor: Monitor, share: float, seed:
 
 def with_tweets(cache: Path, folder: Path) -> Experiment:
     """EWT, with tweets as texts of another kind: no gold of theirs is looked at."""
-    return replace(next(ewt(cache, folder)), abroad={"ARK tweets": write(readers.ark("test"), folder / "ark.spacy")})
+    return replace(next(ewt(cache, folder)), away={"ARK tweets": write(readers.ark("test"), folder / "ark.spacy")})
 
 
 EXPERIMENTS: dict[str, Callable[[Path, Path], Experiment]] = {
@@ -137,7 +137,7 @@ def run(name: str, folder: Path, options: Any) -> list[tuple[str, ...]]:
         row(title, streams, f"{np.mean(alarms):.2f}", max(alarms), f"{slow / len(found):.2f}")
     rows: list[tuple[str, ...]] = []
     own, texts = list(home.items())[-1]
-    for title, file in experiment.abroad.items():
+    for title, file in experiment.away.items():
         other = read_texts(nlp, monitor, sentences(docs_in(file, nlp.vocab)), title)
         for share in SHARES:
             first = [first_alarm(texts, other, monitor, share, seed) for seed in range(options.draws)]

@@ -160,7 +160,7 @@ def show_audit(result: dict[str, Any], run: AuditOptions) -> None:
         msg.text(", ".join(f"{kind}: {n:,}" for kind, n in sorted(result["kinds"].items(), key=lambda item: -item[1])))
     if result["expected_wrong"] is not None:
         msg.text(
-            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, if the surest predictions tell."
+            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, by what the surest predictions tell."
         )
     msg.text("A component that was trained on these texts agrees with their errors.")
     if run.output is not None:

@@ -52,7 +52,7 @@ class ExpectOptions(Run):
     by: Annotated[
         str | None,
         option(
-            "What to expect of each part of the texts that shares a value of this key too, see `spacy_calib.doc.keys`",
+            "Tell it, too, of each part of the texts that shares a value of this key: of Doc.user_data, of the lines of .jsonl, or a function of calib_keys",
             metavar="KEY",
         ),
     ] = None

@@ -282,7 +282,7 @@ def show_selection(selection: Mapping[str, Any], everything: bool) -> None:
     if selection.get("dropped"):
         msg.text(f"{selection['dropped']:,} more were far behind on a part of the documents already.")
     msg.text(
-        "Chosen is, of those with the best one's scaling, the smallest that is no farther from the best than one standard error."
+        "Of the candidates with the best one's scaling, the smallest is taken that is within one standard error of the best."
     )
 
 

@@ -40,9 +40,11 @@ class RankOptions(QueueOptions):
     doc_key: ClassVar[None] = None  # type: ignore[misc]  # no unit is of a document more than of another
 
     _: KW_ONLY
-    order: Annotated[str, option("What makes one doubtful", words=tuple(REVIEW))] = "calibrated"
-    repeats: Annotated[bool, option("Keep what stands at the same place of the same sentence again")] = False
-    not_accepted: Annotated[bool, option("Entities below their cut-off alone, see `spacy calib threshold --apply`")] = False
+    order: Annotated[str, option("What the order goes by", words=tuple(REVIEW))] = "calibrated"
+    repeats: Annotated[bool, option("Keep repeats: the same place of a sentence that occurs again")] = False
+    not_accepted: Annotated[bool, option("Only entities below the cut-off that `calib threshold --apply` found for them")] = (
+        False
+    )
     plot: Annotated[Path | None, option("PNG or SVG: errors found against share reviewed; needs gold")] = None
 
     def check_options(self) -> None:

@@ -235,14 +235,14 @@ def show_precision(result: dict[str, Any]) -> None:
     highest = _reached(result)
     if highest:
         msg.text(
-            f"The highest precision that is reached: {highest}. It was found by looking at this gold; ask for it on other gold "
-            "to be promised it."
+            f"The highest precision that is reached: {highest}. It was found by looking at this gold, so it is no promise; ask for it "
+            "on other gold to have one."
         )
     if not nowhere:
         msg.text(
-            f"In texts of the same source ({by_unit(**result['by'])}) the {what} kept are right at least {wanted} of the time. Of "
-            f"all data sets on which this command may be run, that claim is true for {sure}, and so is the interval under "
-            f"Elsewhere: where the precision of as many {what} kept from others lies."
+            f"In other texts of the same source the {what} kept are right at least {wanted} of the time, with {sure} confidence "
+            f"({by_unit(**result['by'])}): the claim is true for {sure} of all data sets on which this command may be run. Elsewhere: "
+            f"the interval, as sure, of the precision of as many {what} kept from other texts."
         )
 
 
@@ -278,11 +278,11 @@ def show_recall(result: dict[str, Any], seen: dict[str, Any] | None, by: dict[st
         ("P(inside an entity) = 1 - P(O)", "") if result["per"] == "all" else ("P(label)", " (for each label by itself)")
     )
     msg.text(
-        f"Flagged is every token whose {score} reaches the cut-off, also where the recognizer said O. Among as many tokens of gold "
-        f"entities in other texts of the same source ({by_unit(**by)}) at most {100 * (1 - result['recall']):.3g} % are not flagged. "
-        f"Of all data sets on which this command may be run, that claim is true for {sure}{each}, and so is the interval under "
-        f"Elsewhere: where the share of flagged tokens of {counted(**by)} of others lies. Predicted only: the tokens of entities "
-        "that were found."
+        f"Flagged is every token whose {score} reaches the cut-off, also where the recognizer said O. Of the tokens of gold entities "
+        f"in other texts of the same source at most {100 * (1 - result['recall']):.3g} % are not flagged, with {sure} confidence{each} "
+        f"({by_unit(**by)}): the claim is true for {sure} of all data sets on which this command may be run. Elsewhere: the interval, "
+        f"as sure, of the share of flagged tokens in {counted(**by)} of other texts. Predicted only: the tokens of entities that "
+        "were found."
     )
 
 

@@ -51,7 +51,7 @@ class WatchOptions(Run):
     by: Annotated[
         str | None,
         option(
-            "Windows by date: key of the lines of .jsonl, or of their meta; beside --window a stream for each value of the key, see `spacy_calib.doc.keys`",
+            "Windows by date: the key of the lines of .jsonl, or of their meta, that holds it; beside --window a stream for each value of the key",
             metavar="KEY",
         ),
     ] = None

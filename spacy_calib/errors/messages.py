@@ -21,7 +21,7 @@ MESSAGES = {
     "C203": "The feature function '{name}' gave {given} for the Doc that begins {text!r}; return finite numbers only.",
     "C204": "The feature '{name}' gave {given} numbers a token, but {wanted} when the pipe was fitted; fit the pipe again.",
     "C205": "The feature '{name}' is registered as a function that makes a {given}; register a function (docs) -> array.",
-    "C206": "The feature function '{name}' failed: {why}; mend it, or take it out of the context's features.",
+    "C206": "The feature function '{name}' failed: {why}; mend it, or take it out of the features of the context.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
@@ -30,8 +30,8 @@ MESSAGES = {
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
-    "C022": "Component '{component}' ({kind}) cannot be calibrated{why}; calib reads: {supported}; in this pipeline: {readable}. Of scores that a component leaves "
-    "on the Doc say where they are, by --source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1) and --score.",
+    "C022": "Component '{component}' ({kind}) cannot be calibrated{why}; calib reads: {supported}; in this pipeline: {readable}. If it leaves scores "
+    "on the Doc, say where they stand: --source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1) and --score.",
     "C317": "The pipeline has no component '{component}'; of those that it has, calib can read: {readable}. Name one of them with --component.",
     "C318": "The pipeline has no component '{component}', and calib can read none of those that it has ({available}); it reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
@@ -191,7 +191,7 @@ MESSAGES = {
     "C338": "The gold labels of the document that begins {text!r} break the constraints of component '{name}' ('{label}' {place}); mend the gold, or loosen the constraints.",
     "C339": "The gold label '{label}' of the document that begins {text!r} is none of the labels of component '{name}' ({known}); add it to its labels (`spacy init labels` writes them), or take it out of the gold.",
     "C340": "Option --way {way} does not go with component '{component}' ({kind}): {wanted}; name another way, or leave it out.",
-    "C329": "CRFsuite is not installed: pip install 'spacy-calib[crfsuite]'.",
+    "C329": "CRFsuite is not installed; run `pip install spacy-calib[crfsuite]`.",
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
     "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",
     # Coreference
@@ -221,8 +221,8 @@ MESSAGES = {
     "C396": "The query {query} looks at {key}, which the labelled documents in {path} do not have; give documents with it, or leave --gold out.",
     "C397": "Text {line} of {path} has nothing under the key '{key}' that texts can be counted by: {why}; name another key (--by), or leave it out.",
     "C398": "{what} is not counted by {given}; give --unit {wanted}.",
-    "C399": "What was ranked of so many texts waits in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room, or give --repeats.",
-    "C468": "The scores of so many texts wait in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room.",
+    "C399": "The ranking of so many texts needs a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room, or give --repeats.",
+    "C468": "The scores of so many texts need a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room.",
     # Draws
     "C410": "Trees of the Doc that begins {text!r} cannot be drawn: no parser was read over this very Doc in this process (a copy is another Doc); run the pipeline over it, or give the parser to spacy_calib.sources.parser.trees.sample_trees.",
     "C411": "Sentence starts that were drawn cannot be written on a Doc with a parse; take them from `codes`, or draw before a parser has run.",
@@ -285,7 +285,7 @@ MESSAGES = {
     "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}): their tag sets differ; compare pipelines that were trained on one scheme, or fit one with --map.",
     "C617": "No token of the gold has a scored label of component '{component}' by both {model} and {other} (--against): there is nothing to compare; --gold-preproc gives both the tokens of the gold.",
     "C618": "An {called} counts as right by the event '{event}' in {model}, and by '{given}' in {other} (--against): fit both with one --event.",
-    "C625": "Gold is audited by maps that did not see its document, which needs two documents or more, but the data are one; give more, or name the documents that it is of (--doc-key).",
+    "C625": "Gold is audited by maps that did not see its document, which needs two documents or more, but the data are one document; give more, or name the key that tells its documents apart (--doc-key).",
     "C600": "The function that is registered in calib_keys as '{key}' failed on the Doc that begins {text}: {why}; mend the function.",
     "C601": "No document has anything under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
     "C602": "Each of the {n} documents has a value of its own under the key '{key}', so that none can be judged beside others of its kind; give a key that documents share.",

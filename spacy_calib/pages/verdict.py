@@ -164,7 +164,7 @@ def verdict(
     return {
         "status": status,
         "heading": HEADINGS[status],
-        "sentence": f"{opening}: {_figures(status, judged, found)}.",
+        "sentence": f"{opening}{_figures(status, judged, found)}.",
         "more": [_before(judged, overall, found.error), *([worse] if worse else []), *_of_groups(rows[1:-1])],
         "warnings": [sentence for sentence in (warning_of(never),) if sentence],
     }
@@ -190,40 +190,49 @@ def with_article(noun: str) -> str:
 def _opening(status: str, noun: str, said: int | None, says: str) -> str:
     if status in ("seen", "unclear"):
         return "There is too little data for a verdict" if status == "unclear" else "No verdict: the fit has seen this data"
-    rate = f"when this {noun} {says}, it is right {said} % of the time"
     if status in ("calibrated", "close", "uneven", "close-uneven"):
         plain = f"the scores of this {noun} {'can nearly' if status.startswith('close') else 'can'} be taken at their word"
-        opening = (plain if said is None else rate) + (", all together" if status.endswith("uneven") else "")
+        opening = plain if said is None else f"when this {noun} {says}, it is right {said} % of the time"
+        opening += ", though not of each label by itself" if status.endswith("uneven") else ""
     else:
         so = {
             "sure": "is still too sure of itself",
             "modest": "is too modest",
             "off": "is too sure in places and too modest in others",
         }
-        opening = f"this {noun} {so[status]}" + ("" if said is None else f"; when it {says}, it is right {said} % of the time")
+        opening = f"this {noun} {so[status]}" + ("" if said is None else f": when it {says}, it is right {said} % of the time")
     return opening[0].upper() + opening[1:]
 
 
 def _figures(status: str, judged: JudgedView, found: Evidence) -> str:
-    """What the opening is said by, in one clause that can be passed on; intervals stand in the table beside it."""
+    """What the opening is said by, in a clause that can be passed on: one figure, where the opening has none. Intervals, and the
+    other figures, stand in the table beside it.
+    """
     error, floor95 = found.error, found.floor95
     votes = beyond_chance(error, floor95, found.low)
     if status == "unclear":
         count = len(np.unique(judged.documents))
         beyond = "; that is more, but of so few scores" if votes[0] and found.few else ""
         return (
-            f"{len(judged.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on average, "
+            f": {len(judged.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on average, "
             f"where chance alone would show up to {floor95:.3f}{beyond}"
         )
-    chance = "no more than chance would show" if not any(votes) else "which may be chance"
-    return f"on average its scores are off by {error:.3f}, {'more than chance would show' if all(votes) else chance}"
+    chance = ("no more than chance would show", "which may be chance", "more than chance would show")[sum(votes)]
+    if found.said is None and status != "seen":
+        return f": on average its scores are off by {error:.3f}, {chance}"
+    if status in ("seen", "sure", "modest", "off"):
+        return ""
+    if any(votes):
+        return f"; on the whole its scores are off by little, {'but by ' if all(votes) else ''}{chance}"
+    return f"; on the whole its scores are off by {chance}"
 
 
 def _before(judged: JudgedView, overall: dict[str, Any], error: float) -> str:
+    """Like beside like: what a score of 90 % was worth, and the error before and after."""
     said = right_at(judged.pairs.scores, judged.pairs.hits)
-    told = "" if said is None else f", and what it scored 90 % was right {said} % of the time"
+    told = "" if said is None else f"what it scored 90 % was right {said} % of the time, and "
     better = "" if error <= overall["raw"] else " Calibration made it worse on this data."
-    return f"Before calibration the error was {overall['raw']:.3f}{told}.{better}"
+    return f"Before calibration {told}scores were off by {overall['raw']:.3f} on average; now they are by {error:.3f}.{better}"
 
 
 def _of_groups(rows: list[dict[str, Any]]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -141,8 +142,8 @@ def test_transformer_of_the_training_config_is_a_variable():
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CONFIGS.glob("*/project.yml")))
 def test_project_is_valid_and_names_files_that_are_there(name):
-    """What a step needs stands in the folder, or an earlier step makes it; the README names every step."""
-    folder, readme = CONFIGS / name, (CONFIGS / name / "README.md").read_text(encoding="utf8")
+    """What a step needs stands in the folder, or an earlier step makes it; every step says what it does."""
+    folder = CONFIGS / name
     assert validate(ProjectConfigSchema, srsly.read_yaml(folder / "project.yml")) == []
     project = load_project_config(folder)  # with its variables filled in
     commands = {command["name"]: command for command in project["commands"]}
@@ -152,7 +153,21 @@ def test_project_is_valid_and_names_files_that_are_there(name):
         for path in command.get("deps", []):
             assert path in made or (folder / path).is_file(), f"{step} needs {path}, which no earlier step makes"
         made.update(command.get("outputs", []), command.get("outputs_no_cache", []))
-        assert f"`{step}`" in readme
+        assert command["help"]
+
+
+@pytest.mark.parametrize("readme", sorted(CONFIGS.glob("*/README.md")), ids=lambda path: path.parent.name)
+def test_readme_of_a_project_is_a_title_five_lines_and_how_to_run_it(readme):
+    """What the steps do stands in project.yml, what came out on the pages of the docs that the README links to."""
+    text = readme.read_text(encoding="utf8")
+    title, prose, code = text.strip().split("\n\n")
+    assert title.startswith("# ")
+    assert len(prose.splitlines()) <= 5
+    assert re.fullmatch(r"```bash\n.*python -m spacy project run all\n```", code, flags=re.DOTALL)
+    assert f"cd spacy-calib/configs/{readme.parent.name}\n" in code
+    pages = re.findall(r"\]\((\.\./[^)#]+)", prose)
+    assert pages
+    assert all((readme.parent / page).is_file() for page in pages)
 
 
 def test_the_project_fits_every_config():

@@ -88,7 +88,7 @@ def test_the_picture_of_the_report_shows_what_it_says(quickstart):
 
 
 def test_the_pictures_of_the_front_page_show_what_the_pipeline_says(quickstart, shared_data):
-    """scripts/docs_pictures.py writes the scores of the sentence, and the errors at home and abroad, into the pictures."""
+    """scripts/docs_pictures.py writes the scores of the sentence, and the errors at home and away, into the pictures."""
     from docs_pictures import reliability, scores_of
     from PIL import Image
 

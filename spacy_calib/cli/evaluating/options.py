@@ -66,7 +66,7 @@ class EvaluateOptions(Run):
     by: Annotated[
         str | None,
         option(
-            "Judge each part of the data by itself too, whose documents share a value of this key (as genre or year, see `spacy_calib.doc.keys`)",
+            "Judge by itself, too, each part of the data whose documents share a value of this key, as genre or year: of Doc.user_data, or a function of calib_keys",
             metavar="KEY",
         ),
     ] = None

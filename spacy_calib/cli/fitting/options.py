@@ -81,7 +81,7 @@ class FitOptions(Options):
         Path | None,
         option("Config whose [components.calib] block has the settings, in place of those that the pipeline may have"),
     ] = None
-    threshold: Annotated[float | None, option("Leave out lower scores", show_default="0.01")] = None
+    threshold: Annotated[float | None, option("Leave out labels whose raw score is lower", show_default="0.01")] = None
     normalize: Annotated[
         str | None,
         option(
@@ -110,8 +110,8 @@ class FitOptions(Options):
     event: Annotated[
         str | None,
         option(
-            "When an entity counts as right (exact, type, overlap), or an arc of a parser (by its head; arc: by head and label); sentence, tree: "
-            "tell too how likely all labels of a sentence, or all its arcs, are right (Span._.calib_right)",
+            "What counts as right: an entity by exact tokens, its type, or any overlap; an arc of a parser by its head, or (arc) head and label. "
+            "sentence and tree also tell how likely all labels of a sentence, or all its arcs, are right (Span._.calib_right)",
             words=(*EVENTS, *ARC_EVENTS, *UNIT_EVENTS),
             show_default="exact; of parsers head",
         ),

@@ -158,7 +158,7 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str
     """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`. unit (str): What has labels."""
     return (
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
-        f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; see `fit --map`"
+        f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; `fit --map` says which labels are the same"
     )
 
 
@@ -262,4 +262,6 @@ def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, A
             f"farther off. The intervals are as wide as {told}. Label a few of these texts: `count --gold` corrects the counts."
         )
     elif drift["verdict"] == DIFFERENT:
-        msg.warn(f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected numbers; see `count --gold`.")
+        msg.warn(
+            f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected numbers. Label a few of these texts: `count --gold` corrects the counts."
+        )

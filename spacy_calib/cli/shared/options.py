@@ -97,7 +97,9 @@ Force = Annotated[bool, option("Replace a pipeline at OUTPUT", "--force", "-F")]
 ForceFile = Annotated[bool, option("Replace a file at --output", "--force", "-F")]
 KeyFile = Annotated[
     Path | None,
-    option("Key that the statistics were collected with; with DATA, of the salt of digests", "--key", metavar="FILE"),
+    option(
+        "Key file that the statistics were collected with; with DATA, what its digests are salted with", "--key", metavar="FILE"
+    ),
 ]
 Silent = Annotated[bool, option("Print nothing but errors", "--silent")]
 

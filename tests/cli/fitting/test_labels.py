@@ -148,7 +148,7 @@ def test_what_judges_says_which_gold_is_unknown(command, calibrated_ner, tmp_pat
     assert outcome.code == 0, outcome.text
     assert "have a gold label that component 'ner' does not know (firm; it knows O, " in outcome.text
     assert "It says ORG for firm (" in outcome.text
-    assert "see `fit --map`" in outcome.text
+    assert "`fit --map` says which labels are the same" in outcome.text
     refused = calib(command, calibrated_ner, none, *JUDGES[command], "--force")
     assert refused.code == 1
     assert "Component 'ner' knows none of the labels in the gold" in refused.text
