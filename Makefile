@@ -23,7 +23,7 @@ VERSIONS ?= 3.10 3.11 3.12 3.13
 QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
 	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py
 
-.PHONY: help demo docs-real printed notebooks test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint house release-check clean
+.PHONY: help demo docs-real printed notebooks test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint figures figures-check house release-check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -77,6 +77,12 @@ release-check: $(VENV)/release.stamp ## build what would be released, and run RE
 	$(VENV)/bin/python -m build --outdir dist .
 	$(VENV)/bin/python -m twine check --strict dist/*
 	$(VENV)/bin/python scripts/release_check.py dist --versions $(VERSIONS)
+
+figures: $(VENV)/test.stamp $(VENV)/demo.stamp ## make the figures of the pages that are older than the code (hours; goes on where it was broken off); FIGURES=NAME or a page, see docs/figures.json
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python scripts/figures.py $(FIGURES)
+
+figures-check: $(VENV)/test.stamp ## which version and code the figures of each page are of; an error where they are older than the code and do not say why
+	$(VENV)/bin/python scripts/figures.py --check
 
 house: ## the rooms of the package, and where a module, class or function is too large
 	$(PYTHON) scripts/house.py

@@ -82,6 +82,7 @@ RUNS = {
     "house.py": Run("", "arrows between rooms"),
     "docs_commands.py": Run("--check", ""),
     "fuzz_state.py": Run("--cases 10", "\n0 bad"),
+    "figures.py": Run("--check", "| shift |"),
     "demo.py": Run("{output} --max-steps 5", "Calibrated pipeline"),
 }
 SKIPPED = {

@@ -257,11 +257,6 @@ def test_pages_that_make_what_others_need_are_found():
     assert goes_on_from(DOCS / "tutorials" / "entities.md") == []
 
 
-def test_the_tables_of_quality_say_at_their_top_whose_auto_they_are_of():
-    top = (DOCS / "quality.md").read_text(encoding="utf8").split("## ")[0]
-    assert re.search(r"`auto` is that of version \d", top)
-
-
 def test_the_picture_of_the_demo_is_of_the_row_of_the_default_fit():
     """`make demo` prints the table of docs/benchmarks.md, and writes the errors that it draws into the picture."""
     image = pytest.importorskip("PIL.Image", reason="pillow is not installed")

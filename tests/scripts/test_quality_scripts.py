@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import sys
@@ -133,7 +134,7 @@ def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_tha
 
 def test_the_benchmark_on_a_made_up_set(held, tmp_path, monkeypatch):
     import bench_quality
-    from quality import data, ours
+    from quality import data, ours, page
 
     folder = tmp_path / "ewt-tagger"
     folder.mkdir()
@@ -150,11 +151,20 @@ def test_the_benchmark_on_a_made_up_set(held, tmp_path, monkeypatch):
     # The head confuses two tags, which no map of single scores can tell apart.
     assert total["better_than_paper"] == {"log_loss": 1, "brier": 1}
     assert total["never_worse"] == {loss: int(row["never_worse"][loss]["held"]) for loss in ("log_loss", "brier")}
-    text = bench_quality.markdown({"command": "python x", "acceptance": total, "sets": [row]})
+    row["peers"].append(
+        {"set": "ewt-tagger", "peer": "other", "method": "slow", "how": "pooled", "version": "1", "failure": "too slow"}
+    )
+    page.write({"command": "python x", "acceptance": total, "sets": [row]}, tmp_path)
+    text = (tmp_path / "quality.md").read_text()
+    cells = list(csv.reader((tmp_path / "quality.csv").read_text().splitlines()))
+    assert [line[1] for line in cells] == ["method", *row["ours"], "other slow, pooled"]
+    assert (cells[2][2], cells[-1][-1]) == (f"{row['ours'][cells[2][1]]['log_loss']:.4f}", "too slow")
+    assert "why stands in quality.csv): other slow." in text
+    assert page.markdown(page.read(tmp_path / "quality.jsonl")) == text
     assert "| **auto** |" in text
     assert "Made up. 6 labels, accuracy 0.5000; fit: 900 tokens" in text
     assert f"{row['ours']['auto']['log_loss']:.4f}" in text
-    assert json.loads(json.dumps(bench_quality.rounded(row)))["never_worse"]["brier"]["rivals"] == len(fixed)
+    assert json.loads(json.dumps(page.rounded(row)))["never_worse"]["brier"]["rivals"] == len(fixed)
     # Sets of the right kind hold about as often as they promise.
     marginal = [one for one in row["promises"] if one["coverage"] == "marginal"]
     assert [one["alpha"] for one in marginal] == [0.1, 0.05]

@@ -1,0 +1,216 @@
+"""The figures of the pages: with which command, which version and which code each was made, and which of them are older than the code.
+
+    python scripts/figures.py --check             every set of figures, and what is wrong with it; ends with 1 where anything is
+    python scripts/figures.py [NAME ...]          make those of these names or pages; all that are older than the code, where none is named
+    python scripts/figures.py NAME --from FILE    what the command printed is in FILE: it was run on this very code
+    python scripts/figures.py --older WHY [...]   say of figures that are older since when, and why they were not made anew
+    python scripts/figures.py --lines             write the line of each page, and make nothing
+
+`docs/figures.json` has an entry for each command: the page, the command as the page shows it, the rooms of the package whose code it measures, and,
+written here, the version, the day and a digest of that code. Each page says so in one line, *Figures of spacy-calib ...*, which is written here too. What a
+command prints is kept in the cache, by the code: a run that was broken off goes on behind the last command that ended. Where `writes` names a page,
+the output is that page. Tables of the page behind `<!-- figures: NAME -->` are compared: each of their numbers must stand in the output, else the
+figures are not taken for made, and the rows are shown. Sentences about the figures are read by people.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence
+from datetime import date
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import srsly
+from frame import ROOT, default_cache, head, row, say
+
+from spacy_calib.about import __version__
+
+RECORD = Path("docs") / "figures.json"
+LINE = re.compile(r"^\*Figures of spacy-calib, made by .*\*$", re.M)
+SHOWS = re.compile(r"python (scripts/\w+\.py)")
+# Programs that make no figures.
+OTHERS = {f"scripts/{name}.py" for name in ("house", "docs_commands", "figures")}
+_NUMBER = re.compile(r"\d*[.,]\d+|\d{3,}")
+
+Entry = dict[str, Any]
+
+
+# The code
+
+
+def bare_code(source: str) -> str:
+    """A module without comments, docstrings and empty lines: what a change of words leaves as it is."""
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            for at in range(body[0].lineno - 1, body[0].end_lineno or 0):
+                lines[at] = ""
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            lines[line - 1] = lines[line - 1][:column]
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def digest_of(rooms: Sequence[str], root: Path) -> str:
+    """Of the code of these rooms (folders or modules of the package)."""
+    found = hashlib.sha256()
+    for room in sorted(rooms):
+        place = root / "spacy_calib" / room
+        files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        for file in files:
+            found.update(f"{file.relative_to(root).as_posix()}\n{bare_code(file.read_text(encoding='utf8'))}\n".encode())
+    return found.hexdigest()[:16]
+
+
+# What is recorded
+
+
+def entries(root: Path) -> list[Entry]:
+    return list(srsly.read_json(root / RECORD))
+
+
+def stale(one: Entry, root: Path) -> bool:
+    return bool(one["code"] != digest_of(one["measures"], root))
+
+
+def save(found: Sequence[Entry], root: Path) -> None:
+    """Writes the record, and the line of each page."""
+    srsly.write_json(root / RECORD, list(found))
+    for page in dict.fromkeys(one["page"] for one in found):
+        file = root / "docs" / page
+        text, line = file.read_text(encoding="utf8"), line_of([one for one in found if one["page"] == page])
+        if LINE.search(text):
+            text = LINE.sub(line.replace("\\", r"\\"), text, count=1)
+        elif "/" in page:  # a how-to: small print
+            text = f"{text.rstrip()}\n\n{line}\n"
+        else:
+            title, _, rest = text.partition("\n")
+            text = f"{title}\n\n{line}\n{rest}"
+        file.write_text(text, encoding="utf8")
+
+
+def line_of(found: Sequence[Entry]) -> str:
+    """What a page says of its figures: those of one version and day together, with why they are older than the code."""
+    said: dict[str, list[str]] = {}
+    for one in found:
+        older = f", older than the code since {one['older']}" if one["older"] else ""
+        said.setdefault(f"{one['version']} ({one['made']}{older})", []).append(f"`{one['name']}`")
+    parts = (f"{', '.join(names)} by {key}" for key, names in said.items())
+    return f"*Figures of spacy-calib, made by `make figures FIGURES=NAME`: {'; '.join(parts)}.*"
+
+
+def faults(found: Sequence[Entry], root: Path) -> Iterator[str]:
+    """What is wrong with the record, or with what pages say: a sentence each."""
+    commands = " ".join(one["command"] for one in found)
+    for one in found:
+        if stale(one, root) and not one["older"]:
+            yield (
+                f"{one['page']}: the figures '{one['name']}' are older than the code that they measure: "
+                "make them (make figures), or say with --older why they stay."
+            )
+    docs = root / "docs"
+    for page in sorted(docs.rglob("*.md")):
+        name, text = page.relative_to(docs).as_posix(), page.read_text(encoding="utf8")
+        its_own = [one for one in found if one["page"] == name]
+        if its_own and line_of(its_own) not in text:
+            yield f"{name}: the line of its figures is not what docs/figures.json says: run scripts/figures.py --lines."
+        if missing := sorted(set(SHOWS.findall(text)) - set(SHOWS.findall(commands)) - OTHERS):
+            yield f"{name}: docs/figures.json knows no figures by {', '.join(missing)}."
+
+
+# Making
+
+
+def printed(one: Entry, root: Path) -> str:
+    """What the command prints: from the cache, where it ended before on this very code. Ends the program if it fails."""
+    kept = default_cache() / "figures" / f"{one['name']}-{digest_of(one['measures'], root)}.txt"
+    if not kept.exists():
+        say(f"{one['name']}: {one['command']}")
+        done = subprocess.run(["bash", "-c", one["command"]], cwd=root, stdout=subprocess.PIPE, text=True)
+        if done.returncode not in (0, 1):  # 1: a target was missed
+            raise SystemExit(f"{one['name']}: the command ended with {done.returncode}.")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(done.stdout, encoding="utf8")
+    return kept.read_text(encoding="utf8")
+
+
+def differing(text: str, name: str, output: str) -> list[str]:
+    """The rows of a page's tables behind `<!-- figures: NAME -->` that have a number which the output has not."""
+    have, rows = set(_NUMBER.findall(output)), []
+    for table in re.findall(rf"<!-- figures: {re.escape(name)} -->\n\n((?:\|.*\n)+)", text):
+        shown = table.splitlines()[2:]
+        rows += [line for line in shown if "the paper" not in line and set(_NUMBER.findall(line)) - have]
+    return rows
+
+
+def take(one: Entry, output: str, root: Path) -> bool:
+    """Whether these figures are those of the page now; shows the rows that are not."""
+    file = root / "docs" / (one.get("writes") or one["page"])
+    if one.get("writes"):
+        file.write_text(output, encoding="utf8")
+    rows = differing(file.read_text(encoding="utf8"), one["name"], output)
+    print(
+        *(f"{one['page']}: the output has other numbers than this row: {line}" for line in rows),
+        sep="\n",
+        end="\n" * bool(rows),
+    )
+    if not rows:
+        one.update(version=__version__, made=date.today().isoformat(), code=digest_of(one["measures"], root), older="")
+    return not rows
+
+
+def chosen(found: Sequence[Entry], names: Sequence[str], root: Path) -> list[Entry]:
+    """The entries of these names or pages. Ends the program with a sentence where one is unknown."""
+    known = {one[key] for one in found for key in ("name", "page")}
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(f"docs/figures.json knows no figures or page {', '.join(unknown)}; it has {', '.join(sorted(known))}.")
+    return [one for one in found if ({one["name"], one["page"]} & set(names) if names else stale(one, root))]
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="figures, or pages with all of theirs")
+    parser.add_argument("--check", action="store_true", help="make nothing, say what is older than the code")
+    parser.add_argument("--older", metavar="WHY", help="say since when figures are older than the code, and why they stay")
+    parser.add_argument("--lines", action="store_true", help="write the lines of the pages")
+    parser.add_argument("--from", dest="file", type=Path, help="what the command of one NAME printed")
+    options = parser.parse_args(arguments)
+    found = entries(root)
+    if options.check:
+        head("| page | figures | version | made | older than the code since |")
+        for one in found:
+            row(*(one[key] for key in ("page", "name", "version", "made")), one["older"] or "-")
+        wrong = list(faults(found, root))
+        print(*wrong, sep="\n", end="\n" * bool(wrong))
+        return bool(wrong)
+    if options.lines:
+        save(found, root)
+        return 0
+    wanted = chosen(found, options.names, root)
+    if options.file and len(wanted) != 1:
+        parser.error("--from needs one NAME")
+    missed = 0
+    for one in wanted:
+        if options.older is not None:
+            if not stale(one, root):
+                raise SystemExit(f"The figures '{one['name']}' are not older than the code that they measure.")
+            one["older"] = options.older
+        else:
+            output = options.file.read_text(encoding="utf8") if options.file else printed(one, root)
+            missed += not take(one, output, root)
+        save(found, root)
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

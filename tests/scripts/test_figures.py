@@ -1,0 +1,117 @@
+"""scripts/figures.py: the record of which command, version and code the figures of each page are of."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import figures
+import pytest
+
+from tests.docs.pages import ROOT
+
+SOURCE = '''"""About."""
+
+import os  # a comment
+
+
+def f(x):
+    """Doc
+    string."""
+    text = "# no comment"
+    return x, text
+'''
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A package of one room, and a page with figures of it."""
+    (tmp_path / "spacy_calib" / "room").mkdir(parents=True)
+    (tmp_path / "spacy_calib" / "room" / "one.py").write_text(SOURCE)
+    (tmp_path / "docs" / "how-to").mkdir(parents=True)
+    (tmp_path / "docs" / "page.md").write_text("# Page\n\nBy `python scripts/made.py`.\n")
+    return tmp_path
+
+
+def entry(**changes):
+    return {
+        "name": "made", "page": "page.md", "command": "python scripts/made.py", "measures": ["room"],
+        "version": "9.9", "made": "2026-01-02", "code": "", "older": "", **changes,
+    }  # fmt: skip
+
+
+def test_code_without_words_is_what_is_left_of_a_module():
+    assert figures.bare_code(SOURCE) == 'import os\ndef f(x):\n    text = "# no comment"\n    return x, text'
+
+
+def test_words_leave_the_digest_and_code_changes_it(house):
+    file = house / "spacy_calib" / "room" / "one.py"
+    before = figures.digest_of(["room"], house)
+    file.write_text(SOURCE.replace("About", "Other words").replace("# a comment", "# another"))
+    assert figures.digest_of(["room"], house) == before == figures.digest_of(["room"], house)
+    file.write_text(SOURCE.replace("return x, text", "return text, x"))
+    assert figures.digest_of(["room"], house) != before
+
+
+def test_figures_of_another_code_are_a_fault_until_it_is_said_why(house):
+    docs = house / "docs"
+    now = figures.digest_of(["room"], house)
+    figures.save([entry(code=now)], house)
+    text = (docs / "page.md").read_text()
+    assert text.startswith(
+        "# Page\n\n*Figures of spacy-calib, made by `make figures FIGURES=NAME`: `made` by 9.9 (2026-01-02).*\n"
+    )
+    assert list(figures.faults(figures.entries(house), house)) == []
+    (house / "spacy_calib" / "room" / "one.py").write_text(SOURCE + "\n\nX = 1\n")
+    (fault,) = figures.faults(figures.entries(house), house)
+    assert "page.md: the figures 'made' are older than the code" in fault
+    figures.save([entry(code=now, older="X came")], house)
+    assert "older than the code since X came" in (docs / "page.md").read_text()
+    assert list(figures.faults(figures.entries(house), house)) == []
+
+
+def test_a_line_that_the_record_does_not_say_and_a_program_it_does_not_know_are_faults(house):
+    docs = house / "docs"
+    one = entry(code=figures.digest_of(["room"], house))
+    figures.save([one], house)
+    (docs / "how-to" / "other.md").write_text("`python scripts/unknown.py` shows it\n")
+    assert ["unknown.py" in fault for fault in figures.faults([one], house)] == [True]
+    assert ["figures.json says" in fault for fault in figures.faults([{**one, "version": "1"}], house)] == [False, True]
+
+
+def test_the_line_of_a_how_to_stands_at_its_end(house):
+    (house / "docs" / "how-to" / "page.md").write_text("# How\n\nText.\n")
+    figures.save([entry(page="how-to/page.md")], house)
+    text = (house / "docs" / "how-to" / "page.md").read_text()
+    assert re.fullmatch(r"# How\n\nText\.\n\n\*Figures of .*\*\n", text)
+
+
+def test_rows_whose_numbers_the_output_has_not_are_shown():
+    page = "# P\n\n<!-- figures: made -->\n\n| a | b |\n| --- | --- |\n| one | 0.123 |\n| two | 0.5 (.25) |\n| the paper | 0.9 |\n\n| x |\n"
+    assert figures.differing(page, "made", "0.123 and .25, 0.5") == []
+    assert figures.differing(page, "made", "0.124 .25 0.5") == ["| one | 0.123 |"]
+    assert figures.differing(page, "other", "") == []
+
+
+def test_a_command_runs_once_for_one_code_and_its_output_makes_the_page(house, tmp_path, monkeypatch):
+    docs = house / "docs"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (docs / "figures.json").write_text(json.dumps([entry(command="echo '# Written'; echo run >> runs.txt", writes="page.md")]))
+    assert figures.main([], house) == 0
+    assert (docs / "page.md").read_text().startswith("# Written\n\n*Figures of spacy-calib")
+    (made,) = figures.entries(house)
+    assert made["code"] == figures.digest_of(["room"], house)
+    assert figures.main(["made"], house) == 0
+    assert (house / "runs.txt").read_text() == "run\n"
+    with pytest.raises(SystemExit, match="knows no figures or page nobody; it has made, page.md"):
+        figures.main(["nobody"], house)
+
+
+def test_the_record_of_this_project_names_rooms_and_programs_that_there_are():
+    found = figures.entries(ROOT)
+    assert len({one["name"] for one in found}) == len(found)
+    assert [room for one in found for room in one["measures"] if not (ROOT / "spacy_calib" / room).exists()] == []
+    named = {program for one in found for program in figures.SHOWS.findall(one["command"])}
+    assert [program for program in sorted(named) if not (ROOT / program).is_file()] == []
+    assert [one["page"] for one in found if not (ROOT / "docs" / one["page"]).is_file()] == []
