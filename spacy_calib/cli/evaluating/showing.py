@@ -90,8 +90,8 @@ def _show_legend(unit: str, by: str, raw_only: bool) -> None:
     msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
     if not raw_only:
         msg.text(
-            f"The interval holds the calibrated error that endless data would show, without the noise in the bins; {by}. It is around the debiased "
-            "error, from which that noise is taken: the measured one may lie above it."
+            f"The 95 % interval is that of the calibrated error that endless data would show, {by}. Chance adds to the error that was measured; "
+            "the debiased error is without it, and the interval lies around that one."
         )
 
 

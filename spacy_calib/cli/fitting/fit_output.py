@@ -157,7 +157,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         told, unknown = info.unknown, shorten(info.unknown["unknown"], 16)
         msg.warn(
             f"{told['n']} {info.row_unit}s ({told['share']} %) have a gold label that '{info.component or 'the source'}' does not know "
-            f"({unknown}) and count as misses; `calib info` lists these labels, `fit --map` says which of its own they are"
+            f"({unknown}) and count as misses; `--map` renames them"
         )
     if info.sampled is not None:
         msg.info(f"A sample was looked at: {sampled_line(info.sampled)}")
