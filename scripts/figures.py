@@ -3,7 +3,7 @@
     python scripts/figures.py --check             every set of figures, and what is wrong with it; ends with 1 where anything is
     python scripts/figures.py [NAME ...]          make those of these names or pages; all that are older than the code, where none is named
     python scripts/figures.py NAME --from FILE    what the command printed is in FILE: it was run on this very code
-    python scripts/figures.py --older WHY [...]   say of figures that are older since when, and why they were not made anew
+    python scripts/figures.py --older WHY [...]   say of figures that are older what changed since, and why they were not made anew
     python scripts/figures.py --lines             write the line of each page, and make nothing
 
 `docs/figures.json` has an entry for each command: the page, the command as the page shows it, the rooms of the package whose code it measures, and,
@@ -34,7 +34,7 @@ from frame import ROOT, default_cache, head, row, say
 from spacy_calib.about import __version__
 
 RECORD = Path("docs") / "figures.json"
-LINE = re.compile(r"^\*Figures of spacy-calib, made by .*\*$", re.M)
+LINE = re.compile(r"^\*Figures of spacy-calib.*\*$", re.M)
 SHOWS = re.compile(r"python (scripts/\w+\.py)")
 # Programs that make no figures.
 OTHERS = {f"scripts/{name}.py" for name in ("house", "docs_commands", "figures")}
@@ -103,10 +103,10 @@ def line_of(found: Sequence[Entry]) -> str:
     """What a page says of its figures: those of one version and day together, with why they are older than the code."""
     said: dict[str, list[str]] = {}
     for one in found:
-        older = f", older than the code since {one['older']}" if one["older"] else ""
-        said.setdefault(f"{one['version']} ({one['made']}{older})", []).append(f"`{one['name']}`")
-    parts = (f"{', '.join(names)} by {key}" for key, names in said.items())
-    return f"*Figures of spacy-calib, made by `make figures FIGURES=NAME`: {'; '.join(parts)}.*"
+        older = f"; the code has changed since: {one['older']}" if one["older"] else ""
+        said.setdefault(f"measured with version {one['version']} on {one['made']}{older}", []).append(f"`{one['name']}`")
+    parts = (f"{', '.join(names)} {key}" for key, names in said.items())
+    return f"*Figures of spacy-calib: {'. '.join(parts)}. `make figures FIGURES=NAME` makes them anew.*"
 
 
 def faults(found: Sequence[Entry], root: Path) -> Iterator[str]:
@@ -181,13 +181,13 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="figures, or pages with all of theirs")
     parser.add_argument("--check", action="store_true", help="make nothing, say what is older than the code")
-    parser.add_argument("--older", metavar="WHY", help="say since when figures are older than the code, and why they stay")
+    parser.add_argument("--older", metavar="WHY", help="say what changed in the code since, and why the figures stay")
     parser.add_argument("--lines", action="store_true", help="write the lines of the pages")
     parser.add_argument("--from", dest="file", type=Path, help="what the command of one NAME printed")
     options = parser.parse_args(arguments)
     found = entries(root)
     if options.check:
-        head("| page | figures | version | made | older than the code since |")
+        head("| page | figures | version | made | what changed since |")
         for one in found:
             row(*(one[key] for key in ("page", "name", "version", "made")), one["older"] or "-")
         wrong = list(faults(found, root))

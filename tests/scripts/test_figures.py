@@ -60,14 +60,14 @@ def test_figures_of_another_code_are_a_fault_until_it_is_said_why(house):
     figures.save([entry(code=now)], house)
     text = (docs / "page.md").read_text()
     assert text.startswith(
-        "# Page\n\n*Figures of spacy-calib, made by `make figures FIGURES=NAME`: `made` by 9.9 (2026-01-02).*\n"
+        "# Page\n\n*Figures of spacy-calib: `made` measured with version 9.9 on 2026-01-02. `make figures FIGURES=NAME` makes them anew.*\n"
     )
     assert list(figures.faults(figures.entries(house), house)) == []
     (house / "spacy_calib" / "room" / "one.py").write_text(SOURCE + "\n\nX = 1\n")
     (fault,) = figures.faults(figures.entries(house), house)
     assert "page.md: the figures 'made' are older than the code" in fault
     figures.save([entry(code=now, older="X came")], house)
-    assert "older than the code since X came" in (docs / "page.md").read_text()
+    assert "on 2026-01-02; the code has changed since: X came." in (docs / "page.md").read_text()
     assert list(figures.faults(figures.entries(house), house)) == []
 
 
