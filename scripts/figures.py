@@ -144,12 +144,17 @@ def printed(one: Entry, root: Path) -> str:
     return kept.read_text(encoding="utf8")
 
 
+def numbers_in(text: str) -> set[str]:
+    """Numbers with a point, a comma or three digits; .5 is 0.5."""
+    return {number.lstrip("0") for number in _NUMBER.findall(text)}
+
+
 def differing(text: str, name: str, output: str) -> list[str]:
     """The rows of a page's tables behind `<!-- figures: NAME -->` that have a number which the output has not."""
-    have, rows = set(_NUMBER.findall(output)), []
+    have, rows = numbers_in(output), []
     for table in re.findall(rf"<!-- figures: {re.escape(name)} -->\n\n((?:\|.*\n)+)", text):
         shown = table.splitlines()[2:]
-        rows += [line for line in shown if "the paper" not in line and set(_NUMBER.findall(line)) - have]
+        rows += [line for line in shown if "the paper" not in line and numbers_in(line) - have]
     return rows
 
 
