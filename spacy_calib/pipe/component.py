@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..context.words import Words
 from ..doc.annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.gold import GoldSources, named_examples
@@ -74,7 +75,11 @@ class Calibrator(CalibratingPipe):
         if learned.info.sources or self.gold_source is not None:
             sources = GoldSources(self.name, learned.info.source_names).of(read, self.gold_source)
         if learned.tokens.context is not None:
-            words = words_of(read, learned.tokens.context.functions, annotation.first, hints_of(scores), sources)
+            hints = hints_of(scores)
+            if annotation.unit == DOCUMENT:
+                words = Words.of_documents(scores.n_tokens, hints)
+            else:
+                words = words_of(read, learned.tokens.context.functions, annotation.first, hints, sources)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
             own = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
