@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -156,17 +157,21 @@ def test_further_scores_of_documents(place, tmp_path):
             docs.append(doc)
         save_docs(tmp_path / f"{name}.spacy", docs)
     options = ("-C", "guess", "--source", "docs", "--code", CODE)
-    told = {}
+    told: dict[str, dict[str, float]] = {}
     for score in ("_.trust", "_.trust,known"):
         outcome = calib("fit", place / "model", tmp_path / "dev.spacy", tmp_path / "m", "--score", score, "--force", *options)
         assert outcome.code == 0, outcome.text
-        judged = calib("evaluate", tmp_path / "m", tmp_path / "test.spacy", "--code", CODE, "--json")
-        told[score] = judged.json["pipes"]["calib"]
+        judged = calib(
+            "evaluate", tmp_path / "m", tmp_path / "test.spacy", "--code", CODE, "--output", tmp_path / f"{score}.json"
+        )
+        assert judged.code == 0, judged.text
+        told[score] = json.loads((tmp_path / f"{score}.json").read_text())["calib"]["scores"]["nll"]
     shown = calib("info", tmp_path / "m", "--code", CODE)
     assert "Beside the score of the likeliest label the fit looks at known." in shown.text
     doc = spacy.load(tmp_path / "m")("test text 7")
     assert doc._.calib_raw == max(doc._.trust.values())
-    assert told == {}
+    assert told["_.trust"]["raw"] == told["_.trust,known"]["raw"]
+    assert told["_.trust,known"]["calibrated"] < told["_.trust"]["calibrated"] - 0.05
 
 
 @pytest.mark.parametrize(
