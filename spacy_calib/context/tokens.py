@@ -170,6 +170,11 @@ class FurtherScores:
         self.names_: tuple[str, ...] = ()
         self.model_: SpanRecalibrator | None = None
 
+    @property
+    def n_labels(self) -> int:
+        """To how many it was fitted."""
+        return 0 if self.model_ is None else len(self.model_.groups.of_tag)
+
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
         """One label of each of some documents, as spans of one token. rows, tags (Ints), scores (Floats): Document, label and score."""
         beside = np.array([words.hints[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))

@@ -298,6 +298,7 @@ MESSAGES = {
     "C735": "What was sent is no text in UTF-8 of the length that it names; send one.",
     "C736": "The port {port} of 127.0.0.1 cannot be opened: {why}; give another one (--port), or none for a free one.",
     "C740": "Further scores ({given}) are of the one category of a document, but here it may have several (exclusive = false); name one score, a mapping of categories.",
+    "C742": "The pipe '{name}' learned from the further scores {wanted}, but its source reads {given}; name these in the source (score), or fit the pipe again.",
     "C741": "The setting context names what a fit learns of further scores, which is no setting; leave it out, and name these scores in the source (score).",
     "C690": "{n} of the {of} labelled documents (--gold) were labelled since they were doubtful (rank, select, audit): they say what the worst texts are like, not how good all are; label what `select --for expect` or `--for adapt` draws, or documents at random.",
     "C691": "{n} of the {of} labelled documents (--gold) have no chance in (0, 1] with which they were drawn ({given}), though others have one: give those of one draw of `select --for expect` alone.",

@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..context.tokens import FurtherScores
 from ..context.words import Words
 from ..doc.annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
@@ -180,6 +181,9 @@ class Calibrator(CalibratingPipe):
     def _take(self, made: PipeState) -> None:
         source = with_map(self.source, made.info.label_map)
         inner = with_map(source, None)
+        learned = made.tokens.context
+        if isinstance(learned, FurtherScores) and learned.names_ != tuple(inner.beside):
+            raise calib_error("C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.beside) or "none")
         added = 0
         with labels_unless_it_fails(inner):
             restored = inner.restore_labels(made.kept_labels or made.labels)

@@ -14,6 +14,7 @@ from spacy.training import Example
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.collecting import collect_statistics
+from spacy_calib.pipe.saved import dump
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from spacy_calib.statistics.collected import FitStatistics
@@ -313,8 +314,9 @@ def loss_of(calib: Any, examples: list[Example]) -> float:
 AUTO = {"@calib_selections": "spacy-calib.Auto.v1"}
 
 
-@pytest.mark.parametrize("settings", [{"selection": AUTO}, {}], ids=["auto", "bins"])
-@pytest.mark.parametrize("score", ["cats,sure", ["cats", "of"]])
+@pytest.mark.parametrize(
+    ("settings", "score"), [({"selection": AUTO}, "cats,sure"), ({}, ["cats", "of"])], ids=["auto", "bins"]
+)
 def test_further_scores_of_documents_take_part_where_they_help(score, settings):
     alone, more = (pipe_with("Doc", source={"score": one}, **settings).fit(further_examples(150, 0)) for one in ("cats", score))
     assert more.fit_info.context["kept"]
@@ -380,6 +382,38 @@ def test_further_scores_are_no_setting_of_the_context():
     calib = pipe_with("Doc", context={"@calib_contexts": "spacy-calib.FurtherScores.v1"})
     with pytest.raises(CalibError, match=r"\[C741\]"):
         calib.fit(further_examples(60, 0))
+
+
+def test_what_was_learned_of_further_scores_is_for_a_source_that_reads_them():
+    state = pipe_with("Doc", source={"score": "cats,sure"}).fit(further_examples(150, 0)).to_bytes()
+    for score, given in (("cats", "none"), ("cats,of", "of")):
+        with pytest.raises(
+            CalibError, match=rf"\[C742\] The pipe 'calib' learned from the further scores sure, but its source reads {given}"
+        ):
+            pipe_with("Doc", source={"score": score}).from_bytes(state)
+
+
+def test_damaged_states_of_further_scores():
+    calib = pipe_with("Doc", source={"score": "cats,sure"}).fit(further_examples(150, 0))
+    held = calib._state()["context"]["learned"]
+
+    def refused(**changed: Any) -> str:
+        state = {
+            **calib._state(),
+            "context": {"@calib_contexts": "spacy-calib.FurtherScores.v1", "settings": {}, "learned": {**held, **changed}},
+        }
+        with pytest.raises(CalibError, match=r"\[C010\]") as refusal:
+            pipe_with("Doc", source={"score": "cats,sure"}).from_bytes(dump(state))
+        return str(refusal.value)
+
+    groups = held["model"]["groups"]
+    more = {
+        **held["model"],
+        "groups": {**groups, "of_tag": np.append(groups["of_tag"], 0), "counts": np.append(groups["counts"], 0)},
+    }
+    assert "2 labels" in refused(model=more)
+    assert "further scores" in refused(names=["sure", "of"])
+    refused(model=None)
 
 
 def test_statistics_hold_further_scores():
