@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -17,6 +18,15 @@ from spacy_calib.registry import registry
 ASK = "tests.Asked.v1"
 TYPES = {"person": "PER", "place": "LOC"}
 WORDS = ["Ann", "Rome", "Kim", "Oslo", "tree", "house", "of", "lights"]
+
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """What a real tool returned, see recorded/README.md: its "response", and the "text" that was asked about."""
+    held: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf8"))
+    return held
 
 
 def say(text: str) -> list[tuple[str, str, float, float]]:

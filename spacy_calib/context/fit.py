@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.span_fit import SpanContextFit
+from ..calibration.span_fit import SpanContextFit, SpanData, held_out_scores, without_useless
+from ..calibration.spans import SpanRecalibrator
 from ..calibration.steps import Predictions
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..calibration.token_fit import ContextFit
@@ -22,7 +23,17 @@ from .blocks import View
 from .log_linear import PairData, fit_pairs, without_source
 from .ridge import ROUNDING, fit_ridge
 from .surroundings import Surroundings
-from .tokens import CLIP, SpanContext, TagsOfSpans, TokenContext, named_columns, span_columns
+from .tokens import (
+    CLIP,
+    FURTHER,
+    FurtherScores,
+    SpanContext,
+    TagsOfSpans,
+    TokenContext,
+    named_columns,
+    span_columns,
+    with_leads,
+)
 from .words import KnownWords, Words, no_words
 
 
@@ -133,6 +144,41 @@ def fit_token_context(
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
     view = replace(view, moved=np.concatenate([held_out, moved])[order])
     return TokenContextFit(made, view, held_out, moved, "", told, elsewhere)
+
+
+def fit_further_scores(
+    names: Sequence[str], groups: Groups, raw: tuple[Pairs, Pairs], pairs: Pairs, others: Pairs, documents: Ints, data: FitWords
+) -> ContextFit:
+    """Learn what further scores of documents say, where held-out ones lose less with them than without, as for spans.
+
+    names (Sequence[str]): Of the scores. groups (Groups): Of the labels. pairs (Pairs): Of documents with gold; others (Pairs): Without.
+    raw (tuple[Pairs, Pairs]): Both as the source gave them, which says whose label is the likeliest. documents (Ints): What each pair is from, ascending.
+    """
+    made = FurtherScores()
+    made.names_ = tuple(names)
+    leads, of_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
+    spans = made.spans(data.words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
+    of_leads = SpanData(spans, spans.own, pairs.hits[leads].astype(np.intp), documents[leads], np.zeros(0, dtype=np.intp))
+    useful = without_useless(of_leads, groups).spans.beside.shape[1] > 0
+    held_out = held_out_scores(of_leads, of_leads.known, groups) if useful else spans.own
+    moved, moved_others = with_leads(pairs.rows, pairs.scores, leads, held_out), others.scores
+    if useful:
+        made.model_ = SpanRecalibrator(groups).fit(spans, of_leads.hits)
+        moved_others = made.moved(others.rows, others.tags, others.scores, of_others, data.words)
+    why = "" if useful else "held-out documents lose no less with further scores"
+    compared = Comparison.of(pairs.scores, moved, pairs.hits, documents)
+    told = {
+        "when": FURTHER,
+        "words": False,
+        "forms": 0,
+        "endings": 0,
+        "ridge": None,
+        "size": 0 if made.model_ is None else len(made.model_.weights_) + 1,
+        "columns": list(names),
+        "comparison": asdict(compared),
+        "reordered": _reordered(pairs, moved),
+    }
+    return ContextFit(made, None, moved, moved_others, why, told)
 
 
 def _reordered(pairs: Pairs, moved: Floats) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.spans import firsts_of
+from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error
 from ..schema import Misfit, Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
@@ -148,6 +148,75 @@ class TokenContext:
             view = self.seen(around, [[scores for _ in self.columns_]])
             self.model_.check(self.blocks(view, none, none, scores, np.zeros(0, dtype=bool)))
         return self
+
+
+# What a fit calls the context that they are.
+FURTHER = "further scores"
+_FURTHER = record({"names": several(text), "model": SpanRecalibrator.read})
+
+
+class FurtherScores:
+    """In place of a context, for documents: looks at further scores of each, which stand among the hints of its source.
+
+    What is looked at as spans are, by the map of spans, is the label that is the likeliest by raw scores, and the others share what that leaves as they did.
+    names_ (tuple[str, ...]): Of the scores. model_ (SpanRecalibrator | None): The map; None where it was not fitted.
+    """
+
+    registered = "spacy-calib.FurtherScores.v1"
+    functions: tuple[FromDocs, ...] = ()
+    when = "always"  # a fit keeps them where they help
+
+    def __init__(self) -> None:
+        self.names_: tuple[str, ...] = ()
+        self.model_: SpanRecalibrator | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """To how many it was fitted."""
+        return 0 if self.model_ is None else len(self.model_.groups.of_tag)
+
+    def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
+        """One label of each of some documents, as spans of one token. rows, tags (Ints), scores (Floats): Document, label and score."""
+        beside = np.array([words.hints[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
+        return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), beside.T)
+
+    def apply(self, given: Predictions) -> Predictions:
+        """Move the likeliest label of each document that has one above the threshold, and the others with it."""
+        if self.model_ is None:
+            return given
+        leads = np.flatnonzero(given.leads)
+        return given.having(scores=self.moved(given.rows, given.tags, given.scores, leads, given.words))
+
+    def moved(self, rows: Ints, tags: Ints, scores: Floats, leads: Ints, words: Words) -> Floats:
+        """The scores of n labels where the map has moved some, by their index (leads)."""
+        assert self.model_ is not None
+        spans = self.spans(words, rows[leads], tags[leads], scores[leads])
+        return with_leads(rows, scores, leads, self.model_.predict(spans, spans.own))
+
+    def state(self) -> dict[str, Any]:
+        model = None if self.model_ is None else self.model_.state()
+        return {"@calib_contexts": self.registered, "settings": {}, "learned": {"names": list(self.names_), "model": model}}
+
+    def load_learned(self, learned: dict[str, Any]) -> FurtherScores:
+        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
+        held = _FURTHER(learned, "learned")
+        if held["model"].n_beside_ != len(held["names"]):
+            raise Misfit("learned.model", f"one that looks at {len(held['names'])} further scores")
+        self.names_, self.model_ = held["names"], held["model"]
+        return self
+
+
+def with_leads(rows: Ints, scores: Floats, leads: Ints, moved: Floats) -> Floats:
+    """The scores of n labels, where some (leads) become others (moved), and those beside them share the rest in the same proportions.
+
+    rows (Ints): Document of each, ascending. leads (Ints): One of a document at most.
+    """
+    n = int(rows.max(initial=-1)) + 1
+    share = np.ones(n)
+    share[rows[leads]] = (1.0 - moved) / np.maximum(1.0 - scores[leads], CLIP)
+    found = np.minimum(scores * share[rows], 1.0)
+    found[leads] = moved
+    return found
 
 
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.

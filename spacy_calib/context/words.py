@@ -75,6 +75,13 @@ class Words:
             _joined(sources, np.intp) if sources else None,
         )
 
+    @classmethod
+    def of_documents(cls, n: int, hints: Mapping[str, Floats] | None = None) -> Words:
+        """n documents, each as one token, of which nothing is known but what the source says of it."""
+        nothing = np.zeros(n, dtype=np.uint64)
+        shapes = {name: np.zeros(n, dtype=np.bool_) for name in SHAPES}
+        return cls(np.arange(n + 1), nothing, nothing, shapes, np.ones(n, dtype=np.bool_), hints=hints or {})
+
     def hidden(self, key: Key | None) -> Words:
         """The same without readable words: forms and endings are zeros without a key, and look random with one."""
         held = np.stack([self.forms, self.endings])

@@ -16,6 +16,8 @@ from ..errors import brief, calib_error
 
 # A token that a server calls impossible or does not tell the probability of (-inf, -9999.0 of OpenAI) has this logarithm: a probability of 0.
 LEAST = -100.0
+# Two log-probabilities that differ by less are one.
+_SAME = 1e-6
 # Names of the scores of a field, as `Answer.scores` gives them: the first is the probability, the others are looked at beside it.
 SCORES = ("product", "least", "first", "margin")
 
@@ -37,6 +39,18 @@ def _held(thing: Any, name: str) -> Any:
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
+def _choices(response: Any) -> Any:
+    """The choices of a response, None where it has none. OpenAI's Responses, and what llama.cpp gives at /completion, have one each."""
+    output, text = _held(response, "output"), _held(response, "content")
+    if output is not None:
+        parts = [part for item in output for part in _held(item, "content") or () if _held(part, "type") == "output_text"]
+        content = [one for part in parts for one in _held(part, "logprobs") or ()]
+        return [{"text": "".join(_held(part, "text") for part in parts), "logprobs": {"content": content or None}}]
+    if isinstance(text, str):
+        return [{"text": text, "logprobs": {"content": _held(response, "completion_probabilities")}}]
+    return _held(response, "choices")
+
+
 @dataclass(frozen=True)
 class Answer:
     """n tokens that a model generated. Places are characters of `text`, which is all tokens joined.
@@ -55,19 +69,19 @@ class Answer:
     def of(cls, response: Any, choice: int = 0) -> Answer:
         """Read one choice of a response.
 
-        response (Any): As the API of OpenAI gives it (chat or completion), and those that speak like it, as an object or a mapping; a choice alone; or
-            a mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists.
+        response (Any): As the API of OpenAI gives it (chat, completion or response), and those that speak like it, or llama.cpp's own, as an object or a
+            mapping; a choice alone; or a mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists.
         RAISES C641: it is none of these. C642: `logprobs` is null. C643: lists that do not fit, or a number that is no log-probability.
         """
         if isinstance(response, Answer):
             return response
-        choices = _held(response, "choices")
-        if choices is not None:
+        try:
+            choices = _choices(response)
+            if choices is None:
+                return cls._read(response)
             if not isinstance(choices, Sequence) or not -len(choices) <= choice < len(choices):
                 raise calib_error("C641", given=brief(repr(choices)))
-            response = choices[choice]
-        try:
-            return cls._read(response)
+            return cls._read(choices[choice])
         except (AttributeError, TypeError):  # something else than lists and mappings where these belong
             raise calib_error("C641", given=brief(repr(response))) from None
 
@@ -99,8 +113,9 @@ class Answer:
         """RAISES C643: other lengths, or a number that is no log-probability."""
         if not len(tokens) == len(numbers) == len(tops):
             raise calib_error("C643", given=f"{len(tokens)} tokens, {len(numbers)} numbers, {len(tops)} lists of others")
-        of_tops = tuple(tuple((token, _log(number)) for token, number in top) for top in tops)
-        return cls(tuple(tokens), tuple(_log(number) for number in numbers), of_tops)
+        logs = tuple(_log(number) for number in numbers)
+        of_tops = (tuple((token, _log(number)) for token, number in top) for top in tops)
+        return cls(tuple(tokens), logs, tuple(map(_with_held_back, tokens, logs, of_tops)))
 
     def plain(self) -> dict[str, Any]:
         """The same as plain data, which `of` reads again."""
@@ -153,7 +168,7 @@ class Answer:
         numbers = [self._known(place) for place in self._covering(start, end)]
         at = self._covering(field.at, field.at + 1)[0]
         first = math.exp(self._known(at))
-        rivals = [math.exp(number) for token, number in self.tops[at] if not _alike(token, self.tokens[at])]
+        rivals = [math.exp(number) for token, number in self.tops[at] if token != self.tokens[at]]
         margin = max(0.0, first - max(rivals, default=1.0 - first))
         return dict(zip(SCORES, (math.exp(sum(numbers)), math.exp(min(numbers)), first, margin), strict=True))
 
@@ -172,8 +187,8 @@ class Answer:
         """Of each name the probability that a token at a place begins it. rest (Mapping): What of it is to come."""
         found = dict.fromkeys(rest, 0.0)
         tops = dict(self.tops[place]) if place < len(self.tokens) else {}
-        if tops and not any(_alike(token, self.tokens[place]) for token in tops) and not math.isnan(self.logprobs[place]):
-            tops[self.tokens[place]] = self.logprobs[place]
+        if tops and not math.isnan(self.logprobs[place]):
+            tops.setdefault(self.tokens[place], self.logprobs[place])
         for token, number in tops.items():
             begun = token.lstrip()
             own = {
@@ -184,7 +199,7 @@ class Answer:
             longest = max((left for left in own.values() if begun.startswith(left)), key=len, default=b"")
             own = {name: left for name, left in own.items() if not longest or left == longest}
             share = dict.fromkeys(own, 1.0 / max(1, len(own)))
-            if len(own) > 1 and _alike(token, self.tokens[place]):
+            if len(own) > 1 and token == self.tokens[place]:
                 further = self._masses({name: left[len(begun) :] for name, left in own.items()}, place + 1)
                 total = sum(further.values())
                 share = {name: further[name] / total for name in own} if total else share
@@ -195,14 +210,18 @@ class Answer:
     # Fields
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
-        """Where pairs of a text and a type stand in the answer, one behind the other: what JSON says, for example. A pair that it has not got is left out."""
+        """Where pairs of a text and a type stand in the answer, one behind the other: what JSON says, for example. A pair that it has not got is left out.
+
+        Of the types beside a text the nearer one is meant, since the next pair, or a key such as "person_attributes", may name it again.
+        """
         whole, behind, found = self.text, 0, []
         for text, label in pairs:
             start = whole.find(text, behind)
-            start = whole.find(text) if start < 0 else start
-            at = whole.find(label, start + len(text)) if start >= 0 else -1
-            at = whole.rfind(label, 0, start) if start >= 0 and at < 0 else at
-            if at >= 0 and text and label:
+            start, after = (whole.find(text), 0) if start < 0 else (start, behind)
+            before, at = whole.rfind(label, after, max(start, 0)), whole.find(label, start + len(text))
+            if before >= 0 and (at < 0 or start - before - len(label) <= at - start - len(text)):
+                at = before
+            if start >= 0 and at >= 0 and text and label:
                 behind = max(start + len(text), at + len(label))
                 found.append(Field(text, label, start, start + len(text), at))
         return found
@@ -242,9 +261,19 @@ class Answer:
         return found, dict(counts)
 
 
-def _alike(token: bytes, other: bytes) -> bool:
-    """Whether two are one token: llama.cpp writes white space that it held back before the next one."""
-    return token == other or (token.strip() == other.strip() != b"")
+def _with_held_back(written: bytes, number: float, tops: tuple[tuple[bytes, float], ...]) -> tuple[tuple[bytes, float], ...]:
+    """The likeliest tokens at a place, each with what the server held back before it. llama.cpp writes white space that might have begun a stop word, and
+    parts of a character, in front of the next token, but not of those beside it. Others strip white space from one of the two.
+    """
+    own = [
+        token
+        for token, other in tops
+        if token and abs(other - number) < _SAME and (written.endswith(token) or token.strip() == written.strip())
+    ]
+    if not own or written in dict(tops):
+        return tops
+    held = written[: -len(own[0])] if written.endswith(own[0]) else b""
+    return tuple((written if token == own[0] else held + token, other) for token, other in tops)
 
 
 def _goes_on(text: str, start: int, end: int) -> bool:

@@ -15,11 +15,13 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 
 from ..doc.annotations.cats import CATS
-from ..doc.answer import SCORES, Answer
+from ..doc.answer import SCORES, Answer, Field
 from ..doc.found import spans_from
 from ..errors import CalibError, brief, calib_error
 
 ENTS = "ents"
+# Which scores of an answer that is a category stand beside those of the categories; the others differ from these in names of several tokens alone.
+_OF_CATEGORIES = ("product", "margin")
 # A process waits so long, in seconds, for another one that writes into the cache.
 _PATIENCE = 60.0
 
@@ -87,7 +89,15 @@ class Asking(Pipe):
         self.asked = 0
 
     def _category(self, answer: Answer) -> dict[str, float]:
-        return answer.among(list(self.types or ()), next((at for at, sign in enumerate(answer.text) if not sign.isspace()), 0))
+        return answer.among(list(self.types or ()), _begin_of(answer))
+
+    def _scores_of_category(self, answer: Answer) -> dict[str, float]:
+        """Key of the user data -> a further score of the name with which an answer begins; {} where it begins with none."""
+        at = _begin_of(answer)
+        begun = answer.text[at:].casefold()
+        said = max((name for name in self.types or () if begun.startswith(name.casefold())), key=len, default="")
+        scores = answer.scores(Field(said, said, at, at + len(said), at)) if said else {}
+        return {f"{self.key}_{name}": scores[name] for name in _OF_CATEGORIES if name in scores}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -97,7 +107,8 @@ class Asking(Pipe):
     def calib_source(self) -> dict[str, Any]:
         """The source that reads what it leaves, as a config has it."""
         if self.into == CATS:
-            return {"@calib_sources": "spacy-calib.DocScores.v1"}
+            names = [CATS, *(f"{self.key}_{name}" for name in _OF_CATEGORIES)]
+            return {"@calib_sources": "spacy-calib.DocScores.v1", "score": names}
         where = (
             {"score": [self.key, *SCORES[1:]]}
             if self.into == ENTS
@@ -144,6 +155,7 @@ class Asking(Pipe):
         if isinstance(said, Mapping):
             names = {name.casefold(): label for name, label in (self.types or {}).items()}
             doc.cats.update({names.get(name.casefold(), name): chance for name, chance in said.items()})
+            doc.user_data.update(self._scores_of_category(answer))
             return
         fields = _as_fields(answer, said, self.name)
         found, left_out = answer.found_in(doc.text, fields, self.types)
@@ -157,6 +169,11 @@ class Asking(Pipe):
             beside=SCORES[1:],
         )
         group.attrs["counts"] |= {**left_out, "fields": len(fields)}
+
+
+def _begin_of(answer: Answer) -> int:
+    """The first character of an answer that is no white space."""
+    return next((at for at, sign in enumerate(answer.text) if not sign.isspace()), 0)
 
 
 def _as_fields(answer: Answer, said: Any, name: str) -> list[Any]:

@@ -16,6 +16,7 @@ from ..calibration.registered import scalings
 from ..calibration.tokens import lowest_score
 from ..context.surroundings import FromDocs
 from ..context.tokens import TokenContext
+from ..context.words import Words
 from ..doc.annotations import Annotation
 from ..doc.reading import TextWatch
 from ..doc.words import words_of
@@ -131,7 +132,8 @@ def settings_of(source: Any) -> str:
     """The settings of a source, as far as they are plain."""
     inner = with_map(source, None)
     plain = {key: held for key, held in vars(inner).items() if isinstance(held, (str, int, float, bool)) and key != "component"}
-    return json.dumps({"class": type(inner).__name__, **plain}, sort_keys=True, ensure_ascii=False)
+    beside = {"beside": inner.beside} if inner.beside else {}
+    return json.dumps({"class": type(inner).__name__, **plain, **beside}, sort_keys=True, ensure_ascii=False)
 
 
 def restore_source(source: Any, identity: Identity) -> None:
@@ -151,9 +153,9 @@ def lowest_of_all(pipe: CalibratingPipe, annotation: Annotation) -> float:
 
 
 def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
-    """What a context is to know of tokens, whether the pipe has one or not."""
+    """What a context is to know of tokens, whether the pipe has one or not; of documents, where the source has further scores of them."""
     if annotation.unit != TOKEN:
-        return None
+        return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
     return partial(words_of, functions=_functions(pipe), first=annotation.first)
 
 

@@ -12,6 +12,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..context.tokens import FurtherScores
+from ..context.words import Words
 from ..doc.annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.gold import GoldSources, named_examples
@@ -74,7 +76,11 @@ class Calibrator(CalibratingPipe):
         if learned.info.sources or self.gold_source is not None:
             sources = GoldSources(self.name, learned.info.source_names).of(read, self.gold_source)
         if learned.tokens.context is not None:
-            words = words_of(read, learned.tokens.context.functions, annotation.first, hints_of(scores), sources)
+            hints = hints_of(scores)
+            if annotation.unit == DOCUMENT:
+                words = Words.of_documents(scores.n_tokens, hints)
+            else:
+                words = words_of(read, learned.tokens.context.functions, annotation.first, hints, sources)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
             own = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
@@ -175,6 +181,9 @@ class Calibrator(CalibratingPipe):
     def _take(self, made: PipeState) -> None:
         source = with_map(self.source, made.info.label_map)
         inner = with_map(source, None)
+        learned = made.tokens.context
+        if isinstance(learned, FurtherScores) and learned.names_ != tuple(inner.beside):
+            raise calib_error("C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.beside) or "none")
         added = 0
         with labels_unless_it_fails(inner):
             restored = inner.restore_labels(made.kept_labels or made.labels)

@@ -21,13 +21,14 @@ from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
-from ..calibration.token_fit import Chosen, TokenFit, fit_tokens
-from ..context.fit import TokenContextFit, fit_span_context, fit_token_context
+from ..calibration.token_fit import Chosen, LearnContext, TokenFit, fit_tokens
+from ..context.fit import TokenContextFit, fit_further_scores, fit_span_context, fit_token_context
 from ..context.tokens import TagsOfSpans
 from ..context.words import unusual_words
 from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..pairs.build import JudgedPairs
+from ..pairs.documents import DOCUMENT
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of
@@ -89,12 +90,16 @@ def choose(gathered: Gathered) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
     settings = gathered.settings
     names = [settings.source.frequency_label(label) for label in gathered.labels]
-    learn_context = None
+    learn_context: LearnContext | None = None
     if gathered.data.of_spans_alone:  # tokens stay as they are
         one_group = grouping_of(1)
         chosen = Chosen(one_group, Identity(), None, None, gathered.tokens.pairs.scores)
         return Plan(chosen, gathered.groups(one_group), gathered.groups(one_group))
-    if gathered.context is not None and gathered.data.complete:
+    if settings.source.beside and gathered.annotation.unit == DOCUMENT and gathered.data.complete:
+        groups = gathered.groups(informed(settings.grouping, gathered.tokens.kept_pairs, names))
+        raw = gathered.tokens.kept_pairs, gathered.tokens.others.take(gathered.tokens.kept_others)
+        learn_context = partial(fit_further_scores, settings.source.beside, groups, raw)
+    elif gathered.context is not None and gathered.data.complete:
         learn_context = partial(
             fit_token_context, gathered.context, n_tags=len(gathered.labels), overlapping=gathered.annotation.overlapping
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from spacy.training import Example
@@ -14,10 +13,10 @@ from ..calibration.grouping.named import group_beside
 from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
 from ..context.fit import FitWords
+from ..context.tokens import FurtherScores
 from ..doc.annotations import Annotation
 from ..doc.gold import GoldSources
 from ..doc.reading import TextWatch
-from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
@@ -25,7 +24,7 @@ from ..pairs.keyed import Key, draw_salt
 from ..statistics.collected import FitStatistics
 from ..types import Grouping, Groups
 from .calibrating import CalibratingPipe
-from .collecting import identity_of, restore_source, with_first
+from .collecting import identity_of, read_words, restore_source, with_first
 from .fit_data import FitData, collect_fit_data
 from .settings import PipeSettings
 
@@ -110,11 +109,18 @@ def gather(
     annotation = pipe.source.annotation(component)
     watch = TextWatch(annotation)
     check_context(pipe, annotation)
-    context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else None
-    read_words = None if context is None else partial(words_of, functions=context.functions, first=annotation.first)
+    looks = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
     lowest = _lowest(pipe, annotation)
     numbers = GoldSources(pipe.name, sources)
-    data = collect_fit_data(pipe.source, component, watch.over(examples), lowest, pipe.event, read_words, numbers)
+    data = collect_fit_data(
+        pipe.source,
+        component,
+        watch.over(examples),
+        lowest,
+        pipe.event,
+        read_words(pipe, annotation) if looks else None,
+        numbers,
+    )
     texts, salt = watch.units(), draw_salt() if arguments.key is None else arguments.key.salt
     return _gathered(pipe, arguments, component, data, texts=texts, seen=SeenTexts.of(texts.digests, salt))
 
@@ -138,7 +144,7 @@ def gather_statistics(pipe: CalibratingPipe, statistics: FitStatistics, argument
     identity.check_same(own, statistics.name, "the pipeline")
     readings = statistics.sample.readings.above(_lowest(pipe, annotation))
     context = pipe.context if annotation.unit == TOKEN else None
-    if context is None:
+    if context is None and (annotation.unit == TOKEN or not pipe.source.beside):
         readings = replace(readings, words=None)
     for feature in () if context is None else context.functions:
         if feature.registered not in identity.features:
@@ -188,7 +194,9 @@ def _counts(annotation: Annotation, labels: Sequence[str], data: FitData, argume
 
 
 def check_context(settings: PipeSettings, annotation: Annotation) -> None:
-    """RAISES C264: a context is asked for that could not look at what is calibrated."""
+    """RAISES C264: a context is asked for that could not look at what is calibrated. C741: it is what a fit learns of further scores."""
+    if isinstance(settings.context, FurtherScores):
+        raise calib_error("C741")
     if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
         raise calib_error("C264", setting="context", component=settings.source.component or "the source")
 

@@ -11,7 +11,7 @@ from ..calibration.recalibrators import Recalibrator
 from ..calibration.registered import OURS, REGISTRIES, by_short, needs_nothing
 from ..calibration.scaling import Scaling
 from ..context.surroundings import Feature, FromDocs
-from ..context.tokens import TokenContext
+from ..context.tokens import FurtherScores, TokenContext
 from ..errors import calib_error
 
 Prototype = TypeVar("Prototype", Recalibrator, Scaling)
@@ -52,6 +52,11 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
     ours = [name for name, made in _features().items() if made.registered.startswith(OURS)]
     names = [one for name in (["*"] if features is None else features) for one in (ours if name == "*" else [name])]
     return TokenContext([_feature(name) for name in dict.fromkeys(names)], when)
+
+
+def make_further_scores() -> FurtherScores:
+    """Registered as spacy-calib.FurtherScores.v1. By this name what a fit learned of them is found again; it is no setting."""
+    return FurtherScores()
 
 
 def _features() -> dict[str, Any]:

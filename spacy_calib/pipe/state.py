@@ -8,9 +8,9 @@ from typing import Any
 
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
-from ..context.tokens import SpanContext
+from ..context.tokens import FurtherScores, SpanContext
 from ..expect.record import FitRecord, SeenTexts
-from ..schema import listed, maybe, optional, record, text
+from ..schema import Misfit, listed, maybe, optional, record, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
@@ -110,9 +110,11 @@ class PipeState:
         RAISES Misfit: it is not of the form STATE, or a part is not of its own. C001: a cut-off out of range.
         """
         held = STATE(data, "state")
-
+        tokens = TokenCalibration.from_state(held, normalize, load)
+        if isinstance(tokens.context, FurtherScores) and tokens.context.n_labels != len(held["labels"]):
+            raise Misfit("context", f"fitted to {len(held['labels'])} labels")
         return cls(
-            tokens=TokenCalibration.from_state(held, normalize, load),
+            tokens=tokens,
             spans=SpanCalibration.from_state(held),
             component=Fitted(held["kind"], tuple(held["labels"])),
             judged_by=held["judged_by"],

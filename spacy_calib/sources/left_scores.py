@@ -131,6 +131,12 @@ def _labels_of(pipe: Any) -> tuple[str, ...]:
     return tuple(named) if is_list and len(set(named)) == len(named) else ()
 
 
+def named_scores(score: object) -> tuple[str, ...]:
+    """The names of scores in a setting: one, several with commas between them, or a list; () for something else."""
+    names = [one.strip() for one in score.split(",")] if isinstance(score, str) else score
+    return tuple(names) if isinstance(names, list) and all(isinstance(one, str) and one for one in names) else ()
+
+
 def check_extension(owner: type, name: str) -> None:
     """RAISES C281: Doc, Span or Token (owner) has no extension of this name."""
     if not owner.has_extension(name):  # type: ignore[attr-defined]
@@ -202,7 +208,7 @@ class DocTensorSource(Source):
             raise calib_error("C001", name="layer", wanted="an annotation of tokens", given=repr(layer))
         self.key = key
         self.subprobabilities = subprobabilities
-        self.user_data_key = "" if key == "tensor" else key
+        self.user_data_keys = () if key == "tensor" else (key,)
 
     def kept_labels(self) -> tuple[str, ...]:
         return self._labels

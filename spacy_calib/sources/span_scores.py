@@ -18,7 +18,7 @@ from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .base import OutputSource, missing_input, overwriting_pipe, to_numpy
-from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
+from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, named_scores
 
 # Doc -> its spans, each with its score.
 ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
@@ -55,15 +55,15 @@ class SpanScoresSource(LeftScoresSource):
         super().__init__(component, labels)
         self.spans_key = spans_key
         given: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
-        names = [one.strip() for one in given.split(",")] if isinstance(given, str) else given
-        named = isinstance(names, list) and bool(names) and all(isinstance(one, str) and one for one in names)
-        if not named and not callable(given):
+        names = named_scores(given)
+        if not names and not callable(given):
             wanted = "a name, several, or a function of the registry calib_scores"
             raise calib_error("C001", name="score", wanted=wanted, given=repr(score))
-        self.score, self.beside = (names[0], tuple(names[1:])) if named else (given, ())
+        self.score: Any = names[0] if names else given
+        self.beside = names[1:]
         # The group that holds the spans with a score, and the name of its attribute.
         self._group = spans_key
-        if named and not spans_key and not self._is_extension:
+        if names and not spans_key and not self._is_extension:
             self._group, self.score = self.score, "scores"
         self.outside = outside
         self.keeps_span_scores = bool(spans_key)

@@ -16,10 +16,10 @@ from spacy.tokens import Doc, Token
 from ..doc.annotations import Annotation, CatsAnnotation, get_annotation
 from ..doc.annotations.cats import CATS
 from ..errors import calib_error
-from ..pairs.build import DenseScores, SparseScores
+from ..pairs.build import DenseScores, SparseScores, leading
 from ..types import ROUNDING, Marginals
 from .base import OutputSource, to_numpy
-from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
+from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, named_scores
 
 # The scores of labels that exclude each other may pass 1 together by this: they may have been computed in half precision.
 _ROUNDED = 0.01
@@ -42,9 +42,10 @@ class UnitScoresSource(LeftScoresSource):
         self.distributions = True  # until a fit has seen a single number
 
     @property
-    def user_data_key(self) -> str:  # type: ignore[override]
+    def user_data_keys(self) -> tuple[str, ...]:  # type: ignore[override]
         """What a component of the pipeline leaves is not read from gold files."""
-        return "" if self.component or self._is_extension else self.score
+        names = () if self.component else (self.score, *self.beside)
+        return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
 
     @property
     def _is_extension(self) -> bool:
@@ -153,44 +154,71 @@ class TokenScoresSource(UnitScoresSource):
 
 class DocScoresSource(UnitScoresSource):
     """Reads a value for each document: a mapping of categories to scores, or a number, which is the score of the likeliest category of
-    `doc.cats` (see UnitScoresSource). Gold categories stand in `doc.cats` of gold Docs.
+    `doc.cats` (see UnitScoresSource). Gold categories stand in `doc.cats` of gold Docs. And perhaps more of them, which the fit looks at beside it.
 
     A Doc without any of the categories in `doc.cats` gets their scores there.
 
     component, labels: See LeftScoresSource.
-    score (str): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of `doc.user_data`.
+    score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of `doc.user_data`. Behind commas, or in a
+        list, the names of further scores stand, in [0, 1]: of the likeliest category, or a mapping that has it. A document that lacks one has its first score there.
     exclusive (bool): Whether a document has one of the categories alone.
-    RAISES C001, C111: see `distinct_labels`.
+    RAISES C001: a score that is no name. C001, C111: see `distinct_labels`. C740: further scores of categories that do not exclude each other.
     """
 
-    def __init__(self, component: str = "", score: str = CATS, labels: list[str] | None = None, exclusive: bool = True):
-        super().__init__(component, score, labels)
+    def __init__(self, component: str = "", score: object = CATS, labels: list[str] | None = None, exclusive: bool = True):
+        names = named_scores(score)
+        if not names:
+            raise calib_error("C001", name="score", wanted="a name, or several", given=repr(score))
+        if names[1:] and not exclusive:
+            raise calib_error("C740", given=", ".join(names[1:]))
+        super().__init__(component, names[0], labels)
+        self.beside = names[1:]
         self.exclusive = exclusive
-
-    @property
-    def user_data_key(self) -> str:  # type: ignore[override]
-        return "" if self.score == CATS else super().user_data_key
 
     def annotation(self, pipe: Any) -> CatsAnnotation:
         return CatsAnnotation(self.labels(pipe), not self.exclusive)
 
     @property
     def where(self) -> str:
-        if self.score == CATS:
-            return "doc.cats"
-        return f"doc.{self.score}" if self._is_extension else f"doc.user_data[{self.score!r}]"
+        return _where(self.score)
 
     def named(self, doc: Doc, row: int) -> str:
         return f"the document that begins {doc.text[:40]!r}"
 
     def values(self, doc: Doc) -> list[Any]:
-        if self.score == CATS:
-            return [doc.cats or None]
-        if not self._is_extension:
-            return [doc.user_data.get(self.score)]
-        name = self.score.removeprefix(EXTENSION)
-        check_extension(Doc, name)
-        return [doc._.get(name)]
+        return [_value(doc, self.score)]
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
+        """With what further scores say of the likeliest category as hints; 0 for a document without any score. RAISES: See UnitScoresSource."""
+        scores = super().read(pipe, docs)
+        labels, found = self.labels(pipe), scores.marginals
+        leads = np.flatnonzero(leading(found.rows, found.scores))
+        units = [doc for doc in docs if len(doc)]
+        for name in self.beside:
+            column = np.zeros(scores.n_tokens)
+            for row, tag, own in zip(found.rows[leads], found.tags[leads], found.scores[leads], strict=True):
+                value = _value(units[row], name)
+                value = value.get(labels[tag]) if isinstance(value, Mapping) else value
+                column[row] = own if value is None else as_score(value, _where(name), self.named(units[row], 0))
+            scores.hints = {**scores.hints, name: column}
+        return scores
+
+
+def _where(name: str) -> str:
+    """Where a score of documents stands, as messages name it."""
+    if name == CATS:
+        return "doc.cats"
+    return f"doc.{name}" if name.startswith(EXTENSION) else f"doc.user_data[{name!r}]"
+
+
+def _value(doc: Doc, name: str) -> Any:
+    """What stands there; None for nothing. RAISES C281: no such extension."""
+    if name == CATS:
+        return doc.cats or None
+    if not name.startswith(EXTENSION):
+        return doc.user_data.get(name)
+    check_extension(Doc, name.removeprefix(EXTENSION))
+    return doc._.get(name.removeprefix(EXTENSION))
 
 
 # Of a value, and of a text, a message shows so many characters.

@@ -144,8 +144,7 @@ class _Collecting:
     def _collected(self, batches: Iterable[pa.RecordBatch], rows: list[bytes]) -> FitStatistics:
         """The statistics of a partition. rows (list): Gets the digest of each row."""
         nlp, calib = self.loaded()
-        key = calib.source.user_data_key
-        reader = replace(self.reader, arrays=(key,) if key else ())
+        reader = replace(self.reader, arrays=calib.source.user_data_keys)
         upstream, _ = pipes_to_read(nlp, calib)
 
         def examples() -> Iterator[Example]:

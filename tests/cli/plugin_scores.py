@@ -27,6 +27,7 @@ def guess(doc: Doc) -> Doc:
         token.tag_ = "NOUN" if len(token.text) > 4 else "X"
         token._.trust = sure(f"{token.i}{token.text}{len(doc)}")
     doc._.trust = {"even": sure(doc.text), "odd": 1 - sure(doc.text)}
+    doc.user_data["known"] = 2 * sure(doc.text[::-1]) - 1
     return doc
 
 

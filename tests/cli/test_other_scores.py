@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -144,9 +145,42 @@ def test_statistics_of_such_scores_are_collected_by_the_same_options(place, tmp_
     assert fitted.code == 0, fitted.text
 
 
+def test_further_scores_of_documents(place, tmp_path):
+    """Categories are right as often as the second score says, of which the first knows nothing."""
+    plugin, nlp, rng = import_file("python_code", CODE), spacy.load(place / "model"), random.Random(1)
+    for name in ("dev", "test"):
+        docs = []
+        for number in range(120):
+            doc = plugin.guess(nlp.make_doc(f"{name} text {number}"))
+            even = rng.random() < doc.user_data.pop("known")
+            doc.cats = {"even": float(even), "odd": float(not even)}
+            docs.append(doc)
+        save_docs(tmp_path / f"{name}.spacy", docs)
+    options = ("-C", "guess", "--source", "docs", "--code", CODE)
+    told: dict[str, dict[str, float]] = {}
+    for score in ("_.trust", "_.trust,known"):
+        outcome = calib("fit", place / "model", tmp_path / "dev.spacy", tmp_path / "m", "--score", score, "--force", *options)
+        assert outcome.code == 0, outcome.text
+        judged = calib(
+            "evaluate", tmp_path / "m", tmp_path / "test.spacy", "--code", CODE, "--output", tmp_path / f"{score}.json"
+        )
+        assert judged.code == 0, judged.text
+        told[score] = json.loads((tmp_path / f"{score}.json").read_text())["calib"]["scores"]["nll"]
+    shown = calib("info", tmp_path / "m", "--code", CODE)
+    assert "Beside the score of the likeliest label the fit looks at known." in shown.text
+    doc = spacy.load(tmp_path / "m")("test text 7")
+    assert doc._.calib_raw == max(doc._.trust.values())
+    assert told["_.trust"]["raw"] == told["_.trust,known"]["raw"]
+    assert told["_.trust,known"]["calibrated"] < told["_.trust"]["calibrated"] - 0.05
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (
+            ("--source", "docs", "--score", "_.trust,known", f"{SOURCE}exclusive", "false"),
+            "Further scores (known) are of the one category",
+        ),
         (("--source", "cats"), "Option --source must be one of spans, tokens, docs, but 'cats' was given."),
         (("--score", "_.trust"), "Option --score must be given beside --source, but '_.trust' was given."),
         (("--source", "spans", "--way", "kbv"), "Option --way must be left out beside --source"),

@@ -13,7 +13,7 @@ from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
 from spacy_calib.context.surroundings import NO_ENTRY, Document, Hints, Neighbours, Surroundings
-from spacy_calib.context.tokens import TagsOfSpans, TokenContext
+from spacy_calib.context.tokens import TagsOfSpans, TokenContext, with_leads
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import leading
 from spacy_calib.schema import Misfit
@@ -259,3 +259,12 @@ def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted()
     made = TagsOfSpans.of(("O", "B-A", "I-A", "U-B"), True, ("A", "B"))
     view = view_of(3, [0, 0, 0, 2], [0, 1, 2, 9], [0.2, 0.5, 0.3, 0.9])
     assert made.scores(view, np.array([0, 1, 2]), np.array([0, 0, 1])).tolist() == [0.4, 1.0, 0.0]
+
+
+def test_labels_beside_one_that_moved_share_what_it_leaves():
+    """.4 of .4 becomes all of .7; .3 and .2 of .5 share .2. What leads nothing, and what is asked for below the threshold, keeps its proportion."""
+    rows, scores = np.array([0, 0, 1, 1, 1, 2]), np.array([0.6, 0.4, 0.5, 0.3, 0.2, 0.004])
+    found = with_leads(rows, scores, np.array([0, 2]), np.array([0.3, 0.8]))
+    assert found == pytest.approx([0.3, 0.7, 0.8, 0.12, 0.08, 0.004])
+    # a certain label leaves nothing, and what rounding left beside it stays a probability
+    assert with_leads(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5])) == pytest.approx([0.5, 5e-6])

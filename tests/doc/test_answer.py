@@ -1,4 +1,4 @@
-"""What an answer of a language model says of stretches of its text: recorded responses, by hand."""
+"""What an answer of a language model says of stretches of its text: responses by hand, and recorded ones."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spacy_calib import Answer
 from spacy_calib.doc.answer import LEAST, SCORES, Field
 from spacy_calib.errors import CalibError
+from tests.asked import recorded
 
 
 def token(text: str | bytes, p: float = 0.5, **tops: float) -> dict:
@@ -232,3 +233,58 @@ def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
 def test_other_things_where_lists_belong_are_a_sentence(given):
     with pytest.raises(CalibError, match=r"\[C64[13]\]"):
         Answer.of(given)
+
+
+# What real tools returned, see tests/recorded
+
+FORMS = ["openai-chat", "openai-completion", "llama-completion", "xllamacpp-chat"]
+
+
+@pytest.mark.parametrize("make", [dict, objects])
+@pytest.mark.parametrize("name", FORMS)
+def test_recorded_responses(name, make):
+    answer = Answer.of(make(recorded(name)["response"]))
+    assert [(field.text, field.label) for field in answer.lines()] == [("Zoë Łuk", "person"), ("Berlin", "place")]
+    assert Answer.of(answer.plain()) == answer
+    person, place = (answer.scores(field) for field in answer.lines())
+    assert 0.4 < person["product"] <= person["least"] <= person["first"]
+    tokens = [token.decode() for token in answer.tokens]
+    (own, other, _) = answer.tops[tokens.index(" place")]
+    assert place["margin"] == pytest.approx(math.exp(own[1]) - math.exp(other[1]))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_parts_of_a_character_that_llama_cpp_held_back_belong_to_all_likeliest_tokens(name):
+    """The tokens were "\xc5" behind a space, and one more byte; what is written is the whole character, and one byte beside it."""
+    answer = Answer.of(recorded(name)["response"])
+    place = answer.tokens.index(" Ł".encode())
+    assert [token.decode() for token, _ in answer.tops[place]][:2] == [" Ł", " Ś"]
+    at = answer.text.index("Ł")
+    assert answer.among(["Ł", "Ś"], at)["Ł"] > 0.99
+    assert answer.scores(Field("Ł", "Ł", at, at + 1, at))["margin"] > 0.99
+
+
+@pytest.mark.parametrize("make", [dict, objects])
+@pytest.mark.parametrize("name", ["openai-responses", "openai-chat-without"])
+def test_recorded_responses_without_log_probabilities(name, make):
+    with pytest.raises(CalibError, match=r"\[C642\] The answer 'Zoë"):
+        Answer.of(make(recorded(name)["response"]))
+
+
+def test_responses_of_openai_as_they_are_documented():
+    """Their list of log-probabilities stands with each part of the text; what the model thought stands before it."""
+    content = LINES["choices"][0]["logprobs"]["content"]
+    parts = [{"type": "output_text", "text": "", "logprobs": part} for part in (content[:3], content[3:])]
+    given = {"output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": parts}]}
+    assert Answer.of(given) == Answer.of(objects(given)) == Answer.of(LINES)
+
+
+def test_the_nearer_type_is_meant():
+    said = '{"person": "Ann", "person_attributes": {}}, {"place": "Rome"}, {"person": "Kim"}'
+    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
+    found = answer.fields([("Ann", "person"), ("Rome", "place"), ("Kim", "person")])
+    assert [field.at for field in found] == [said.index("person"), said.index("place"), said.rindex("person")]
+    said = 'The person names: [{"text": "Ann", "type": "person"}, {"text": "Kim", "type": "person"}]'
+    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
+    at = [field.at for field in answer.fields([("Ann", "person"), ("Kim", "person")])]
+    assert at == [said.index('person"'), said.rindex("person")]

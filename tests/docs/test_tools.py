@@ -1,14 +1,16 @@
-"""The adapters of the pages on language models and on other tools' spans, each at most ten lines, over what the tool or server was recorded to give.
+"""The adapters of the pages on language models and on other tools' spans, each at most ten lines.
 
-The packages themselves are stood in for: what they are called with, and what they return, is as their documentation has it.
+Those of language models get what the real tools returned (tests/recorded); llama-cpp-python and the tools of spans, what their documentation says. The packages
+are stood in for.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Iterable, get_type_hints  # noqa: UP035  # spacy-llm knows those of typing alone
 
 import pytest
 import spacy
@@ -16,7 +18,7 @@ from spacy.tokens import Doc
 
 from spacy_calib import spans_from
 from spacy_calib.registry import registry
-from tests.asked import TYPES, respond
+from tests.asked import TYPES, recorded, respond
 from tests.doc.test_answer import objects
 from tests.doc.test_found import TEXT, TOOLS
 from tests.docs.pages import DOCS, blocks_of
@@ -57,40 +59,49 @@ def test_adapters_are_short(title):
     assert len(code) <= 10
 
 
-def found_by(ask: Any) -> list[tuple[str, str]]:
+def found_by(ask: Any, text: str) -> list[tuple[str, str]]:
     """What the component makes of it."""
     registry.calib_asks("tests.Adapter.v1", func=lambda: ask)
     nlp = spacy.blank("xx")
     nlp.add_pipe("calib_answers", config={"ask": {"@calib_asks": "tests.Adapter.v1"}, "types": TYPES})
-    return [(ent.text, ent.label_) for ent in nlp(ASKED).ents]
+    return [(ent.text, ent.label_) for ent in nlp(text).ents]
 
 
-@pytest.fixture
-def wanted() -> list[tuple[str, str]]:
-    return found_by(respond)
+NAMES = [("Zoë Łuk", "PER"), ("Berlin", "LOC")]
 
 
 class Recorded:
-    """A client that takes what it is asked as keywords, or as one dict, and gives a recorded response to its last message. form: Of the response."""
+    """A client that keeps what it is asked, as keywords or as one dict, and returns what was recorded. make: Of the response."""
 
-    def __init__(self, form: Any):
-        self.form, self.asked = form, {}
+    def __init__(self, name: str, make: Any = dict):
+        held = recorded(name)
+        self.text, self.response, self.asked = held["text"], make(held["response"]), {}
 
     def __call__(self, asked: dict[str, Any] | None = None, **more: Any) -> Any:
         self.asked = {**(asked or {}), **more}
-        return self.form(respond(self.asked["messages"][-1]["content"]))
+        assert self.asked["messages"][-1] == {"role": "user", "content": self.text}
+        return self.response
 
 
-def test_openai(adapter, wanted):
-    client = Recorded(objects)
+def as_openai(held: dict[str, Any]) -> Any:
+    """The object of the client, where that is installed; another one with the same attributes where it is not."""
+    if find_spec("openai") is None:
+        return objects(held)
+    from openai.types.chat import ChatCompletion
+
+    return ChatCompletion.model_validate(held)
+
+
+def test_openai(adapter):
+    client = Recorded("openai-chat", as_openai)
     openai = lambda: SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=client)))  # noqa: E731
     ask = adapter("ask_openai.py", openai={"OpenAI": openai})["make_ask"]("a-model")
-    assert found_by(ask) == wanted != []
+    assert found_by(ask, client.text) == NAMES
     assert (client.asked["model"], client.asked["logprobs"], client.asked["temperature"]) == ("a-model", True, 0)
 
 
-def test_xllamacpp(adapter, wanted):
-    client, loaded = Recorded(dict), []
+def test_xllamacpp(adapter):
+    client, loaded = Recorded("xllamacpp-chat"), []
 
     def server(params: Any) -> Any:
         loaded.append(params.model.path)
@@ -99,11 +110,11 @@ def test_xllamacpp(adapter, wanted):
     params = lambda: SimpleNamespace(model=SimpleNamespace(path=""))  # noqa: E731
     ask = adapter("ask_llama.py", xllamacpp={"Server": server, "CommonParams": params})["make_ask"]("a.gguf")
     assert not loaded
-    assert found_by(ask) == found_by(ask) == wanted
+    assert found_by(ask, client.text) == found_by(ask, client.text) == NAMES
     assert loaded == ["a.gguf"]
 
 
-def test_llama_cpp_python(adapter, wanted):
+def test_llama_cpp_python(adapter):
     """Completions: lists of tokens and of numbers, and a mapping of the likeliest tokens for each."""
 
     def complete(prompt: str, **asked: Any) -> dict[str, Any]:
@@ -117,31 +128,54 @@ def test_llama_cpp_python(adapter, wanted):
         return {"choices": [{"text": "".join(lists["tokens"]), "index": 0, "logprobs": lists, "finish_reason": "stop"}]}
 
     llama = lambda path, logits_all: SimpleNamespace(create_completion=complete)  # noqa: E731
-    assert found_by(adapter("ask_llama_cpp.py", llama_cpp={"Llama": llama})["make_ask"]("a.gguf")) == wanted
+    ask = adapter("ask_llama_cpp.py", llama_cpp={"Llama": llama})["make_ask"]("a.gguf")
+    assert found_by(ask, ASKED) == found_by(respond, ASKED) != []
 
 
-def test_spacy_llm(adapter, wanted):
-    """A task makes prompts of Docs and parses what the model said to each."""
-    tasks = SimpleNamespace(llm_tasks=lambda name: lambda made: made)
-    names = adapter("kept.py", spacy_llm={}, spacy_llm__registry={"registry": tasks})
-    names["TYPES"].clear()
-    names["TYPES"].update(TYPES)
-    task, doc = names["Names"](), spacy.blank("xx")(ASKED)
-    responses = [respond(prompt) for prompt in task.generate_prompts([doc], context_length=None)]
+def test_spacy_llm(adapter):
+    """It hands a list of one response for each Doc to the task, and finds out by the types that this is meant."""
+    held, kept = recorded("spacy-llm"), lambda name: lambda made: made
+    modules = {"spacy_llm": {}, "spacy_llm__registry": {"registry": SimpleNamespace(llm_tasks=kept, llm_models=kept)}}
+    task, doc = adapter("kept.py", **modules)["Names"](), spacy.blank("xx")(held["text"])
+    model = adapter("kept_model.py", **modules)["make_model"]({held["text"]: held["response"][0][0]}.__getitem__)
+    responses = model([prompt] for prompt in task.generate_prompts([doc]))
+    assert responses == held["response"]
     (left,) = task.parse_responses([doc], responses)
-    assert [(ent.text, ent.label_) for ent in left.ents] == wanted
+    assert [(ent.text, ent.label_) for ent in left.ents] == NAMES
     assert set(left.spans["found"].attrs) == {"scores", "least", "first", "margin", "counts"}
+    wanted = [
+        {"docs": Iterable[Doc], "return": Iterable[str]},
+        {"docs": Iterable[Doc], "responses": Iterable[Any], "return": Iterable[Doc]},
+    ]
+    assert [get_type_hints(one) for one in (task.generate_prompts, task.parse_responses)] == wanted
+    assert get_type_hints(model) == {"prompts": Iterable[Iterable[str]], "return": Iterable[Iterable[Any]]}
 
 
-def test_langextract(adapter, wanted):
-    doc, answer = spacy.blank("xx")(ASKED), respond(ASKED)
-    lines = answer["choices"][0]["message"]["content"].splitlines()
-    said = [line.split(" -> ") for line in lines]
-    document = SimpleNamespace(
-        extractions=[SimpleNamespace(extraction_text=text, extraction_class=kind) for text, kind in said]
+def test_langextract(adapter):
+    """Its extractions name the type in front of each text, and once more behind it ("person_attributes")."""
+    held = recorded("langextract")
+
+    def extract(text: str, *, model: Any, **how: Any) -> Any:
+        ((scored,),) = model.infer([text])
+        assert scored.output == held["response"]["choices"][0]["message"]["content"]
+        return SimpleNamespace(extractions=[SimpleNamespace(**one) for one in held["extractions"]])
+
+    model = {"BaseLanguageModel": type("BaseLanguageModel", (), {})}
+    modules = {
+        "langextract": {"extract": extract},
+        "langextract__core": {},
+        "langextract__core__base_model": model,
+        "langextract__core__types": {"ScoredOutput": SimpleNamespace},
+    }
+    modules["kept_answers"] = {"KeptAnswers": adapter("kept_answers.py", **modules)["KeptAnswers"]}
+    doc = adapter("extracted.py", **modules)["extract"](
+        spacy.blank("xx")(held["text"]), lambda text: held["response"], examples=[]
     )
-    left = adapter("extracted.py")["leave"](doc, document, answer)
-    assert [(ent.text, TYPES[ent.label_]) for ent in left.ents] == wanted
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Zoë Łuk", "person")]
+    # of "person" and "place" in front of the text; the keys behind it have .627 and .852
+    found = doc.spans["found"]
+    first = dict(zip([span.label_ for span in found], found.attrs["first"], strict=True))
+    assert first == pytest.approx({"person": 0.509091, "place": 0.799235}, abs=1e-6)
 
 
 # Spans of tools: each component over the recorded form, which tests/doc/test_found.py holds

@@ -56,6 +56,9 @@ def test_categories_are_what_the_answer_begins_with():
     registry.calib_asks("tests.Good.v1", func=make)
     doc = asking(ask={"@calib_asks": "tests.Good.v1"}, into="cats", types={"good": "G", "bad": "B"})("Ann")
     assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
+    assert {key: doc.user_data[key] for key in doc.user_data if "answers" in key} == pytest.approx(
+        {"answers_product": 0.6, "answers_margin": 0.4}
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +176,10 @@ def test_files_that_are_no_cache(tmp_path):
             {"into": "x"},
             {"@calib_sources": "spacy-calib.SpanScores.v1", "spans_key": "x", "score": ["scores", "least", "first", "margin"]},
         ),
-        ({"into": "cats"}, {"@calib_sources": "spacy-calib.DocScores.v1"}),
+        (
+            {"into": "cats"},
+            {"@calib_sources": "spacy-calib.DocScores.v1", "score": ["cats", "answers_product", "answers_margin"]},
+        ),
     ],
 )
 def test_the_source_that_is_found_for_it(settings, wanted):

@@ -143,8 +143,8 @@ def docs_for(nlp: Language, source: Source) -> list[Doc]:
             doc.user_data["probs"] = [dict(zip(LABELS, row, strict=True)) for row in array.tolist()]
         elif isinstance(source, DocScoresSource) and not source.component:
             doc.user_data["probs"] = dict(zip(LABELS, array.mean(axis=0).tolist(), strict=True)) if len(doc) else None
-        elif source.user_data_key:
-            doc.user_data[source.user_data_key] = array
+        elif source.user_data_keys:
+            doc.user_data[source.user_data_keys[0]] = array
         elif isinstance(source, SpanScoresSource) and not source.component:
             doc.spans[KEY] = [Span(doc, i, i + 1, LABELS[i % 2]) for i in range(len(doc))]
             doc.spans[KEY].attrs["scores"] = array[:, 0]

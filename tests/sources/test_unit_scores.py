@@ -14,8 +14,10 @@ from spacy.training import Example
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.collecting import collect_statistics
+from spacy_calib.pipe.saved import dump
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
+from spacy_calib.statistics.collected import FitStatistics
 from tests.categories import category_docs, fitted_categorizer
 
 NLP = spacy.blank("xx")
@@ -213,10 +215,10 @@ def test_gold_files_bring_lists_along(tmp_path):
     doc.user_data["probs"] = [{"A": 0.9}, {"A": 0.8}, {"B": 0.7}]
     DocBin(docs=[doc], store_user_data=True).to_disk(tmp_path / "gold.spacy")
     source = TokenScoresSource(score="probs", labels=TAGS)
-    assert source.user_data_key == "probs"
-    assert TokenScoresSource("tagger", "probs").user_data_key == DocScoresSource().user_data_key == ""
+    assert source.user_data_keys == ("probs",)
+    assert TokenScoresSource("tagger", "probs").user_data_keys == DocScoresSource().user_data_keys == ()
     for preproc, n in ((False, [3]), (True, [2, 1])):
-        reader = GoldReader(preproc, arrays=[source.user_data_key])
+        reader = GoldReader(preproc, arrays=source.user_data_keys)
         predicted = [example.predicted for example in reader.examples(NLP, tmp_path / "gold.spacy")]
         assert [len(one.user_data["probs"]) for one in predicted] == n
         assert source.read(None, predicted).marginals.scores.tolist() == [0.9, 0.8, 0.7]
@@ -278,6 +280,152 @@ def test_documents_with_one_score_or_several(conf, form):
     else:
         assert doc.cats == value
         assert set(doc._.calib_cats) == set(TAGS)
+
+
+# Further scores of documents
+
+
+def further_examples(n: int, seed: int) -> list[Example]:
+    """The first score says nothing of how often the category is right, and "sure" all; "of" is the same by category."""
+    rng = np.random.default_rng(seed)
+    examples = []
+    for number in range(n):
+        predicted, gold = (Doc(NLP.vocab, words=[*WORDS, str(seed), str(number)]) for _ in range(2))
+        label, other = rng.permutation(TAGS).tolist()
+        first, sure = rng.uniform(0.6, 0.9), float(rng.uniform())
+        predicted.cats = {label: first, other: 1 - first}
+        predicted.user_data.update({"sure": sure, "of": {label: sure}})
+        right = label if rng.random() < sure else other
+        gold.cats = {name: float(name == right) for name in TAGS}
+        examples.append(Example(predicted, gold))
+    return examples
+
+
+def loss_of(calib: Any, examples: list[Example]) -> float:
+    """Mean log loss of the likeliest categories."""
+    losses = []
+    for example in examples:
+        doc = calib(example.predicted)
+        right = example.reference.cats[max(doc.cats, key=doc.cats.__getitem__)] == 1
+        losses.append(-np.log(doc._.calib_score if right else 1 - doc._.calib_score))
+    return float(np.mean(losses))
+
+
+AUTO = {"@calib_selections": "spacy-calib.Auto.v1"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "score"), [({"selection": AUTO}, "cats,sure"), ({}, ["cats", "of"])], ids=["auto", "bins"]
+)
+def test_further_scores_of_documents_take_part_where_they_help(score, settings):
+    alone, more = (pipe_with("Doc", source={"score": one}, **settings).fit(further_examples(150, 0)) for one in ("cats", score))
+    assert more.fit_info.context["kept"]
+    assert more.fit_info.context["columns"] == [score.split(",")[1] if isinstance(score, str) else score[1]]
+    # no score but the second tells right from wrong: the first can reach log 2 at best, that one 1/2 (the mean entropy of a share drawn evenly)
+    assert loss_of(alone, further_examples(300, 1)) == pytest.approx(np.log(2), abs=0.03)
+    assert loss_of(more, further_examples(300, 1)) == pytest.approx(0.5, abs=0.06)
+    (doc,) = (calib_doc.predicted for calib_doc in further_examples(1, 2))
+    more(doc)
+    assert doc._.calib_raw == max(doc.cats.values())
+    assert sum(doc._.calib_cats.values()) == pytest.approx(1.0, abs=0.15)
+    again = pipe_with("Doc", source={"score": score}, **settings).from_bytes(more.to_bytes())
+    assert again(doc)._.calib_cats == doc._.calib_cats
+
+
+def test_useless_further_scores_are_left_out():
+    examples = further_examples(150, 0)
+    for number, example in enumerate(examples):
+        example.predicted.user_data["sure"] = number % 7 / 7
+    calib = pipe_with("Doc", source={"score": "cats,sure"}, selection=AUTO).fit(examples)
+    assert (calib.fit_info.context["kept"], calib.fit_info.context["why"]) == (
+        False,
+        "held-out documents lose no less with further scores",
+    )
+    assert calib.tokens.context is None
+
+
+def test_a_document_that_lacks_a_further_score_has_its_first_there():
+    source = DocScoresSource(score="cats, sure, of", labels=TAGS)
+    docs = [example.predicted for example in further_examples(3, 0)]
+    docs[0].user_data.clear()
+    docs[1].user_data["of"] = {"another": 0.5}
+    hints = source.read(None, docs).hints
+    assert list(hints) == ["sure", "of"]
+    first = [max(doc.cats.values()) for doc in docs]
+    assert hints["sure"].tolist() == [first[0], docs[1].user_data["sure"], docs[2].user_data["sure"]]
+    assert hints["of"].tolist() == [first[0], first[1], docs[2].user_data["sure"]]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"score": "cats,sure", "exclusive": False}, r"\[C740\] Further scores \(sure\) are of the one category"),
+        ({"score": "cats,"}, r"\[C001\] score must be a name, or several"),
+        ({"score": []}, r"\[C001\] score must be a name, or several"),
+    ],
+)
+def test_settings_of_further_scores_that_are_refused(source, message):
+    with pytest.raises(CalibError, match=message):
+        DocScoresSource(**source)
+
+
+def test_what_is_no_further_score_is_refused():
+    (example,) = further_examples(1, 0)
+    example.predicted.user_data["sure"] = 1.5
+    with pytest.raises(CalibError, match=r"\[C282\].*doc.user_data\['sure'\].*1.5"):
+        DocScoresSource(score="cats,sure", labels=TAGS).read(None, [example.predicted])
+    with pytest.raises(CalibError, match=r"\[C281\]"):
+        DocScoresSource(score="cats,_.nobody", labels=TAGS).read(None, [example.predicted])
+
+
+def test_further_scores_are_no_setting_of_the_context():
+    calib = pipe_with("Doc", context={"@calib_contexts": "spacy-calib.FurtherScores.v1"})
+    with pytest.raises(CalibError, match=r"\[C741\]"):
+        calib.fit(further_examples(60, 0))
+
+
+def test_what_was_learned_of_further_scores_is_for_a_source_that_reads_them():
+    state = pipe_with("Doc", source={"score": "cats,sure"}).fit(further_examples(150, 0)).to_bytes()
+    for score, given in (("cats", "none"), ("cats,of", "of")):
+        with pytest.raises(
+            CalibError, match=rf"\[C742\] The pipe 'calib' learned from the further scores sure, but its source reads {given}"
+        ):
+            pipe_with("Doc", source={"score": score}).from_bytes(state)
+
+
+def test_damaged_states_of_further_scores():
+    calib = pipe_with("Doc", source={"score": "cats,sure"}).fit(further_examples(150, 0))
+    held = calib._state()["context"]["learned"]
+
+    def refused(**changed: Any) -> str:
+        state = {
+            **calib._state(),
+            "context": {"@calib_contexts": "spacy-calib.FurtherScores.v1", "settings": {}, "learned": {**held, **changed}},
+        }
+        with pytest.raises(CalibError, match=r"\[C010\]") as refusal:
+            pipe_with("Doc", source={"score": "cats,sure"}).from_bytes(dump(state))
+        return str(refusal.value)
+
+    groups = held["model"]["groups"]
+    more = {
+        **held["model"],
+        "groups": {**groups, "of_tag": np.append(groups["of_tag"], 0), "counts": np.append(groups["counts"], 0)},
+    }
+    assert "2 labels" in refused(model=more)
+    assert "further scores" in refused(names=["sure", "of"])
+    refused(model=None)
+
+
+def test_statistics_hold_further_scores():
+    """Of two shards; others with other further scores are refused beside them."""
+    calib = pipe_with("Doc", source={"score": "cats,sure", "labels": TAGS}, selection=AUTO)
+    shards = [collect_statistics(calib, further_examples(100, seed), f"{seed + 1}/2") for seed in (0, 1)]
+    calib.fit(FitStatistics.merged(shards))
+    assert calib.fit_info.context["kept"]
+    assert loss_of(calib, further_examples(300, 2)) == pytest.approx(0.5, abs=0.06)
+    other = pipe_with("Doc", source={"score": "cats,of", "labels": TAGS}, selection=AUTO)
+    with pytest.raises(CalibError, match=r"\[C425\]"):
+        other.fit(FitStatistics.merged(shards))
 
 
 def test_a_document_without_a_value_has_none(conf):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.sufficiency import tokens_for_sets
+from ...context.tokens import FURTHER
 from ...errors import calib_error
 from ...pairs.documents import LABEL_WORDS, TOKEN
 from ..shared.conventions import show_conventions
@@ -41,6 +42,9 @@ def context_line(context: Mapping[str, Any] | None) -> str:
 def show_context(context: Mapping[str, Any]) -> None:
     """Print what it looks at."""
     if not context["kept"]:
+        return
+    if context["when"] == FURTHER:
+        msg.text(f"Beside the score of the likeliest label the fit looks at {', '.join(context['columns'])}.")
         return
     msg.divider("What context looks at")
     words = f"{context['endings']:,} endings and {context['forms']:,} forms that the fit data have at least three times"

@@ -98,7 +98,7 @@ def arrays_read(nlp: Language) -> tuple[str, ...]:
     from ...pipe.component import Calibrator
 
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    return tuple(dict.fromkeys(source.user_data_key for source in sources if source.user_data_key))
+    return tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
 
 
 def run_pipes(
