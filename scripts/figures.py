@@ -24,6 +24,7 @@ import sys
 import tokenize
 from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ Entry = dict[str, Any]
 # The code
 
 
+@cache
 def bare_code(source: str) -> str:
     """A module without comments, docstrings and empty lines: what a change of words leaves as it is."""
     lines = source.splitlines()
