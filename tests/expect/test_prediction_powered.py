@@ -159,7 +159,7 @@ def test_texts_that_are_summed_say_what_they_say_one_by_one():
 
 
 def test_equal_chances_weigh_nothing():
-    plain = by_hand(inside=14.0, inside_units=20.0)
+    plain = replace(by_hand(inside=14.0, inside_units=20.0), squares=200.0)  # two texts of ten tokens
     same = replace(plain, chances=np.full(2, 0.4), among=np.ones(2, dtype=bool))
     for one, other in zip(accuracy(plain), accuracy(same), strict=True):
         assert one == pytest.approx(other)
