@@ -82,7 +82,7 @@ class Survey:
         """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,).
 
         A draw by chance is spread over doubt (`corpus.queue.choosing.draw_by_chance`): what residuals have in common with it does not vary between
-        draws, and the variance is that of what is left (Deville and Tillé 2005, section 4).
+        draws, and the variance is that of what is left (Deville and Tillé 2005).
         """
         known, scaled = self.known, weights * self.factors()
         residual = known.observed - known.expected - self.correction() * known.units
@@ -100,14 +100,16 @@ class Survey:
         return max(float(each @ each), float(least.sum())) * (1 + (self.own_share() if self.chances is None else 0))
 
     def factors(self) -> Floats:
-        """By what the residuals of labelled documents are multiplied in the variance, shape (n, k). Where these have chances, the residuals of the texts
-        without gold are estimated by them too: then it is (1 - chance) / chance² (Horvitz and Thompson 1952), squared.
+        """By what the residuals of labelled documents are multiplied in the variance, shape (n, k). Where these have chances, they tell how far the texts
+        without gold vary, too: for documents among the texts the square is about (1 - chance) / chance² (Horvitz and Thompson 1952).
         """
         reach = self.reach()
         return reach if self.chances is None else np.sqrt(reach * (1 + reach))
 
     def documents(self, weights: Floats) -> float:
-        """How many documents of equal variance say as much of the variance as the labelled ones. weights (Floats): See `variance`."""
+        """How many documents, of one length or by chances of one part in the variance, tell it as well as the labelled ones (Kish 1965; Satterthwaite 1946),
+        less those that what doubt foretells is learned from. weights (Floats): See `variance`.
+        """
         own = self.weights() * self.known.units
         if self.chances is None:
             return min(_effective(own[:, kind]) for kind in np.flatnonzero(weights))
