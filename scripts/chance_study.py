@@ -5,7 +5,8 @@
 The experiments are those of scripts/expect_table.py. Documents of each test set are drawn anew each time, with chances that grow with their doubt
 (`corpus.queue.choosing.draw_by_chance`), at random, and a third more of them at random: where the first are as narrow as the last, they save a quarter of
 the labels. Beside the share of 95 % intervals that hold the accuracy of the whole set and their mean width stand the error of the estimate (root
-mean square) and the words of the documents drawn: doubtful ones are longer. Tables go to stdout, messages to stderr.
+mean square) and the words of the documents drawn: doubtful ones are longer. The second table says how much any chances that grow with doubt could save:
+those that the residuals of the whole set, known in hindsight, ask for. Tables go to stdout, messages to stderr.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from frame import head, open_scored, row
 from study_select_adapt import Texts
 from tqdm import tqdm
 
-from spacy_calib.corpus.queue.choosing import draw_by_chance
+from spacy_calib.corpus.queue.choosing import chances_of, draw_by_chance
 from spacy_calib.expect.survey import accuracy
+from spacy_calib.types import Floats
 
 SIZES = (20, 50, 100)
 SETS = ("ewt", "wnut17", "ark")
@@ -55,17 +57,35 @@ def show(title: str, texts: Texts, n: int, draws: int) -> None:
         )
 
 
+def saved(texts: Texts) -> tuple[float, float]:
+    """The share of the documents that chances save, of few among many: (ours, the best in hindsight)."""
+    from sklearn.isotonic import IsotonicRegression
+
+    residual = texts.right - texts.expected
+    squares = np.square(residual - texts.units * residual.sum() / texts.units.sum())
+
+    def of(spread: Floats) -> float:
+        return float(1 - (squares / chances_of(spread, 1)).mean() / squares.sum())
+
+    best = IsotonicRegression().fit(texts.independent, squares)
+    return of(texts.independent), of(best.predict(texts.independent))
+
+
 def main() -> int:
-    options = parser_of(__doc__).parse_args()
+    options, found = parser_of(__doc__).parse_args(), {}
     head("| test set | documents | drawn | held | width | error | words |", 1)
     with tempfile.TemporaryDirectory() as folder:
         for name in [name for name in options.names if name in SETS or options.names != list(EXPERIMENTS)]:
             _, pipe, files = write_experiment(name, options.cache.resolve(), Path(folder))
             for title in EXPERIMENTS[name].tests:
-                texts = Texts.of(open_scored(Path(folder) / name, files[title])[2], pipe.groups)
+                found[title] = texts = Texts.of(open_scored(Path(folder) / name, files[title])[2], pipe.groups)
                 for n in SIZES:
                     if 2 * n <= len(texts.units):
                         show(title, texts, n, options.draws)
+    print()
+    head("| test set | documents saved | at best, in hindsight |")
+    for title, texts in found.items():
+        row(title, *(f"{100 * share:.0f} %" for share in saved(texts)))
     return 0
 
 

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from ..types import Floats
 from .estimates import Estimate, interval
 
+# Less than this part of a whole is nothing.
+_SURE = 1e-9
+
 
 class Known(NamedTuple):
     """n labelled documents and k kinds of events.
@@ -76,16 +79,42 @@ class Survey:
         return np.asarray(weights * _ratio(self.units.sum(axis=0), (weights * self.known.units).sum(axis=0)))
 
     def variance(self, weights: Floats) -> float:
-        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
-        known, scaled = self.known, weights * self.reach()
+        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,).
+
+        A draw by chance is spread over doubt (`corpus.queue.choosing.draw_by_chance`): what residuals have in common with it does not vary between
+        draws, and the variance is that of what is left (Deville and Tillé 2005).
+        """
+        known, scaled = self.known, weights * self.factors()
         residual = known.observed - known.expected - self.correction() * known.units
-        own = self.weights() * known.units
-        each = (residual / np.sqrt(_spare(own, own.sum(axis=0))) * scaled).sum(axis=1)
+        if self.chances is None:
+            own = self.weights() * known.units
+            left = residual / np.sqrt(_spare(own, own.sum(axis=0))) * scaled
+        else:
+            given = np.stack([known.units, known.independent, known.expected])
+            left = np.stack([_unforeseen(*one) for one in zip(given.T, residual.T, scaled.T, strict=True)], axis=1)
+        each = left.sum(axis=1)
         events, total = known.observed.sum(axis=0), known.units.sum(axis=0)
         least = (np.square(scaled) * known.independent).sum(axis=0)
         by_chance = _by_chance(events, total) * _ratio((np.square(scaled) * known.units).sum(axis=0), total)
         least = np.where((events == 0) | (events == total), np.maximum(least, by_chance), least)
-        return max(float(each @ each), float(least.sum())) * (1 + self.own_share())
+        return max(float(each @ each), float(least.sum())) * (1 + (self.own_share() if self.chances is None else 0))
+
+    def factors(self) -> Floats:
+        """By what the residuals of labelled documents are multiplied in the variance, shape (n, k). Where these have chances, they tell how far the texts
+        without gold vary, too: for documents among the texts the square is about (1 - chance) / chance² (Horvitz and Thompson 1952).
+        """
+        reach = self.reach()
+        return reach if self.chances is None else np.sqrt(reach * (1 + reach))
+
+    def documents(self, weights: Floats) -> float:
+        """How many documents, of one length or by chances of one part in the variance, tell it as well as the labelled ones (Kish 1965; Satterthwaite 1946),
+        less those that what doubt foretells is learned from. weights (Floats): See `variance`.
+        """
+        own = self.weights() * self.known.units
+        if self.chances is None:
+            return min(_effective(own[:, kind]) for kind in np.flatnonzero(weights))
+        doubt = np.maximum(self.known.independent, _SURE * self.known.units)
+        return _effective((np.square(weights * self.factors()) * doubt).sum(axis=1)) + 1 - _learned(len(own))
 
     def own_share(self) -> float:
         """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
@@ -100,9 +129,7 @@ class Survey:
 
         weights (Floats): Of an error in each total, times the denominator (Taylor; Särndal et al. 1992, section 5.5).
         """
-        units = self.weights() * self.known.units
-        docs = min(_effective(units[:, kind]) for kind in np.flatnonzero(weights))
-        return _interval(value, self.variance(weights) / denominator**2, docs, confidence)
+        return _interval(value, self.variance(weights) / denominator**2, self.documents(weights), confidence)
 
     def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
         """The share in the labelled documents, as an estimate for all texts. RAISES C001: confidence out of range.
@@ -165,6 +192,20 @@ def _spare(units: Floats, total: Floats | float) -> Floats:
     return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
 
 
+def _unforeseen(given: Floats, residual: Floats, scaled: Floats) -> Floats:
+    """The scaled residuals of n documents, (n,), less what the first of the given numbers, (n, 3), foretell of them; divided as by `_spare`."""
+    columns = given[:, : _learned(len(residual))] * scaled[:, None]
+    basis, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    basis = basis[:, sizes > _SURE * sizes[0]]
+    left = residual * scaled - basis @ (basis.T @ (residual * scaled))
+    return np.asarray(left / np.sqrt(np.maximum(1 - np.square(basis).sum(axis=1), _SURE)))
+
+
+def _learned(n: int) -> int:
+    """How many numbers of each of n documents can foretell what their residuals have in common: one for ten documents."""
+    return min(3, max(1, n // 10))
+
+
 def _by_chance(events: Floats, total: Floats | float) -> Floats:
     """The variance of this number of independent events, one more of either kind counted: no error in the labelled
     documents does not show that there are none.
@@ -175,7 +216,7 @@ def _by_chance(events: Floats, total: Floats | float) -> Floats:
 
 def _effective(units: Floats) -> float:
     """How many documents of one length say as much as these (Kish 1965)."""
-    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1.0))
+    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1e-300))
 
 
 def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:

@@ -159,7 +159,7 @@ def test_texts_that_are_summed_say_what_they_say_one_by_one():
 
 
 def test_equal_chances_weigh_nothing():
-    plain = by_hand(inside=14.0, inside_units=20.0)
+    plain = replace(by_hand(inside=14.0, inside_units=20.0), squares=200.0)  # two texts of ten tokens
     same = replace(plain, chances=np.full(2, 0.4), among=np.ones(2, dtype=bool))
     for one, other in zip(accuracy(plain), accuracy(same), strict=True):
         assert one == pytest.approx(other)
@@ -176,6 +176,27 @@ def test_a_document_speaks_for_as_many_as_its_chance_says():
     assert survey.totals() == pytest.approx([16 + 17 - 0.2 * 20])
     # Alone, the first counts once and the second three times: (10 + 18) / 40.
     assert accuracy(survey)[1].expected == pytest.approx(0.7)
+
+
+def test_variance_of_a_draw_by_chance_by_hand():
+    # Each speaks for 1 / chance - 1 others: 1 and 3, of all 40 tokens; (1 - chance) / chance² is 2 and 12. Residuals about the correction of -.05:
+    # 1.5 and -.5; less what their length foretells, -3/14: 12/7 and -2/7, which have 6/7 and 1/7 left of what they were.
+    known = Known(column(9, 7), column(8, 8), column(0.2, 0.2), column(10, 10))
+    inside, rest = (np.array([16.0]), np.array([20.0])), (column(32), column(40))
+    survey = Survey(known, *inside, *rest, None, np.array([1 / 2, 1 / 4]), np.ones(2, dtype=bool))
+    assert survey.variance(np.ones(1)) == pytest.approx(2 * (12 / 7) ** 2 / (6 / 7) + 12 * (2 / 7) ** 2 / (1 / 7))
+    assert survey.documents(np.ones(1)) == pytest.approx(14**2 / (2**2 + 12**2))
+
+
+@pytest.mark.parametrize("n", [9, 20])
+def test_what_doubt_foretells_does_not_vary_between_draws_that_are_spread_over_it(n):
+    spread = np.linspace(0.5, 2, n)[:, None]
+    known = Known(8 - 3 * spread, np.full((n, 1), 8.0), spread, np.full((n, 1), 10.0))
+    chances = np.sqrt(spread[:, 0]) / 5
+    survey = Survey(known, np.zeros(1), np.zeros(1), column(8000), column(10000), None, chances)
+    least = float((np.square(survey.factors()) * spread).sum())
+    assert (survey.variance(np.ones(1)) == pytest.approx(least)) == (n >= 20)  # of fewer than twenty only the length is known
+    assert survey.variance(np.ones(1)) >= least
 
 
 def test_intervals_of_documents_drawn_by_chance_hold():
