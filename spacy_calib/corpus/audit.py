@@ -116,10 +116,10 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
         sides = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)
         found.append(_of_row(corpus, MISSING if missing else SUPERFLUOUS, row, *sides))
     rows, scores = np.unique(corpus.rows[known]), corpus.tag_calibrated[known]
-    listed = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True))
+    listed, named = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
     for row in rows.tolist():  # what the scores do not name at all
         gold = int(corpus.gold[row])
-        if gold in corpus.tags and (row, gold) not in listed:
+        if gold in named and (row, gold) not in listed:
             found.append(_of_row(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
     return Audit.of(
         found, len(known), expected_wrong(np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[known] == RIGHT))
@@ -179,8 +179,8 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _of_row(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    names = (*corpus.names, "")  # of none, -1
-    return Doubt(kind, row, row + 1, names[gold], names[rival], p_gold, p_rival, row, row + 1)
+    names = [corpus.names[label] if label >= 0 else "" for label in (gold, rival)]
+    return Doubt(kind, row, row + 1, *names, p_gold, p_rival, row, row + 1)
 
 
 def _outside(corpus: ScoredCorpus) -> Floats:
