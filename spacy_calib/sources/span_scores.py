@@ -301,8 +301,10 @@ _NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
 def _suggested(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
     """(start, end and column, shape (n, 3); score) of the spans of each Doc that the model gives this score at least."""
     indices, scores = pipe.predict(list(docs))
+    if not len(indices.dataXd):  # texts shorter than what the suggester gives; shapes are others then
+        return [_NO_SPANS] * len(docs)
     places, lengths = to_numpy(indices.dataXd).astype(np.intp), to_numpy(indices.lengths)
-    table = to_numpy(scores).astype(np.float64).reshape(len(places), -1)[:, : len(pipe.labels)]  # without the negative label
+    table = to_numpy(scores).astype(np.float64)[:, : len(pipe.labels)]  # without the negative label
     found = []
     for end, length in zip(np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
         rows, columns = np.nonzero(table[end - length : end] >= lowest)
