@@ -179,8 +179,8 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _of_row(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    names = [corpus.names[label] if label >= 0 else "" for label in (gold, rival)]
-    return Doubt(kind, row, row + 1, *names, p_gold, p_rival, row, row + 1)
+    said, rather = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
+    return Doubt(kind, row, row + 1, said, rather, p_gold, p_rival, row, row + 1)
 
 
 def _outside(corpus: ScoredCorpus) -> Floats:

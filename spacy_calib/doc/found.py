@@ -102,7 +102,7 @@ def _read(one: Any, text: str, beside: Sequence[str]) -> tuple[Any, ...]:
     numbers = all(one is None or (isinstance(one, (int, float)) and -ROUNDED <= one <= 1 + ROUNDED) for one in scores)
     if not (whole and numbers and isinstance(label, str) and label and 0 <= start < end <= len(text)):
         raise calib_error("C640", given=brief(repr(one)), text=text[:40], n=len(text))
-    held = text[start:end]
-    inner = held.strip() or held
-    start += held.index(inner)
+    inside = text[start:end]
+    inner = inside.strip() or inside
+    start += inside.index(inner)
     return start, start + len(inner), label, *(None if one is None else min(1.0, max(0.0, float(one))) for one in scores)
