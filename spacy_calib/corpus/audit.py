@@ -127,12 +127,13 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Entities, or other spans: of each gold one the prediction that overlaps it most likely, else none; and predictions that overlap no gold.
+    """Entities, or other spans that are not all white space: of each gold one the prediction that overlaps it most likely, else none; and predictions that overlap no gold.
 
     table (Mapping | None): Labels of the predictions in the words of the gold, "" for those that it does not have.
     """
     spans = corpus.spans
-    offsets = corpus.doc_starts[spans.docs]
+    offsets, dark = corpus.doc_starts[spans.docs], _not_blank(corpus)
+    gold = [one for one in gold if dark[corpus.doc_starts[one.doc] + one.start : corpus.doc_starts[one.doc] + one.end].any()]
     names = [corpus.names[label] for label in spans.labels.tolist()]
     names = names if table is None else [table.get(name, name) for name in names]
     places = zip(spans.starts + offsets, spans.ends + offsets, strict=True)
