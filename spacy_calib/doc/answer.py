@@ -99,7 +99,7 @@ class Answer:
         """RAISES C643: other lengths, or a number that is no log-probability."""
         if not len(tokens) == len(numbers) == len(tops):
             raise calib_error("C643", given=f"{len(tokens)} tokens, {len(numbers)} numbers, {len(tops)} lists of others")
-        of_tops = tuple(tuple((token, _log(number)) for token, number in top) for top in tops)
+        of_tops = tuple(tuple((token, _log(number)) for token, number in top if number is not None) for top in tops)
         return cls(tuple(tokens), tuple(_log(number) for number in numbers), of_tops)
 
     def plain(self) -> dict[str, Any]:

@@ -222,6 +222,17 @@ def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
     assert answer.scores(field)["product"] == pytest.approx(math.exp(-1.75))
 
 
+def test_likely_tokens_without_a_number_are_not_looked_at():
+    told = {
+        "token": "place",
+        "logprob": math.log(0.6),
+        "top_logprobs": [{"token": "place"}, {"token": "person", "logprob": math.log(0.2)}],
+    }
+    answer = Answer.of({"logprobs": {"content": [told]}})
+    assert answer.among(["person", "place"]) == pytest.approx({"person": 0.25, "place": 0.75})
+    assert answer.scores(Field("", "place", 0, 0, 0))["margin"] == pytest.approx(0.4)
+
+
 def test_a_model_that_writes_white_space_without_end():
     """As small ones do. Minutes went by where each way to share out the white space was tried."""
     tokens = (b" " * 3000, b"Ann", b" " * 3000, b"\nBob -> PER")
