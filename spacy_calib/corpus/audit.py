@@ -116,10 +116,10 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
         sides = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)
         found.append(_of_row(corpus, MISSING if missing else SUPERFLUOUS, row, *sides))
     rows, scores = np.unique(corpus.rows[known]), corpus.tag_calibrated[known]
-    listed = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True))
+    listed, named = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
     for row in rows.tolist():  # what the scores do not name at all
         gold = int(corpus.gold[row])
-        if gold in corpus.tags and (row, gold) not in listed:
+        if gold in named and (row, gold) not in listed:
             found.append(_of_row(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
     return Audit.of(
         found, len(known), expected_wrong(np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[known] == RIGHT))
@@ -127,12 +127,13 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Entities, or other spans: of each gold one the prediction that overlaps it most likely, else none; and predictions that overlap no gold.
+    """Entities, or other spans that are not all white space: of each gold one the prediction that overlaps it most likely, else none; and predictions that overlap no gold.
 
     table (Mapping | None): Labels of the predictions in the words of the gold, "" for those that it does not have.
     """
     spans = corpus.spans
-    offsets = corpus.doc_starts[spans.docs]
+    offsets, dark = corpus.doc_starts[spans.docs], _not_blank(corpus)
+    gold = [one for one in gold if dark[corpus.doc_starts[one.doc] + one.start : corpus.doc_starts[one.doc] + one.end].any()]
     names = [corpus.names[label] for label in spans.labels.tolist()]
     names = names if table is None else [table.get(name, name) for name in names]
     places = zip(spans.starts + offsets, spans.ends + offsets, strict=True)
@@ -179,8 +180,8 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _of_row(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    names = (*corpus.names, "")  # of none, -1
-    return Doubt(kind, row, row + 1, names[gold], names[rival], p_gold, p_rival, row, row + 1)
+    said, rather = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
+    return Doubt(kind, row, row + 1, said, rather, p_gold, p_rival, row, row + 1)
 
 
 def _outside(corpus: ScoredCorpus) -> Floats:

@@ -37,8 +37,9 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
     names = sorted({value for value in values if value is not None})
     number = {name: place for place, name in enumerate(names)}
     of_docs = np.array([-1 if value is None else number[value] for value in values], dtype=np.intp)
-    own = of_docs[docs]
-    return [Slice(name, units[own == place]) for name, place in number.items()]
+    order = np.argsort(of_docs[docs], kind="stable")
+    bounds = np.searchsorted(of_docs[docs][order], np.arange(len(names) + 1))
+    return [Slice(name, units[order[bounds[place] : bounds[place + 1]]]) for name, place in number.items()]
 
 
 def judge_slices(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Generic, TypeVar, overload
 
@@ -121,6 +121,10 @@ class MadeOnDemand(Sequence[Item], Generic[Item]):
     def __getitem__(self, place: Any) -> Any:
         held = self._places[place]
         return [self._make(one) for one in held] if isinstance(place, slice) else self._make(held)
+
+    def __iter__(self) -> Iterator[Item]:
+        """That of Sequence would take an IndexError of `make` for the end."""
+        return map(self._make, self._places)
 
 
 def for_json(value: Any) -> list[Any]:

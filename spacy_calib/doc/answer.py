@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ class Answer:
         if not len(tokens) == len(numbers) == len(tops):
             raise calib_error("C643", given=f"{len(tokens)} tokens, {len(numbers)} numbers, {len(tops)} lists of others")
         logs = tuple(_log(number) for number in numbers)
-        of_tops = (tuple((token, _log(number)) for token, number in top) for top in tops)
+        of_tops = (tuple((token, _log(number)) for token, number in top if number is not None) for top in tops)
         return cls(tuple(tokens), logs, tuple(map(_with_held_back, tokens, logs, of_tops)))
 
     def plain(self) -> dict[str, Any]:
@@ -148,7 +148,14 @@ class Answer:
 
     def _covering(self, start: int, end: int) -> list[int]:
         """The tokens that hold a character of the stretch."""
-        return [place for place, (first, last) in enumerate(self._places) if first < end and start < last]
+        firsts, lasts = self._bounds
+        near = range(bisect_right(lasts, start), bisect_left(firsts, end))
+        return [place for place in near if start < self._places[place][1]]
+
+    @cached_property
+    def _bounds(self) -> tuple[list[int], list[int]]:
+        """Of the tokens, the first character, and the greatest one behind a last that there was so far; both rise."""
+        return [first for first, _ in self._places], [*accumulate((last for _, last in self._places), max)]
 
     def logprob(self, start: int, end: int) -> float:
         """The log-probability of the tokens that hold the characters from start to before end, given all before them."""
@@ -228,7 +235,9 @@ class Answer:
 
     def lines(self, between: str = "->") -> list[Field]:
         """The fields of lines such as "text -> TYPE". between (str): What stands between the two."""
-        marked = re.compile(rf"^[ \t]*(?:[-*\u2022]|\d+[.)])?[ \t]*(\S.*?)[ \t]*{re.escape(between)}[ \t]*(\S.*?)[ \t]*$", re.M)
+        marked = re.compile(
+            rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]*)?(\S.*?)[ \t]*{re.escape(between)}[ \t]*(\S.*?)[ \t]*$", re.M
+        )
         return [Field(one[1], one[2], one.start(1), one.end(1), one.start(2)) for one in marked.finditer(self.text)]
 
     def found_in(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -94,10 +95,12 @@ def _trimmed(text: str, mark: Mark) -> tuple[int, int]:
 
 def _cut_at(doc: Doc, marks: Iterable[Mark]) -> Doc:
     """The Doc with a token boundary where a mark begins or ends."""
-    cuts = sorted({place for mark in marks for place in _trimmed(doc.text, mark)})
+    text = doc.text  # which spaCy joins anew each time
+    cuts = sorted({place for mark in marks for place in _trimmed(text, mark)})
     words, spaces = [], []
     for token in doc:
-        inside = [place - token.idx for place in cuts if 0 < place - token.idx < len(token)]
+        first, behind = bisect_right(cuts, token.idx), bisect_left(cuts, token.idx + len(token))
+        inside = [place - token.idx for place in cuts[first:behind]]
         for start, end in zip([0, *inside], [*inside, len(token)], strict=True):
             words.append(token.text[start:end])
             spaces.append(end == len(token) and bool(token.whitespace_))

@@ -49,8 +49,9 @@ def spans_from(
         raise calib_error("C001", name="misaligned", wanted=" or ".join(MENDING), given=repr(misaligned))
     counts: Counter[str] = Counter()
     kept: dict[tuple[int, int, str], tuple[Span, list[Any]]] = {}
+    text = doc.text  # which spaCy joins anew each time
     for one in found:
-        start, end, label, *scores = _read(one, doc, beside)
+        start, end, label, *scores = _read(one, text, beside)
         counts["found"] += 1
         span = doc.char_span(start, end, label=label, alignment_mode=misaligned)
         if span is None or not len(span):
@@ -88,7 +89,7 @@ def _rank(scores: Sequence[Any]) -> float:
     return 0.0 if scores[0] is None else float(scores[0])
 
 
-def _read(one: Any, doc: Doc, beside: Sequence[str]) -> tuple[Any, ...]:
+def _read(one: Any, text: str, beside: Sequence[str]) -> tuple[Any, ...]:
     """First character, the one behind the last, label, scores. RAISES C640: they are not there, or no such things."""
     held = one if isinstance(one, Mapping) else {}
     labels = held.get("labels")  # of flair: those of one span, the likeliest first
@@ -99,9 +100,9 @@ def _read(one: Any, doc: Doc, beside: Sequence[str]) -> tuple[Any, ...]:
     start, end, label, *scores = (one.item() if hasattr(one, "item") else one for one in values)
     whole = all(isinstance(place, int) and not isinstance(place, bool) for place in (start, end))
     numbers = all(one is None or (isinstance(one, (int, float)) and -ROUNDED <= one <= 1 + ROUNDED) for one in scores)
-    if not (whole and numbers and isinstance(label, str) and label and 0 <= start < end <= len(doc.text)):
-        raise calib_error("C640", given=brief(repr(one)), text=doc.text[:40], n=len(doc.text))
-    text = doc.text[start:end]
-    inner = text.strip() or text
-    start += text.index(inner)
+    if not (whole and numbers and isinstance(label, str) and label and 0 <= start < end <= len(text)):
+        raise calib_error("C640", given=brief(repr(one)), text=text[:40], n=len(text))
+    inside = text[start:end]
+    inner = inside.strip() or inside
+    start += inside.index(inner)
     return start, start + len(inner), label, *(None if one is None else min(1.0, max(0.0, float(one))) for one in scores)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, overload
 from weakref import WeakKeyDictionary
 
@@ -40,11 +40,15 @@ class Draws(Sequence["Draw"]):
     """n annotations of a Doc, drawn independently: a sequence of Draw; the subclasses hold them as arrays.
 
     of (Doc): The Doc, which is not changed. scale (Floats): The factor of each unit's or span's probability: 1, or less
-        where events that exclude each other have probabilities with a sum above 1.
+        where events that exclude each other have probabilities with a sum above 1. words: Hashes of its words when they were drawn.
     """
 
     of: Doc
     scale: Floats
+    words: NDArray[np.uint64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", self.of.to_array("ORTH"))
 
     @abstractmethod
     def __len__(self) -> int:
@@ -84,12 +88,10 @@ class Draw(NamedTuple):
         """The Doc with what was drawn in place of what was predicted.
 
         onto (Doc | None): A Doc with the same tokens to write on, as another annotation's draw; None for a copy.
-        RAISES C411: sentence starts, on a Doc with a parse. C414: the Doc has other words.
+        RAISES C411: sentence starts, on a Doc with a parse. C414: the Doc has other words than those that were drawn for.
         """
-        of = self.draws.of
-        if onto is None:
-            onto = of.copy()
-        elif onto.text != of.text or len(onto) != len(of):
+        onto = self.draws.of.copy() if onto is None else onto
+        if not np.array_equal(onto.to_array("ORTH"), self.draws.words):
             raise calib_error("C414", text=onto.text[:40].strip())
         self.draws.write(onto, self.number)
         return onto
@@ -98,10 +100,10 @@ class Draw(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelDraws(Draws):
     """Labels of tokens.
+
     layer (str): Name of the annotation. labels (tuple[str, ...]): The labels drawn from. codes (Ints): Place of each
         token's label among them in each draw, -1 for none, (n, n_tokens). scored (NDArray[bool]): Which tokens have
-        scores; others keep their labels. gap (float): Largest error of a label's probability; 0 but for chains.
-        have scores; the others keep their labels. gap (float): Largest error of a label's share; 0 but for chains.
+        scores; the others keep their labels. gap (float): Largest error of a label's share; 0 but for chains.
     """
 
     layer: str

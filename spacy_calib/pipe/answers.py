@@ -118,7 +118,8 @@ class Asking(Pipe):
 
     def __call__(self, doc: Doc) -> Doc:
         try:
-            self._leave(doc, self.answer(doc.text))
+            if len(doc):
+                self._leave(doc, self.answer(doc.text))
         except Exception as error:
             self.get_error_handler()(self.name, self, [doc], error)
         return doc

@@ -34,15 +34,20 @@ def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCor
 
 
 def _raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> Floats:
-    """The score of each row's gold label before calibration, NaN where the component does not know it."""
-    component, found = calib.lookup.component(), np.zeros(len(corpus))
+    """The score of each row's gold label before calibration, NaN where the component does not know it, or nothing of its Doc."""
+    component, found = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
     gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
-    for firsts in util.minibatch(range(len(examples)), _BATCH):
-        start = int(corpus.doc_starts[firsts[0]])
-        marginals = calib.source.read(component, [examples[i].predicted for i in firsts]).above(0.0)
-        own = gold[start + marginals.rows] == marginals.tags
-        found[start + marginals.rows[own]] = marginals.scores[own]
+    for numbers in util.minibatch(range(len(examples)), _BATCH):
+        whys = calib.source.missing(component, [examples[i].predicted for i in numbers])
+        able = [i for i, why in zip(numbers, whys, strict=True) if not why]
+        if not able:
+            continue
+        rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in able])
+        found[rows] = 0.0
+        marginals = calib.source.read(component, [examples[i].predicted for i in able]).above(0.0)
+        own = gold[rows[marginals.rows]] == marginals.tags
+        found[rows[marginals.rows[own]]] = marginals.scores[own]
     found[gold < 0] = np.nan
     return found
 

@@ -145,7 +145,7 @@ class SpanScoresSource(LeftScoresSource):
         """What is there for each of the spans under one name; None where a further score is not there at all."""
         if name.startswith(EXTENSION):
             return [span._.get(name.removeprefix(EXTENSION)) for span in spans]
-        attrs = doc.spans[self._group].attrs if self._group else {}
+        attrs = doc.spans[self._group].attrs if self._group in doc.spans else {}  # which a Doc without words need not have
         if name != self.score and name not in attrs:
             return [None] * len(spans)
         values = attrs.get(name, ())
@@ -301,8 +301,10 @@ _NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
 def _suggested(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
     """(start, end and column, shape (n, 3); score) of the spans of each Doc that the model gives this score at least."""
     indices, scores = pipe.predict(list(docs))
+    if not len(indices.dataXd):  # texts shorter than what the suggester gives; shapes are others then
+        return [_NO_SPANS] * len(docs)
     places, lengths = to_numpy(indices.dataXd).astype(np.intp), to_numpy(indices.lengths)
-    table = to_numpy(scores).astype(np.float64).reshape(len(places), -1)[:, : len(pipe.labels)]  # without the negative label
+    table = to_numpy(scores).astype(np.float64)[:, : len(pipe.labels)]  # without the negative label
     found = []
     for end, length in zip(np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
         rows, columns = np.nonzero(table[end - length : end] >= lowest)
@@ -313,7 +315,7 @@ def _suggested(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints
 
 def _read(doc: Doc, key: str, column: dict[str, int], suggested: Ints, scores: Floats) -> tuple[Marginals, Spans]:
     """The marginals and spans of one Doc; spans with labels that the component does not know are left out. suggested, scores: See `_suggested`."""
-    group = doc.spans[key]
+    group: Any = doc.spans.get(key, ())
     raw = span_scores(group) if len(group) else None
     given = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
     table = np.array(given, dtype=np.intp).reshape(-1, 3)

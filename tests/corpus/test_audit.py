@@ -105,6 +105,13 @@ def test_spans_have_four_kinds_of_error_on_one_scale():
     assert audit_spans(entities(), same, {"DATE": "", "PER": "PERSON"}).doubts == []
 
 
+def test_a_gold_span_of_white_space_alone_is_none():
+    corpus = corpus_of([[[("Ann", "O", {"O": 0.9})], [("\n", "O", {"O": 0.99})]]], [(0, 0, 1, "PER", 0.8)])
+    found = audit_spans(corpus, [GoldSpan(0, 1, 2, "ORG"), GoldSpan(0, 0, 2, "ORG")])
+    assert ([(one.kind, one.gold) for one in found.doubts], found.labels) == ([(BORDER, "ORG")], 1)
+    assert [task.focus for task in audit_tasks(corpus, found.doubts, "entity")] == ["Ann"]
+
+
 def test_every_format_has_the_gold_and_what_it_would_rather_be():
     corpus = entities()
     doubts = audit_spans(corpus, [GoldSpan(0, 0, 1, "PER"), GoldSpan(1, 0, 1, "PER")], {"DATE": ""}).doubts

@@ -15,6 +15,8 @@ def test_items_are_made_when_they_are_read_and_not_before():
     assert list(MadeOnDemand(3, str)) == ["0", "1", "2"]
     with pytest.raises(IndexError):
         MadeOnDemand(3, str)[3]
+    with pytest.raises(IndexError):  # a fault of making one is not the end of all
+        list(MadeOnDemand(3, [0, 1].__getitem__))
 
 
 def test_json_writes_them_as_a_list_item_by_item():

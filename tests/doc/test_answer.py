@@ -209,6 +209,10 @@ def test_bytes_that_are_no_text_leave_each_character_to_its_tokens(tokens):
     covering = [answer._covering(at, at + 1) for at in range(len(answer.text))]
     assert all(covering)
     assert sum(bool(one) for one in tokens) == len({place for places in covering for place in places})
+    for start in range(len(answer.text)):
+        for end in range(start, len(answer.text) + 1):
+            held = [place for place, (first, last) in enumerate(answer._places) if first < end and start < last]
+            assert answer._covering(start, end) == held
 
 
 def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
@@ -217,6 +221,23 @@ def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
     field = answer.lines()[0]
     assert (answer.text, field.text) == ("\ufffdA -> person\n\ufffd\ufffd", "\ufffdA")
     assert answer.scores(field)["product"] == pytest.approx(math.exp(-1.75))
+
+
+def test_likely_tokens_without_a_number_are_not_looked_at():
+    told = {
+        "token": "place",
+        "logprob": math.log(0.6),
+        "top_logprobs": [{"token": "place"}, {"token": "person", "logprob": math.log(0.2)}],
+    }
+    answer = Answer.of({"logprobs": {"content": [told]}})
+    assert answer.among(["person", "place"]) == pytest.approx({"person": 0.25, "place": 0.75})
+    assert answer.scores(Field("", "place", 0, 0, 0))["margin"] == pytest.approx(0.4)
+
+
+def test_a_model_that_writes_white_space_without_end():
+    """As small ones do. Minutes went by where each way to share out the white space was tried."""
+    tokens = (b" " * 3000, b"Ann", b" " * 3000, b"\nBob -> PER")
+    assert [field.text for field in Answer(tokens, (-1.0,) * 4, ((),) * 4).lines()] == ["Bob"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 
 from spacy_calib import spans_from
 from spacy_calib.errors import CalibError
@@ -108,3 +108,18 @@ def test_no_such_span(given):
 def test_no_such_mending():
     with pytest.raises(CalibError, match=r"\[C001\] misaligned must be expand or contract or strict"):
         spans_from(NLP(TEXT), [], misaligned="shrink")
+
+
+def test_the_text_is_joined_once_whatever_was_found():
+    class Counted(Doc):
+        joined = 0
+
+        @property
+        def text(self) -> str:
+            Counted.joined += 1
+            return super().text
+
+    doc = Counted(NLP.vocab, words=["Ann", "met", "Bob"])
+    spans_from(doc, [one(0, 3), one(8, 11), one(4, 7, "X")])
+    assert len(doc.spans["found"]) == 3
+    assert Counted.joined == 1

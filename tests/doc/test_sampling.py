@@ -143,6 +143,22 @@ def test_a_doc_without_scores_has_nothing_to_draw_from():
         draws[0].doc(Doc(NLP.vocab, words=["they", "fish"]))
 
 
+def test_draws_are_not_written_on_tokens_that_were_merged_or_cut_otherwise_since():
+    doc = Doc(NLP.vocab, words=["in", "New", "York", "Ann", "sang"], spaces=[True] * 4 + [False])
+    doc.ents = [Span(doc, 3, 4, "PER")]
+    write(doc, "ner", [{} for _ in doc], [(3, 4, "PER", 1.0, True)])
+    draws = doc._.calib.sample(1)
+    assert [ent.text for ent in draws[0].doc().ents] == ["Ann"]
+    # Other tokens, as many, of the same text.
+    other = Doc(NLP.vocab, words=["in", "New", "York", "Ann sa", "ng"], spaces=[True] * 3 + [False] * 2)
+    assert (other.text, len(other)) == (doc.text, len(doc))
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[1:3])
+    for onto in (None, other):
+        with pytest.raises(CalibError, match="C414"):
+            draws[0].doc(onto)
+
+
 def test_the_same_seed_draws_the_same_and_texts_do_not_depend_on_each_other():
     first, again = (tagged()._.calib.sample(200, seed=5).codes for _ in range(2))
     assert (first == again).all()

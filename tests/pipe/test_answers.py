@@ -97,6 +97,12 @@ def test_a_model_that_fails_is_a_sentence():
         asking(ask={"@calib_asks": "tests.Down.v1"})(TEXT)
 
 
+def test_a_doc_without_words_is_not_asked_about():
+    nlp = asking()
+    doc = nlp("")
+    assert (nlp.get_pipe("names").asked, len(doc.spans)) == (0, 0)
+
+
 def test_categories_without_names():
     with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
         asking(into="cats", types=None)

@@ -414,3 +414,10 @@ def test_a_pipeline_of_functions_is_told_apart_by_their_names(conf):
 def test_what_is_no_name_and_no_function_is_refused():
     with pytest.raises(CalibError, match=r"C001.*score must be a name, several, or a function.*7"):
         SpanScoresSource(score=7)
+
+
+@pytest.mark.parametrize("place", [{"score": "found"}, {"spans_key": "found"}])
+def test_a_doc_without_words_needs_no_group(place):
+    source, doc = SpanScoresSource(labels=["P"], **place), Doc(spacy.blank("xx").vocab)
+    assert source.missing(None, [doc]) == [""]
+    assert len(source.read(None, [doc]).spans) == 0

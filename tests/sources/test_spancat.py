@@ -447,3 +447,14 @@ def test_spans_that_the_component_left_out_are_candidates_where_they_are_asked_f
     assert len(plain.spans) == len(found)
     with pytest.raises(CalibError, match="C001.*lowest"):
         SpancatSource("spancat", lowest=1.5)
+
+
+def test_texts_too_short_for_the_suggester_have_no_candidates():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("spancat", config={"suggester": {"@misc": "spacy.ngram_suggester.v1", "sizes": [3]}})
+    doc = nlp.make_doc("Ann Lee met Bob")
+    gold = doc.copy()
+    gold.spans["sc"] = [Span(gold, 0, 3, "P")]
+    nlp.initialize(lambda: [Example(doc, gold)])
+    read = SpancatSource("spancat", lowest=0.1).read(pipe, [nlp("Hi"), nlp("Yo")])
+    assert (len(read.spans), read.above(0.0).n_tokens) == (0, 2)

@@ -80,7 +80,7 @@ def check_against(run: EvaluateOptions) -> None:
     if run.against is None:
         return
     check_option("--against", not is_calibrator(run.model), "left out beside a file of scores", run.against)
-    if not (Path(run.against).exists() or is_package(run.against)):
+    if not ((Path(run.against) / "config.cfg").exists() or is_package(run.against)):
         open_model(run.against)
 
 

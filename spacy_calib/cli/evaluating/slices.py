@@ -118,7 +118,7 @@ def show_found(told: Mapping[str, Any], units: str) -> None:
     for row in told["rows"]:
         lean = "too high" if row["gap"] > 0 else "too low"
         msg.text(
-            f"{row['slice'].capitalize()}: scores are {lean} by {abs(row['gap']):.3f} ({row['low']:+.3f} to {row['high']:+.3f}); scored {row['score']:.3f}, "
+            f"{row['slice'][:1].upper()}{row['slice'][1:]}: scores are {lean} by {abs(row['gap']):.3f} ({row['low']:+.3f} to {row['high']:+.3f}); scored {row['score']:.3f}, "
             f"right {row['right']:.3f}, {row['n']:,} {units} of {row['documents']:,} documents"
         )
         for one in row["examples"]:

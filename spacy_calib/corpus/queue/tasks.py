@@ -123,11 +123,11 @@ def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str]) -> Ta
 
 
 def _context(corpus: ScoredCorpus, first: int, last: int) -> tuple[int, int]:
-    """(first token, the one after the last) of the sentences that hold these tokens, which are not all white space, without such around them."""
+    """(first token, the one after the last) of the sentences that hold these tokens, without white space around them; one at least."""
     start, end = corpus.sentence_of(first)[0], corpus.sentence_of(last - 1)[1]
-    while corpus.words[start].isspace():
+    while start < end - 1 and corpus.words[start].isspace():
         start += 1
-    while corpus.words[end - 1].isspace():
+    while end - 1 > start and corpus.words[end - 1].isspace():
         end -= 1
     return start, end
 
@@ -142,7 +142,9 @@ def _offsets(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int
 
 
 def _spans(corpus: ScoredCorpus, units: Units, number: int, offset: int, tokens: list[tuple[int, int, bool]]) -> list[TaskSpan]:
-    """The unit itself; of one with several labels its entities, or its tokens that carry a label where the corpus has no entities."""
+    """The unit itself; of one with several labels its entities, or its tokens that carry a label where the corpus has no entities. White space at the
+    ends of the text is no part of them.
+    """
     first, last = int(units.firsts[number]), int(units.lasts[number])
     if units.labels[number] >= 0:
         found = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
@@ -151,11 +153,11 @@ def _spans(corpus: ScoredCorpus, units: Units, number: int, offset: int, tokens:
     else:
         counted = (i for i in range(first, last) if corpus.counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
         found = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in counted]
+    inside = ((max(0, start - offset), min(len(tokens), end - offset) - 1, label, score) for start, end, label, score in found)
     return [
-        TaskSpan(
-            start - offset, end - 1 - offset, tokens[start - offset][0], tokens[end - 1 - offset][1], corpus.names[label], score
-        )
-        for start, end, label, score in found
+        TaskSpan(one, last, tokens[one][0], tokens[last][1], corpus.names[label], score)
+        for one, last, label, score in inside
+        if one <= last
     ]
 
 

@@ -112,6 +112,9 @@ def test_what_cannot_be_compared_is_one_sentence(calibrated, calibrated_ner, cha
         return calib("evaluate", calibrated, test_file, "--against", other, *more)
 
     refuses(asked(tmp_path / "gone"), "gone")
+    (tmp_path / "folder").mkdir()
+    for other in (tmp_path / "folder", test_file):  # before the gold is looked for
+        refuses(calib("evaluate", calibrated, tmp_path / "no.spacy", "--against", other), f"load the pipeline '{other}'")
     refuses(asked(spacy_blank(tmp_path / "blank")), "tagger")
     ok(calib("collect", calibrated, test_file, tmp_path / "one.npz", "--judge"))
     refuses(calib("evaluate", "--from", tmp_path / "one.npz", "--against", calibrated), "--against looks at documents")

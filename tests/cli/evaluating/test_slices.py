@@ -94,20 +94,21 @@ def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_
     for doc in docs[::2]:
         for token in list(doc)[::2]:
             token.tag_ = docs[0][0].tag_
-    gold = save_filed(tmp_path / "gold.spacy", docs, shop=lambda n: ("odd", "fine")[n % 2])
+    gold = save_filed(tmp_path / "gold.spacy", docs, shop=lambda n: ("Odd NY", "fine")[n % 2])
     page, numbers = tmp_path / "page.html", tmp_path / "numbers.json"
     outcome = ok(calib("evaluate", calibrated, gold, "--find-slices", "-o", page, "-o", numbers))
     (table,) = json.loads(numbers.read_text()).values()
     first = table["found_slices"]["rows"][0]
-    assert "with shop odd" in first["slice"]
+    assert "with shop Odd NY" in first["slice"]
     assert first["gap"] > 0.2
     assert first["n"] < table["tokens"] / 2
     assert all(
         set(one) >= {"text", "carried", "gold", "calibrated"} and one["carried"] != one["gold"] for one in first["examples"]
     )
     assert "Found on one half of the documents and confirmed on the other" in outcome.text
-    assert "with shop odd" in outcome.text.lower()
+    assert "ith shop Odd NY" in outcome.text  # names keep their capitals
     assert '<h3 id="found-0">Found to be off</h3>' in page.read_text(encoding="utf8")
+    assert "ith shop Odd NY" in page.read_text(encoding="utf8")
 
 
 def test_that_nothing_was_found_is_said_and_few_documents_cannot_be_searched(calibrated, test_file, tmp_path, monkeypatch):

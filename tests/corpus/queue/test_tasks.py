@@ -39,6 +39,16 @@ def test_white_space_around_a_sentence_is_no_part_of_its_text():
     assert task.right is None
 
 
+def test_white_space_at_the_ends_of_an_entity_is_no_part_of_its_mark():
+    words = [("\n", "O", {"O": 0.9}), ("Ann", "O", {"O": 0.5}), ("Lee", "O", {"O": 0.5}), ("\n", "O", {"O": 0.9})]
+    corpus = corpus_of(
+        [[words], [[("\n", "O", {"O": 0.9})]]], [(0, 0, 2, "PER", 0.8), (0, 2, 4, "PER", 0.7), (1, 0, 1, "PER", 0.6)]
+    )
+    first, second, blank = tasks(corpus, "entity")
+    assert (first.text, second.text, blank.text) == ("Ann Lee", "Ann Lee", "")
+    assert [tuple(one) for one in (*first.spans, *second.spans)] == [(0, 0, 0, 3, "PER", 0.8), (1, 1, 4, 7, "PER", 0.7)]
+
+
 def test_ranks_follow_the_order():
     assert [(task.rank, task.focus) for task in tasks(small(), "token", [5, 0])] == [(1, "can"), (2, "My")]
 
