@@ -191,7 +191,7 @@ def select(run: SelectOptions) -> dict[str, Any]:
     if queue.n_blocks == 1:
         pool.update(sums_of(queue.corpus, plan.kind))
     check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags)
+    tasks = tasks_of(queue, plan.tags, model.spans_are_units)
     rows = [record_of(task) for task in tasks]
     result = {
         "pipe": pipe.name,

@@ -213,7 +213,7 @@ def _scores_of(
 
 def _judged(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
     """1 or 0 for each label, whether it is right; UNKNOWN where the gold does not say. gold (Hashes): `aligned_gold`."""
-    if annotation.judges or annotation.overlapping:
+    if annotation.judges or annotation.overlapping or annotation.refused(example) is not None:
         known, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
     else:
         known, right = gold[rows] != 0, gold[rows] == hashes

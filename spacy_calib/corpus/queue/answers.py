@@ -53,11 +53,11 @@ class Answer:
 
 
 def of_spans(text: str, found: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> Answer:
-    """The spans that a person left on a text. Where our queue asked for one of them alone, others that are not there are unknown."""
-    asked, spans = _asked(meta), dict.fromkeys(found, True)
-    if asked is not None:
-        spans.setdefault(asked, False)
-    return Answer(text, spans, whole=whole and asked is None, meta=dict(meta))
+    """The spans that a person left on a text; those that our queue asked for, and that are gone, are wrong. Where it asked for one of them alone, others
+    that are not there are unknown.
+    """
+    spans = {**dict.fromkeys(_asked(meta), False), **dict.fromkeys(found, True)}
+    return Answer(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 
 def of_cats(text: str, found: Sequence[Any], meta: Mapping[str, Any]) -> Answer:
@@ -65,13 +65,11 @@ def of_cats(text: str, found: Sequence[Any], meta: Mapping[str, Any]) -> Answer:
     return Answer(text, cats=dict.fromkeys(map(str, found), True), whole=True, meta=dict(meta))
 
 
-def _asked(meta: Mapping[str, Any]) -> Mark | None:
-    """The span that our queue asked for, see `formats`."""
+def _asked(meta: Mapping[str, Any]) -> list[Mark]:
+    """The spans that our queue asked for, one alone or each of a text, see `formats`; [] where it did not."""
     given = meta.get("asked")
-    if not isinstance(given, str):
-        return None
-    start, end, label = given.split(" ", 2)
-    return Mark(int(start), int(end), label)
+    told = [one.split(" ", 2) for one in ([given] if isinstance(given, str) else given if isinstance(given, list) else ())]
+    return [Mark(int(start), int(end), label) for start, end, label in told]
 
 
 def _marks(found: Any, start: str = "start", end: str = "end") -> list[Mark]:
@@ -96,8 +94,7 @@ def _prodigy(record: dict[str, Any]) -> Answer | None:
         return Answer(text, cats={record["label"]: right}, meta=meta)
     marks = _marks(record.get("spans") or ())
     if not right:
-        asked = _asked(meta)
-        wrong = [asked] if asked is not None else marks
+        wrong = _asked(meta) or marks
         return Answer(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None  # of several, it does not say which
     return of_spans(text, marks, meta, whole=meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY)
 

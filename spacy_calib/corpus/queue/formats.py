@@ -124,8 +124,9 @@ def _meta(task: Task) -> dict[str, Any]:
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence,
         "unit": task.unit, **_mark(task),
     }  # fmt: skip
-    if task.spans and task.unit in _ASKED_ALONE:
-        ours["asked"] = f"{task.spans[0].start} {task.spans[0].end} {task.spans[0].label}"
+    asked = [f"{span.start} {span.end} {span.label}" for span in task.spans]
+    if asked and (task.each_asked or task.unit in _ASKED_ALONE):
+        ours["asked"] = asked[0] if task.unit in _ASKED_ALONE else asked
     if task.unit == DOCUMENT:
         del ours["sentence"]
     if _is_category(task):  # it is the text

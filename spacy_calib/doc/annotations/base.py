@@ -22,9 +22,9 @@ from ...pairs.documents import TOKEN
 
 Hashes = NDArray[np.uint64]
 # Keys of span groups on gold Docs, with what people rejected, under the component's labels: spans, labels of single tokens, categories (of the whole
-# Doc). A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
+# Doc), identities of entities. A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
 REJECTED = "calib_rejected"
-REJECTED_TOKENS, REJECTED_CATS = f"{REJECTED}:token", f"{REJECTED}:document"
+REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{what}" for what in ("token", "document", "link"))
 # The gold of a unit of which no more is known than that some labels are wrong.
 NOT_THOSE = np.uint64(get_string_id("(rejected)"))
 
@@ -106,6 +106,9 @@ class Annotation(ABC):
         rows, partners = _aligned(example)
         gold = np.zeros(len(example.predicted), dtype=np.uint64)
         gold[rows] = self.gold_hashes(example.reference)[partners]
+        return self._or_refused(gold, example)
+
+    def _or_refused(self, gold: Hashes, example: Example) -> Hashes:
         refused = [row for row, _ in self.refused(example) or ()]
         gold[refused] = np.where(gold[refused] == 0, NOT_THOSE, gold[refused])
         return gold
