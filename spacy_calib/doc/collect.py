@@ -19,7 +19,7 @@ from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..types import Floats, Ints
 from .annotations import Annotation, Hashes, texts_of
-from .annotations.base import map_unique
+from .annotations.base import NOT_THOSE, map_unique
 from .attributes import unit_values
 from .events import span_hits
 from .reading import document_of
@@ -190,7 +190,9 @@ def _tokens_of(
         "labels": labels,
         "raw": raw,
         "calibrated": calibrated,
-        "gold": names.of_hashes(gold, annotation.gold, reference, annotation.gold_hashes(reference)),
+        "gold": names.of_hashes(
+            np.where(gold == NOT_THOSE, 0, gold), annotation.gold, reference, annotation.gold_hashes(reference)
+        ),
         "right": right,
     }
 

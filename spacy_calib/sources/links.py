@@ -276,13 +276,7 @@ class EntityLinkerSource(OutputSource):
             for row, key in annotation.refused(one) or ()
         }
         known = _Known.of(options, gold, rejected)
-        share, weights = self.covered or [], _of_score(pipe) if self.weights is None else np.array(self.weights)
-        for _ in range(_ROUNDS if known.is_open.any() else 1):
-            if self.covered is None:
-                share = known.shares(softmax(combine(options.features(), weights), options.starts))
-            if self.weights is None:
-                weights = fit_choices(options.features(), options.starts, known.likely(share), _of_score(pipe), _PENALTIES)
-        self.weights, self.covered = weights.tolist(), list(map(float, share))
+        self.weights, self.covered = _learned(options, known, _of_score(pipe), self.weights, self.covered)
         return {"weights": self.weights, "covered": self.covered}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
@@ -295,6 +289,19 @@ class EntityLinkerSource(OutputSource):
         rows = np.repeat(options.rows, options.lengths)[places]
         names = [options.names[i] for i in places.tolist()]
         return SparseScores(Marginals(rows, columns, np.minimum(chances[places], 1.0), options.n_tokens, names), absent=np.nan)
+
+
+def _learned(
+    options: Options, known: _Known, towards: Floats, weights: list[float] | None, covered: list[float] | None
+) -> tuple[list[float], list[float]]:
+    """The weights, held near `towards`, and the shares; those that are given stay. Where some links are open, one by the other in turns."""
+    features, shares, found = options.features(), covered or [], towards if weights is None else np.array(weights)
+    for _ in range(_ROUNDS if known.is_open.any() else 1):
+        if covered is None:
+            shares = known.shares(softmax(combine(features, found), options.starts))
+        if weights is None:
+            found = fit_choices(features, options.starts, known.likely(shares), towards, _PENALTIES)
+    return found.tolist(), list(map(float, shares))
 
 
 def _of_score(pipe: Any) -> Floats:

@@ -88,6 +88,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     from spacy.strings import get_string_id
 
     from ...doc.annotations import get_annotation, label_hashes
+    from ...doc.annotations.base import NOT_THOSE
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in done)
@@ -96,7 +97,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     found: Counter[tuple[int, int]] = Counter()
     for example in done:
         wanted = annotation.aligned_gold(example)
-        unknown = (wanted != 0) & ~np.isin(wanted, known)
+        unknown = (wanted != 0) & (wanted != NOT_THOSE) & ~np.isin(wanted, known)
         found.update(zip(annotation.hashes(example.predicted)[unknown].tolist(), wanted[unknown].tolist(), strict=True))
     names = {get_string_id(label): label for label in (*labels, *gold)}
     check_gold(pipe, gold, Counter({(names.get(said, ""), names[key]): n for (said, key), n in found.items()}), silent)
