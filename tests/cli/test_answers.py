@@ -141,7 +141,7 @@ def test_answers_to_a_queue_of_doubtful_ones_are_no_estimate(calibrated, test_fi
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "it is empty"),
+        ("", "a.jsonl cannot be read: it is empty; give gold as"),
         ('{"text": "the old dog"}\n', "is of none of them"),
         (
             json.dumps({"text": "a dog", "spans": [{"start": 0, "end": 9, "label": "X"}], "answer": "accept"}),

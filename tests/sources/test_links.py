@@ -370,6 +370,7 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     found = json.loads(ok(calib("threshold", folder / "fitted", data, "--precision", 0.4, "--format", "json")).printed)
     assert found["rows"][0]["entities"] == n
     refuses(calib("expect", folder / "fitted", folder / "test.spacy", "--gold", data), "labelled since they were doubtful")
+    assert "40 entities" in ok(calib("select", folder / "fitted", folder / "test.spacy", "--unit", "document", "--n", 20)).text
     drawn = tmp_path / "drawn.json"
     how = ("--for", "expect", "--n", 15, "--format", "argilla", "--output", drawn)
     ok(calib("select", folder / "fitted", folder / "test.spacy", *how))
@@ -413,6 +414,15 @@ def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
         said.append(found[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)])
     truth = covered * chances[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)]
     assert [np.abs(one - truth).mean() < limit for one, limit in zip(said, (0.01, 0.02), strict=True)] == [True, True]
+
+
+def test_texts_without_entities_and_identities_that_are_counted_have_a_sentence_of_their_own(folder, tmp_path):
+    (tmp_path / "none.txt").write_text("the river and the boss .\nnothing here .\n")
+    for command in ("rank", "expect"):
+        refuses(calib(command, folder / "fitted", tmp_path / "none.txt"), "found no entity in any of the 2 documents")
+    for asked in ("Georgia-place", "candidate 1"):
+        outcome = calib("count", folder / "fitted", folder / "test.spacy", "--query", asked)
+        refuses(outcome, "they know: NIL (no other identity of links is counted).")
 
 
 def test_a_pipeline_without_entities_or_with_gold_without_links_says_so(folder, tmp_path):

@@ -18,6 +18,7 @@ ANSWER_SUFFIXES = (".jsonl", ".json")
 # Views of Prodigy that show the spans or the label to be accepted or rejected, and no others.
 _BINARY = ("ner", "spans", "classification")
 # Units of our queues whose text is shown with all that stands in it.
+_TOO_BIG = 1 << 63
 _WHOLE_UNITS = ("sentence", "document")
 
 
@@ -267,11 +268,14 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> Answer |
 
 
 def _checked(made: Answer | None) -> Answer | None:
-    """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names."""
+    """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names, or no value that a Doc can keep."""
     texts = () if made is None else (made.text, *made.cats, *(mark.label for mark in made.spans))
     if not all(isinstance(one, str) for one in texts) or (made is not None and not isinstance(made.meta, Mapping)):
         raise ValueError("a label or a text is none, or its meta no object")
-    for one in texts:
+    kept = () if made is None else [made.meta.get(key) for key in ("drawn", "chance", "doc")]
+    if not all(one is None or isinstance(one, (str, float)) or (isinstance(one, int) and abs(one) < _TOO_BIG) for one in kept):
+        raise ValueError("how it was drawn is neither a text nor a number of at most 64 bits")
+    for one in (*texts, *(one for one in kept if isinstance(one, str))):
         one.encode()
     return made
 

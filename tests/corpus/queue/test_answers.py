@@ -222,6 +222,9 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         (json.dumps({"text": "a", "label": "x\ud800", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
         (json.dumps({"text": "a", "label": "x", "answer": "accept", "meta": 2}), "line 1 is not as Prodigy writes it"),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({**RIGHT, "meta": {"drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({**RIGHT, "meta": {"chance": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
+        (json.dumps({**RIGHT, "meta": {"chance": [0.5]}}), "neither a text nor a number of at most 64 bits"),
     ],
 )
 def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
