@@ -106,12 +106,7 @@ class Annotation(ABC):
         rows, partners = _aligned(example)
         gold = np.zeros(len(example.predicted), dtype=np.uint64)
         gold[rows] = self.gold_hashes(example.reference)[partners]
-        return self._or_refused(gold, example)
-
-    def _or_refused(self, gold: Hashes, example: Example) -> Hashes:
-        refused = [row for row, _ in self.refused(example) or ()]
-        gold[refused] = np.where(gold[refused] == 0, NOT_THOSE, gold[refused])
-        return gold
+        return or_refused(self, gold, example)
 
     def refused(self, example: Example) -> set[tuple[int, int]] | None:
         """(predicted unit, hash of a label) that people rejected; None where the gold is not of such answers alone."""
@@ -198,6 +193,13 @@ def _lengths(example: Example, partners: Any) -> NDArray[np.intp]:
     """With how many gold tokens each predicted token aligns. partners: `example.alignment.x2y`."""
     # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
     return np.asarray(partners.lengths)[: len(example.predicted)]
+
+
+def or_refused(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
+    """The gold of predicted units, in place; that of those without any, whose labels were rejected, is no label's."""
+    refused = [row for row, _ in annotation.refused(example) or ()]
+    gold[refused] = np.where(gold[refused] == 0, NOT_THOSE, gold[refused])
+    return gold
 
 
 def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:

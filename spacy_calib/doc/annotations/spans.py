@@ -13,7 +13,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
-from .base import REJECTED, REJECTED_LINKS, Annotation, Hashes, column_of, is_space, map_unique, rejected_in
+from .base import REJECTED, REJECTED_LINKS, Annotation, Hashes, column_of, is_space, map_unique, or_refused, rejected_in
 
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
@@ -243,7 +243,7 @@ class LinkAnnotation(_OfEntities):
         hashes = np.zeros(len(example.predicted), dtype=np.uint64)
         for entity in example.predicted.ents:
             hashes[entity.start] = gold.get((entity.start_char, entity.end_char), 0)
-        return self._or_refused(hashes, example)
+        return or_refused(self, hashes, example)
 
     def refused(self, example: Example) -> set[tuple[int, int]] | None:  # type: ignore[override]
         if rejected_in(self, example.reference) is None:
