@@ -14,7 +14,8 @@ Labels to fit on are of the first half of the test file, what is judged of the s
 50 labels over draws of these.
 Log loss is of the gold among the candidates and NIL: by the prior, with what the candidates leave for NIL; by spaCy's score, in proportion, NIL likewise;
 by the conditional logit; and behind the steps that `calib fit` chooses (auto, with a threshold of 1e-6), in proportion. ECE is of P(the chosen one is right), in 10 bins: raw, which
-is spaCy's score of it, and `Span._.calib_link`.
+is spaCy's score of it, and `Span._.calib_link`. Its floor is what exactly true probabilities would show: the mean over DRAWN drawings of the hits by
+these probabilities, each entity by itself (a sentence seldom has two).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from spacy_calib.metrics.calibration_error import ece
 from spacy_calib.sources.links import NIL, Options
 from spacy_calib.types import Floats, Ints, Pairs
 
-OF_GROUP, ONE_OF = 8, 6
+OF_GROUP, ONE_OF, DRAWN = 8, 6, 200
 LEAST = 1e-6
 
 
@@ -181,10 +182,17 @@ def chosen_error(scores: Floats, hits: Any) -> float:
     return float(ece(Pairs(n, np.zeros(len(n), dtype=np.intp), np.clip(scores, 0, 1), hits, len(n))) or 0.0)
 
 
+def floor_of(scores: Any) -> float:
+    """The error of `chosen_error` where the scores are exactly true."""
+    rng = np.random.default_rng(4)
+    return float(np.mean([chosen_error(scores, rng.random(len(scores)) < scores) for _ in range(DRAWN)]))
+
+
 class Told(NamedTuple):
     logit: float
     steps: float
     error: float
+    floor: float
 
 
 def fitted(nlp: Language, fit: list[Example], judge: list[Example], data: Judged) -> Told:
@@ -204,7 +212,7 @@ def fitted(nlp: Language, fit: list[Example], judge: list[Example], data: Judged
     steps = np.array([entity._.calib_links.get(name, LEAST) for entity, name in _each(links, data.options)])
     hits = [data.options.names[place] == entity.kb_id_ for entity, place in zip(links, data.gold.tolist(), strict=True)]
     scores = np.array([entity._.calib_link or 0.0 for entity in links])
-    return Told(loss(logit, data), loss(steps, data), chosen_error(scores, np.array(hits)))
+    return Told(loss(logit, data), loss(steps, data), chosen_error(scores, np.array(hits)), floor_of(scores))
 
 
 def _each(links: list[Span], options: Options) -> Iterator[tuple[Span, str]]:
@@ -239,8 +247,8 @@ def study(
     none, n_fit = np.nan, sum(len(one.reference.ents) for one in fit)
     found = {
         "": np.array([len(word_of), n_fit, len(hits), hits.mean()]),
-        "prior": np.array([loss(with_rest(given.prior, data), data), none, none]),
-        "spaCy's score": np.array([loss(with_rest(given.score, data), data), none, chosen_error(chosen, hits)]),
+        "prior": np.array([loss(with_rest(given.prior, data), data), none, none, none]),
+        "spaCy's score": np.array([loss(with_rest(given.score, data), data), none, chosen_error(chosen, hits), none]),
         "conditional logit, all labels": np.array(fitted(nlp, fit, judge, data)),
     }
     for n in (100, 50):
@@ -267,7 +275,7 @@ def main() -> int:
     print(
         f"{n_identities:.0f} identities, {n_fit:.0f} labels to fit on, {n_judged:.0f} entities judged, {right:.3f} of the links right\n"
     )
-    head("| by | log loss | behind the steps | ECE of P(chosen is right) |")
+    head("| by | log loss | behind the steps | ECE of P(chosen is right) | its floor |")
     for name, cells in rows.items():
         row(name, *("-" if np.isnan(cell) else f"{cell:.3f}" for cell in cells.tolist()))
     return 0

@@ -37,17 +37,34 @@ def _doccano(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]
     return {"id": number, **record, "label": record["label"] if right else [], "Comments": []}
 
 
+def _argilla(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
+    suggested = record["suggestions"].get("label", {"value": []})["value"]
+    said = {"value": suggested if right or isinstance(suggested, str) else [], "user_id": "u"}
+    return {**record, "responses": {"label": [said]}, "vectors": {}, "_server_id": str(number)}
+
+
 EXPORTS: dict[str, Callable[[int, dict[str, Any], bool], dict[str, Any]]] = {
     "prodigy": _prodigy,
     "label-studio": _label_studio,
     "doccano": _doccano,
+    "argilla": _argilla,
 }
+
+
+# Whose files are one JSON array.
+ARRAYS = ("label-studio", "argilla")
+
+
+def parts_of(record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """(the text of a record of a queue in any of the forms; what came with it)."""
+    within = record.get("data") or record
+    return (record.get("fields") or within)["text"], within.get("meta") or record["metadata"]
 
 
 def answer(tool: str, queue: Path, right: Callable[[dict[str, Any]], bool], path: Path) -> Path:
     """Answer each record of a queue and export it. right (Callable): Whether what is asked in a record of the queue is right."""
     made = [EXPORTS[tool](number, record, right(record)) for number, record in enumerate(records_in(queue), 1)]
-    return write(path, made, array=tool == "label-studio")
+    return write(path, made, array=tool in ARRAYS)
 
 
 def write(path: Path, records: Iterable[Any], array: bool = False) -> Path:

@@ -32,20 +32,21 @@ def softmax(scores: Floats, starts: Ints) -> Floats:
     return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
 
 
-def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats]:
+def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, weights: Floats) -> tuple[float, Floats]:
     """(minus the log likelihood of the right options, its slope by the weights).
 
-    features: Of each option, an array or a scipy sparse matrix of shape (n_options, n_features). right (NDArray[bool]): Whether an option is
-    right, shape (n_options,); one of each stretch at least.
+    features: Of each option, an array or a scipy sparse matrix of shape (n_options, n_features). right (NDArray): Whether an option is right, or how likely
+    what is known of its stretch would be if it were, in [0, 1]; shape (n_options,), above 0 for one of each stretch at least.
     """
     scores, lengths = features @ weights, np.diff(starts)
-    own = np.where(right, scores, -np.inf)
+    with np.errstate(divide="ignore"):
+        own = scores + np.log(right, dtype=np.float64)
     every, of_right = log_sums(scores, starts), log_sums(own, starts)
     slope = np.exp(scores - np.repeat(every, lengths)) - np.exp(own - np.repeat(of_right, lengths))
     return float((every - of_right).sum()), features.T @ slope
 
 
-def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_], towards: Floats, penalty: Floats) -> Floats:
+def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Floats, towards: Floats, penalty: Floats) -> Floats:
     """Weights that minimize the loss of `choice_loss` plus penalty / 2 times the squares of their distances from `towards`.
 
     Stretches without a right option say nothing of the weights and are left out. towards, penalty (Floats): Of each weight, shape (n_features,). RETURNS (Floats): Shape (n_features,).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..corpus.audit import Audit
     from ..corpus.scored import ScoredCorpus
+    from ..doc.annotations import Annotation
     from ..pipe.component import Calibrator
 
 SHOWN = 20
@@ -129,14 +131,18 @@ def _placed(run: AuditOptions, nlp: Language) -> tuple[Language, Calibrator]:
     return place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc, table=table)
 
 
+def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
+    """Whether scores below the threshold of the pipe are looked at too: where one label of several is right, and labels alone say whether."""
+    return not (annotation.overlapping or annotation.judges or annotation.any_label or span_labels)
+
+
 def _scored(run: AuditOptions, nlp: Language, calib: Calibrator) -> list[Example]:
     """The gold with what maps say that did not see it. RAISES C625, and see `Calibrator.fit`."""
     from ..pipe.held_out import score_held_out
 
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
     check_has_gold(examples, calib)
-    annotation = calib.source.annotation(calib.lookup.component())
-    if not (annotation.overlapping or annotation.judges or annotation.any_label or calib.lookup.span_labels()):
+    if looks_lower(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOWEST)
     names = [name for name in pipes_to_run(nlp, calib, sentences=True) if name != calib.name]
     done = list(run_pipes(nlp, examples, names, silent=run.silent, what="Reading scores"))

@@ -99,7 +99,7 @@ def rank(run: RankOptions) -> dict[str, Any]:
     model, plan, corpora = _scored(run)
     sums = UnitSums(plan)
     queue = queue_of(corpora, plan, sums.add)
-    tasks, whole = tasks_of(queue), queue.n_blocks == 1
+    tasks, whole = tasks_of(queue, each_asked=model.spans_are_units), queue.n_blocks == 1
     left_out = queue.left_out if whole else sums.left_out_of_all()
     result = {
         "pipe": model.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -176,7 +177,7 @@ def select(run: SelectOptions) -> dict[str, Any]:
     (--for adapt), or to estimate the accuracy on them (--for expect).
 
     RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to, "chance" for those to tell the accuracy by), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
+        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
     from ..corpus.queue.choosing import queue_of
@@ -187,11 +188,12 @@ def select(run: SelectOptions) -> dict[str, Any]:
     model = of_pipe(pipe)
     plan = run.plan(model, hunted_tags(pipe, run), labelled_texts(nlp, run.exclude) if run.exclude else None)
     pool: Counter[str] = Counter()
-    queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums_of(corpus, plan.kind)))
+    sums = partial(sums_of, kind=plan.kind, links=model.spans_are_units)
+    queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums(corpus)))
     if queue.n_blocks == 1:
-        pool.update(sums_of(queue.corpus, plan.kind))
+        pool.update(sums(queue.corpus))
     check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags)
+    tasks = tasks_of(queue, plan.tags, model.spans_are_units)
     rows = [record_of(task) for task in tasks]
     result = {
         "pipe": pipe.name,
@@ -207,6 +209,7 @@ def select(run: SelectOptions) -> dict[str, Any]:
             "words": sum(row["words"] for row in rows),
             "expected_errors": sum(row["expected_errors"] for row in rows),
             "docs": len({row["doc"] for row in rows}),
+            **({"entities": sum(len(row["marks"]) for row in rows)} if model.spans_are_units else {}),
         },
         "excluded": None if plan.labelled is None else queue.left_out["labelled"],
         "rows": rows,
@@ -237,8 +240,8 @@ def hunted_tags(pipe: Calibrator, run: SelectOptions) -> tuple[str, ...]:
     return tags
 
 
-def sums_of(corpus: ScoredCorpus, kind: str) -> dict[str, Any]:
-    """What there is in all. kind (str): What a unit is."""
+def sums_of(corpus: ScoredCorpus, kind: str, links: bool = False) -> dict[str, Any]:
+    """What there is in all. kind (str): What a unit is. links (bool): Whether labels are of entities, as links are, which are counted too."""
     from ..corpus.queue.units import units_of
 
     units = units_of(corpus, kind)
@@ -247,6 +250,7 @@ def sums_of(corpus: ScoredCorpus, kind: str) -> dict[str, Any]:
         "words": int(units.counts(corpus.lengths).sum()),
         "expected_errors": float((1 - corpus.calibrated[corpus.counted]).sum()),
         "docs": corpus.n_docs,
+        **({"entities": int(corpus.counted.sum())} if links else {}),
     }
 
 
@@ -304,10 +308,12 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
     of_documents = any(row["reason"]["word"] is None for row in result["rows"])
     for name, part in (("Batch", batch), ("Pool", pool)):
-        share = 100 * part["expected_errors"] / max(1, part["units" if of_documents else "words"])
+        of_links = "entities" in part
+        share = 100 * part["expected_errors"] / max(1, part["entities" if of_links else "units" if of_documents else "words"])
+        entities, wrong = (f"{part['entities']:,} entities, ", "links") if of_links else ("", "labels")
         msg.text(
-            f"{name}: {part['units']:,} {unit}s of {part['docs']:,} documents, {part['words']:,} words, "
-            f"{part['expected_errors']:,.1f} wrong labels expected ({share:.1f}\u00a0%)."
+            f"{name}: {part['units']:,} {unit}s of {part['docs']:,} documents, {part['words']:,} words, {entities}"
+            f"{part['expected_errors']:,.1f} wrong {wrong} expected ({share:.1f}\u00a0%)."
         )
     if result["excluded"] is not None:
         msg.text(f"{result['excluded']:,} {unit}s of the pool are labelled already.")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
 from spacy.morphology import Morphology
 from spacy.parts_of_speech import IDS
+from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from ..corpus.queue.answers import Answer, Mark, read_answers
-from .annotations.base import REJECTED, REJECTED_CATS, REJECTED_TOKENS
+from .annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 
 # Of spans where no component of the pipeline names another key, as in spaCy's own.
 _SPANS_KEY = "sc"
@@ -27,9 +28,11 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """
     from .reading import DOC_KEY, MARK_KEYS
 
-    keys = _span_keys(nlp)
-    for answer in read_answers(file):
-        doc = answered_doc(nlp, answer, keys)
+    keys, answers = _span_keys(nlp), read_answers(file)
+    of_links = _are_identities(nlp, {mark.label for one in answers for mark in one.spans})
+    is_open = any(_leaves_open(one) for one in answers)
+    for answer in answers:
+        doc = answered_doc(nlp, answer, keys, of_links, is_open)
         doc.user_data.update({key: answer.meta[name] for name, key in MARK_KEYS.items() if name in answer.meta})
         if "drawn" in answer.meta and isinstance(answer.meta.get("doc"), int):
             doc.user_data[DOC_KEY] = answer.meta["doc"]
@@ -43,15 +46,31 @@ def _span_keys(nlp: Language) -> list[str]:
     return list(dict.fromkeys([*(key for key in found if isinstance(key, str) and key), _SPANS_KEY]))
 
 
-def answered_doc(nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KEY,)) -> Doc:
+def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
+    """Whether one of these labels is an identity of a knowledge base of the pipeline, or NIL."""
+    bases = [pipe.kb for _, pipe in nlp.components if isinstance(pipe, EntityLinker)]
+    return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
+
+
+def _leaves_open(answer: Answer) -> bool:
+    """Whether a label of some span was rejected, and none accepted in its stead."""
+    right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
+    return any(mark[:2] not in right for mark in answer.spans)
+
+
+def answered_doc(
+    nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KEY,), of_links: bool = False, is_open: bool = True
+) -> Doc:
     """Entities, span groups, categories, and where all spans are single words their labels.
 
-    keys (Iterable[str]): Of the span groups. RAISES ValueError: what spaCy says of a text that it cannot take.
+    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some answer of the file leaves
+    open which identity is right: then that alone is known which was asked about, in all texts; else what was accepted is gold like any other.
+    RAISES ValueError: what spaCy says of a text that it cannot take.
     """
     doc = _cut_at(nlp.make_doc(answer.text), answer.spans)
     spans: dict[bool, list[Span]] = {True: [], False: []}
     for mark, is_right in answer.spans.items():
-        found = doc.char_span(*_trimmed(answer.text, mark), label=mark.label)
+        found = doc.char_span(*_trimmed(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
         assert found is not None
         spans[is_right].append(found)
     right, wrong = spans[True], spans[False]
@@ -62,8 +81,11 @@ def answered_doc(nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KE
                 doc[:].char_span(0, len(doc.text), label=name) for name, has in answer.cats.items() if not has
             ]
         return doc
-    if len(filter_spans(right)) == len(right):
-        doc.set_ents(right, default="outside" if answer.whole else "missing")
+    entities = list({(span.start, span.end): span for span in right}.values())  # the last of two labels counts
+    if len(filter_spans(entities)) == len(entities):
+        doc.set_ents(entities, default="outside" if answer.whole else "missing")
+    if of_links and is_open:
+        doc.spans[REJECTED_LINKS] = wrong
     for key in keys:
         doc.spans[key] = right
     single = all(len(span) == 1 for span in (*right, *wrong))

@@ -19,7 +19,7 @@ from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..types import Floats, Ints
 from .annotations import Annotation, Hashes, texts_of
-from .annotations.base import map_unique
+from .annotations.base import NOT_THOSE, map_unique
 from .attributes import unit_values
 from .events import span_hits
 from .reading import document_of
@@ -190,7 +190,9 @@ def _tokens_of(
         "labels": labels,
         "raw": raw,
         "calibrated": calibrated,
-        "gold": names.of_hashes(gold, annotation.gold, reference, annotation.gold_hashes(reference)),
+        "gold": names.of_hashes(
+            np.where(gold == NOT_THOSE, 0, gold), annotation.gold, reference, annotation.gold_hashes(reference)
+        ),
         "right": right,
     }
 
@@ -213,7 +215,7 @@ def _scores_of(
 
 def _judged(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
     """1 or 0 for each label, whether it is right; UNKNOWN where the gold does not say. gold (Hashes): `aligned_gold`."""
-    if annotation.judges or annotation.overlapping:
+    if annotation.judges or annotation.overlapping or annotation.refused(example) is not None:
         known, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
     else:
         known, right = gold[rows] != 0, gold[rows] == hashes

@@ -312,7 +312,7 @@ def _hits_of(
     answers = any(annotation.refused(eg) is not None for eg in examples)
     if not (annotation.overlapping or annotation.judges or answers):
         return gold[marginals.rows] == marginals.tags, judged
-    hashes = label_hashes(labels)[marginals.tags]
+    hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])
     bounds = np.searchsorted(marginals.rows, starts)
     parts = [

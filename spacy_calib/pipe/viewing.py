@@ -104,14 +104,14 @@ class Viewer:
         body = text.encode()
         own = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body))}
         start_response(status, list({**own, **_HEADERS}.items()))
-        return [body]
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     def respond(self, environ: dict[str, Any]) -> tuple[str, str, str]:
         """(status, kind of content, content) of the answer; a fault of the request is one sentence. environ (dict): See `__call__`."""
         try:
             _check_asked_here(environ)
             method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
-            if method == "GET" and path in _FILES:
+            if method in ("GET", "HEAD") and path in _FILES:
                 return "200 OK", _FILES[path][1], self._file(*_FILES[path])
             asked, ways = f"{path}?{environ.get('QUERY_STRING', '')}", {f"/show?{i}": way for i, way in enumerate(self.ways)}
             if method != "POST" or asked not in ways:

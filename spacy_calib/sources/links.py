@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.pipeline import EntityLinker
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
@@ -16,6 +17,7 @@ from spacy.training import Example
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.recalibrators.logistic import combine
 from ..doc.annotations import LINK, Annotation, get_annotation
+from ..doc.annotations.base import NOT_THOSE
 from ..errors import calib_error
 from ..pairs.build import SparseScores
 from ..types import Floats, Ints, Marginals
@@ -29,6 +31,8 @@ _LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MOST)))
 # Priors and scores are at least this before their logarithm.
 _SMALLEST = 1e-4
 FEATURES = ("log prior", "similarity", "log score", "NIL")
+# Of what is learned in turns.
+_ROUNDS = 20
 # Strength of the ridge that holds each weight near that of spaCy's own score; similarities lie near one another, so that theirs has farther to go.
 _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
@@ -126,6 +130,61 @@ def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[
     return np.concatenate(found)
 
 
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What the gold says of the options of m entities.
+
+    starts (Ints): See Options. right (Floats), rejected (NDArray[bool]): Of each option, 1 for the gold, shape (n,). has_gold, is_open (NDArray[bool]): Whether
+    the gold of an entity is known, and whether no more is known than that some options are wrong, shape (m,). has_any (NDArray[bool]): Candidates.
+    """
+
+    starts: Ints
+    right: Floats
+    rejected: NDArray[np.bool_]
+    has_gold: NDArray[np.bool_]
+    is_open: NDArray[np.bool_]
+    has_any: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, options: Options, gold: NDArray[np.uint64], rejected: Collection[tuple[int, int]]) -> _Known:
+        """gold: Hash of each entity's identity, 0 for none. rejected (Collection): (row of the entity, hash of the identity)."""
+        hashes = [get_string_id(name) for name in options.names]
+        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == NOT_THOSE
+        return cls(
+            options.starts,
+            (np.array(hashes, dtype=np.uint64) == np.repeat(gold, options.lengths)).astype(np.float64),
+            np.array([pair in rejected for pair in zip(rows, hashes, strict=True)], dtype=bool),
+            (gold != 0) & ~is_open,
+            is_open,
+            options.lengths > 1,
+        )
+
+    def likely(self, shares: Sequence[float]) -> Floats:
+        """How likely what is known would be if an option were the one of those offered. shares (Sequence[float]): See `shares`."""
+        uncovered = 1 - np.where(self.has_any, *shares)
+        lengths = np.diff(self.starts)
+        open_ = np.where(self.rejected, np.repeat(uncovered, lengths), 1.0)
+        return np.where(np.repeat(self.is_open, lengths), open_, self.right)
+
+    def shares(self, chances: Floats) -> list[float]:
+        """How often the gold is among the options, of entities with candidates and of those without. chances (Floats): Of each option, if it is."""
+        n = np.zeros(0)
+        found, wrong = (
+            np.add.reduceat(one, self.starts[:-1]) if len(self.starts) > 1 else n
+            for one in (self.right, chances * self.rejected)
+        )
+        made = []
+        for with_any in (True, False):
+            known, open_ = (own & (self.has_any == with_any) for own in (self.has_gold, self.is_open))
+            share = 0.5
+            for _ in range(_ROUNDS if open_.any() else 1):
+                others = share * (1 - wrong[open_]) / (1 - share * wrong[open_])
+                # Laplace's rule: nothing is certain
+                share = float((found[known].sum() + others.sum() + 1) / (known.sum() + open_.sum() + 2))
+            made.append(share)
+        return made
+
+
 class EntityLinkerSource(OutputSource):
     """P(link) of each candidate of an entity, and of NIL: softmax of four features of the options (McFadden 1974), at the entity's first token.
 
@@ -204,18 +263,20 @@ class EntityLinkerSource(OutputSource):
     def settle(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn how often the gold is among the options, and the weights from the entities of which it is."""
+        """Learn how often the gold is among the options, and the weights from the entities of which it is. Where people rejected a link, and it is not known
+        what is right, the likelihood is that of the answer.
+        """
         readable = [one for one in examples if len(one.predicted) and not self._why_missing(pipe, one.predicted)]
         options = Options.of(pipe, [one.predicted for one in readable])
-        gold = np.concatenate([np.zeros(0, dtype=np.uint64), *map(self.annotation(pipe).aligned_gold, readable)])[options.rows]
-        hashes = np.array([get_string_id(name) for name in options.names], dtype=np.uint64)
-        right = hashes == np.repeat(gold, options.lengths)
-        found = np.add.reduceat(right, options.starts[:-1]) if len(gold) else gold
-        if self.covered is None:
-            parts = [found[(gold != 0) & ((options.lengths > 1) == with_any)] for with_any in (True, False)]
-            self.covered = [float((part.sum() + 1) / (len(part) + 2)) for part in parts]  # Laplace's rule: nothing is certain
-        if self.weights is None:
-            self.weights = fit_choices(options.features(), options.starts, right, _of_score(pipe), _PENALTIES).tolist()
+        annotation, starts = self.annotation(pipe), np.cumsum([0, *(len(one.predicted) for one in readable)]).tolist()
+        gold = np.concatenate([np.zeros(0, dtype=np.uint64), *map(annotation.aligned_gold, readable)])[options.rows]
+        rejected = {
+            (start + row, key)
+            for start, one in zip(starts, readable, strict=False)
+            for row, key in annotation.refused(one) or ()
+        }
+        known = _Known.of(options, gold, rejected)
+        self.weights, self.covered = _learned(options, known, _of_score(pipe), self.weights, self.covered)
         return {"weights": self.weights, "covered": self.covered}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
@@ -228,6 +289,19 @@ class EntityLinkerSource(OutputSource):
         rows = np.repeat(options.rows, options.lengths)[places]
         names = [options.names[i] for i in places.tolist()]
         return SparseScores(Marginals(rows, columns, np.minimum(chances[places], 1.0), options.n_tokens, names), absent=np.nan)
+
+
+def _learned(
+    options: Options, known: _Known, towards: Floats, weights: list[float] | None, covered: list[float] | None
+) -> tuple[list[float], list[float]]:
+    """The weights, held near `towards`, and the shares; those that are given stay. Where some links are open, one by the other in turns."""
+    features, shares, found = options.features(), covered or [], towards if weights is None else np.array(weights)
+    for _ in range(_ROUNDS if known.is_open.any() else 1):
+        if covered is None:
+            shares = known.shares(softmax(combine(features, found), options.starts))
+        if weights is None:
+            found = fit_choices(features, options.starts, known.likely(shares), towards, _PENALTIES)
+    return found.tolist(), list(map(float, shares))
 
 
 def _of_score(pipe: Any) -> Floats:

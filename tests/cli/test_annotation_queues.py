@@ -11,6 +11,7 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.cutoffs import Cutoffs
+from tests.answers import ARRAYS, parts_of
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import bare_docs, calib, ok, refuses, save_docs
 
@@ -89,23 +90,25 @@ def batches(name, model, data, tmp_path, *options):
     outcome = ok(calib("select", model, data, "-n", 7, *options, "--format", name, "--output", path))
     assert f"The batch: {path}" in outcome.text
     text = path.read_text(encoding="utf8")
-    return rows, json.loads(text) if name == "label-studio" else [json.loads(line) for line in text.splitlines()]
+    return rows, json.loads(text) if name in ARRAYS else [json.loads(line) for line in text.splitlines()]
 
 
-TEXT = {"prodigy": lambda one: one["text"], "label-studio": lambda one: one["data"]["text"], "doccano": lambda one: one["text"]}
 LABELS = {
     "prodigy": lambda one: {(span["start"], span["end"], span["label"]) for span in one["spans"]},
     "label-studio": lambda one: {
         (made["value"]["start"], made["value"]["end"], made["value"]["labels"][0]) for made in one["predictions"][0]["result"]
     },
     "doccano": lambda one: {tuple(label) for label in one["label"]},
+    "argilla": lambda one: {tuple(span.values()) for span in one["suggestions"]["label"]["value"]},
 }
 
 
-@pytest.mark.parametrize(("name", "unit"), [("prodigy", "document"), ("label-studio", "sentence"), ("doccano", "sentence")])
+@pytest.mark.parametrize(
+    ("name", "unit"), [("prodigy", "document"), ("label-studio", "sentence"), ("doccano", "sentence"), ("argilla", "document")]
+)
 def test_a_batch_goes_to_annotation_tools(name, unit, accepting, texts, tmp_path):
     rows, records = batches(name, accepting, texts, tmp_path, "--unit", unit)
-    assert [TEXT[name](one) for one in records] == [row["text"] for row in rows]
+    assert [parts_of(one)[0] for one in records] == [row["text"] for row in rows]
     for record, row in zip(records, rows, strict=True):
         assert LABELS[name](record) == {(one["start"], one["end"], one["label"]) for one in row["marks"]}
     if name == "label-studio":
@@ -124,7 +127,8 @@ def test_a_batch_says_why(accepting, texts, tmp_path):
 def test_a_batch_of_documents_with_categories(categorizing, tmp_path):
     rows, records = batches("prodigy", *categorizing, tmp_path)
     assert [(one["text"], one["label"]) for one in records] == [(row["text"], row["reason"]["label"]) for row in rows]
-    choices = batches("label-studio", *categorizing, tmp_path, "--force")[1]
+    (_, choices), (_, suggested) = (batches(name, *categorizing, tmp_path, "--force") for name in ("label-studio", "argilla"))
+    assert [one["suggestions"]["label"]["value"] for one in suggested] == [row["reason"]["label"] for row in rows]
     assert [one["predictions"][0]["result"][0]["value"]["choices"] for one in choices] == [
         [row["reason"]["label"]] for row in rows
     ]

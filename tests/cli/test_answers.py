@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 import spacy_calib
 from spacy_calib.cli.expect import expect
 from spacy_calib.doc.annotations import REJECTED
-from tests.answers import EXPORTS, answer, records_in, write
+from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, write
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 
 
@@ -26,8 +26,7 @@ def is_right(gold):
     """Whether all entities that a record of a queue shows are gold ones, and for whole texts no other is missing."""
 
     def right(record):
-        text = record.get("text") or record["data"]["text"]
-        meta = record.get("meta") or record["data"]["meta"]
+        text, meta = parts_of(record)
         start, end, label = meta["asked"].split(" ", 2)
         whole = next(one for one in gold if text in one)  # a queue shows sentences
         moved = whole.index(text) - len(gold[whole].text) + len(gold[whole].text.lstrip())
@@ -40,7 +39,7 @@ def is_right(gold):
 
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, entity_test, tmp_path):
-    queue = tmp_path / ("queue.json" if tool == "label-studio" else "queue.jsonl")
+    queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
     assert not calib("rank", calibrated_ner, entity_dev, "--unit", "entity", "--format", tool, "--output", queue).code
     gold = gold_of(entity_dev)
     data = answer(tool, queue, is_right(gold), tmp_path / f"answers{queue.suffix}")
@@ -83,23 +82,44 @@ def test_entities_are_those_of_full_gold(calibrated_ner, entity_dev, entity_test
     np.testing.assert_allclose(*scores, rtol=0, atol=1e-12)
 
 
+def test_rejected_tags_are_judged_by_what_was_asked(calibrated, test_file, tmp_path):
+    queue, gold = tmp_path / "queue.jsonl", gold_of(test_file)
+    assert not calib("rank", calibrated, test_file, "--top", 40, "--format", "prodigy", "--output", queue).code
+
+    def right(record):
+        asked = record["spans"][0]
+        text = next(one for one in gold if record["text"] in one)
+        start = gold[text][0].idx + text.index(record["text"]) + asked["start"]
+        return gold[text].char_span(start, start + asked["end"] - asked["start"])[0].tag_ == asked["label"]
+
+    data = answer("prodigy", queue, right, tmp_path / "answers.jsonl")
+    n_rejected = sum(record["answer"] == "reject" for record in records_in(data))
+    outcome = calib("evaluate", calibrated, data, "--format", "json")
+    assert not outcome.code, outcome.text
+    assert "does not know" not in outcome.text
+    assert 0 < n_rejected < 40
+    assert json.loads(outcome.printed)["calib"]["accuracy"] == pytest.approx(1 - n_rejected / 40, abs=0.1)
+
+
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_a_draw_by_chance_comes_back_as_an_estimate(tool, calibrated, gold, test_file, tmp_path):
-    queue = tmp_path / ("queue.json" if tool == "label-studio" else "queue.jsonl")
+    queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
     assert not calib("select", calibrated, test_file, "--for", "expect", "--n", 12, "--format", tool, "--output", queue).code
     tags, made = gold_of(test_file), []
     for number, record in enumerate(records_in(queue)):
-        text = record.get("text") or record["data"]["text"]
-        right = {(token.idx, token.idx + len(token)): token.tag_ for token in tags[text]}
+        right = {(token.idx, token.idx + len(token)): token.tag_ for token in tags[parts_of(record)[0]]}
         if tool == "prodigy":
             record["spans"] = [{**one, "label": right[one["start"], one["end"]]} for one in record["spans"]]
         elif tool == "doccano":
             record["label"] = [[start, end, right[start, end]] for start, end, _ in record["label"]]
+        elif tool == "argilla":
+            for one in record["suggestions"]["label"]["value"]:
+                one["label"] = right[one["start"], one["end"]]
         else:
             for one in record["predictions"][0]["result"]:
                 one["value"]["labels"] = [right[one["value"]["start"], one["value"]["end"]]]
         made.append(EXPORTS[tool](number, record, True))
-    few = write(tmp_path / f"few{queue.suffix}", made, array=tool == "label-studio")
+    few = write(tmp_path / f"few{queue.suffix}", made, array=tool in ARRAYS)
     result = expect(str(calibrated), test_file, gold=few, check=True)
     assert (result["gold"]["documents"], result["gold"]["weighed"]) == (12, True)
     assert result["gold"]["among"] == 12
@@ -121,7 +141,7 @@ def test_answers_to_a_queue_of_doubtful_ones_are_no_estimate(calibrated, test_fi
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "it is empty"),
+        ("", "a.jsonl cannot be read: it is empty; give gold as"),
         ('{"text": "the old dog"}\n', "is of none of them"),
         (
             json.dumps({"text": "a dog", "spans": [{"start": 0, "end": 9, "label": "X"}], "answer": "accept"}),

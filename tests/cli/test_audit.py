@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from spacy_calib.cli.audit import audit
+from spacy_calib.cli.audit import audit, looks_lower
 from tests.cli.conftest import calib, entity_docs, ok, refuses, save_docs
 from tests.cli.kinds import KINDS, fit, make
 
@@ -91,12 +93,20 @@ def test_wrong_categories_and_arcs_are_found(kind, tmp_path):
         assert {"head", "suggested_head"} <= found["ranked"][0].keys()
 
 
+@pytest.mark.parametrize("flag", [None, "overlapping", "judges", "any_label", "spans"])
+def test_scores_below_the_threshold_are_looked_at_where_one_label_of_several_is_right(flag):
+    flags = {name: name == flag for name in ("overlapping", "judges", "any_label")}
+    assert looks_lower(SimpleNamespace(**flags), ["PER"] if flag == "spans" else []) is (flag is None)
+
+
 def test_queues_and_the_screen(calibrated, planted_tags, tmp_path):
     data, _ = planted_tags
     first = told(calibrated, data)["ranked"][0]
     for form, suffix in (("prodigy", "jsonl"), ("label-studio", "json"), ("csv", "csv")):
         path = tmp_path / f"{form}.{suffix}"
-        assert "most surely wrong first" in ok(calib("audit", calibrated, data, "--top", 3, "--format", form, "-o", path)).text
+        shown = ok(calib("audit", calibrated, data, "--top", 3, "--format", form, "-o", path)).text
+        assert "most surely wrong first" in shown
+        assert re.search(r"wrong label: \d+", shown)
         text = path.read_text()
         assert "wrong label" in text
         if form == "prodigy":

@@ -111,6 +111,15 @@ def test_a_text_stays_text(viewer, text):
         assert page.texts == [text.replace("\0", r"\x00").replace("\x1b", r"\x1b")]
 
 
+@pytest.mark.parametrize("path", ["/", "/x", "/show?0"])
+def test_a_head_is_answered_as_get_is_without_a_body(viewer, path):
+    (status, headers, body), (own, own_headers, nothing) = (
+        asked(viewer, path, None, REQUEST_METHOD=how) for how in ("GET", "HEAD")
+    )
+    assert (own, own_headers["Content-Type"], nothing) == (status, headers["Content-Type"], "")
+    assert body
+
+
 def test_what_is_no_text_is_one_sentence(viewer):
     half = "\ud800".encode("utf-8", "surrogatepass")
     assert fault(asked(viewer, text=half), 400).startswith("What was sent is no text in UTF-8")

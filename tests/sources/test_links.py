@@ -12,12 +12,17 @@ import numpy as np
 import pytest
 import spacy
 from spacy.pipeline import EntityLinker
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
+from spacy_calib.calibration.conditional_logit import softmax
+from spacy_calib.cli.expect import expect
+from spacy_calib.doc.annotations.base import NOT_THOSE
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.viewing import Viewer, ways_of
-from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options
+from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options, _Known, _learned
+from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.links import NAMES, PRIORS, link_docs, linking
 
@@ -316,6 +321,108 @@ def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
         calib("threshold", folder / "fitted", folder / "test.spacy", "--recall", 0.5), "no probability that a token is outside"
     )
     assert "_link, _links" in ok(calib("info", folder / "fitted")).text
+
+
+def test_answers_of_which_none_is_open_fit_as_full_gold_does(folder, tmp_path):
+    """All links of whole texts, accepted or put right."""
+    queue = tmp_path / "queue.json"
+    ok(calib("rank", folder / "fitted", folder / "dev.spacy", "--unit", "document", "--format", "argilla", "--output", queue))
+    gold = {doc.text.strip(): doc for doc in link_docs(60, 61)}
+    given, wrong = records_in(queue), 0
+    for record in given:
+        right = {(one.start_char, one.end_char): one.kb_id_ for one in gold[record["fields"]["text"]].ents}
+        for one in record["suggestions"]["label"]["value"]:
+            wrong += one["label"] != right[one["start"], one["end"]]
+            one["label"] = right[one["start"], one["end"]]
+    write(queue, given, array=True)
+    answers = answer("argilla", queue, lambda record: True, tmp_path / "answers.json")
+    full = save_docs(tmp_path / "gold.spacy", [gold[record["fields"]["text"]] for record in given])  # in this order
+    made = []
+    for data in (answers, full):
+        out = tmp_path / data.stem
+        ok(calib("fit", folder / "model", data, out, "--component", "entity_linker"))
+        nlp = spacy.load(out)
+        source = nlp.get_pipe("calib").source
+        made.append(np.concatenate([source.weights, source.covered, nlp(TEXT)._.calib.calibrated]))
+    assert wrong > 20
+    np.testing.assert_allclose(*made, rtol=0, atol=1e-12)
+
+
+def test_rejected_links_count_everywhere(folder, tmp_path):
+    queue = tmp_path / "queue.jsonl"
+    ok(calib("rank", folder / "fitted", folder / "test.spacy", "--unit", "token", "--format", "prodigy", "--output", queue))
+    assert {record["meta"]["unit"] for record in records_in(queue)} == {"entity"}
+    gold = {sentence.text: sentence.ents[0] for doc in link_docs(40, 62) for sentence in doc.sents}
+
+    def right(record):
+        return record["spans"][0]["label"] == gold[record["text"]].kb_id_
+
+    data = answer("prodigy", queue, right, tmp_path / "answers.jsonl")
+    n_right = sum(record["answer"] == "accept" for record in records_in(data))
+    n = len(records_in(data))
+    assert 10 < n_right < n - 10
+    ok(calib("fit", folder / "model", data, tmp_path / "out", "--component", "entity_linker"))
+    pipe = spacy.load(tmp_path / "out").get_pipe("calib")
+    assert (pipe.fit_info.tokens, pipe.fit_info.unknown_gold) == (n, 0)
+    ok(calib("evaluate", tmp_path / "out", data, "--output", tmp_path / "told.json"))
+    told = json.loads((tmp_path / "told.json").read_text())["calib"]
+    assert (told["tokens"], told["accuracy"]) == (n, pytest.approx(n_right / n))
+    found = json.loads(ok(calib("threshold", folder / "fitted", data, "--precision", 0.4, "--format", "json")).printed)
+    assert found["rows"][0]["entities"] == n
+    refuses(calib("expect", folder / "fitted", folder / "test.spacy", "--gold", data), "labelled since they were doubtful")
+    assert "40 entities" in ok(calib("select", folder / "fitted", folder / "test.spacy", "--unit", "document", "--n", 20)).text
+    drawn = tmp_path / "drawn.json"
+    how = ("--for", "expect", "--n", 15, "--format", "argilla", "--output", drawn)
+    ok(calib("select", folder / "fitted", folder / "test.spacy", *how))
+    whole = {doc.text.strip(): {(one.start_char, one.end_char): one.kb_id_ for one in doc.ents} for doc in link_docs(40, 62)}
+    given = records_in(drawn)
+    for record in given:
+        links = record["suggestions"]["label"]
+        own = whole[record["fields"]["text"]]
+        links["value"] = [one for one in links["value"] if one["label"] == own[one["start"], one["end"]]]  # others are deleted
+    write(drawn, given, array=True)
+    few = answer("argilla", drawn, lambda record: True, tmp_path / "few.json")
+    result = expect(str(folder / "fitted"), folder / "test.spacy", gold=few, check=True)
+    assert (result["gold"]["documents"], result["gold"]["tokens"], result["gold"]["weighed"]) == (15, 30, True)
+    assert result["true"]["accuracy"]["inside"]
+
+
+def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
+    """The likelihood of an answer that says no more than that the likeliest one is wrong; drawn by the model itself."""
+    rng, m = np.random.default_rng(0), 4000
+    prior = np.where(np.arange(4 * m) % 4 == 3, 0.0, rng.dirichlet([1.0, 1, 1, 1], m).ravel())
+    similarity = np.where(prior > 0, rng.uniform(0, 1, 4 * m), 0.0)
+    names = [f"{i}" for i in range(4 * m)]
+    options = Options(
+        np.arange(m), np.arange(0, 4 * m + 1, 4), names, prior, similarity, prior + similarity - prior * similarity, m
+    )
+    true, covered, towards = np.array([0.8, 3.0, 0.1, 0.5]), 0.85, np.array([0.0, 0.0, 1.0, 0.0])
+    chances = softmax(options.features() @ true, options.starts).reshape(m, 4)
+    right = (chances.cumsum(axis=1) > rng.random((m, 1))).argmax(axis=1)
+    hashes = np.array([get_string_id(name) for name in names], dtype=np.uint64).reshape(m, 4)
+    gold = np.where(rng.random(m) < covered, hashes[np.arange(m), right], get_string_id("elsewhere"))
+    asked = hashes[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)]
+    rejected = {(row, int(asked[row])) for row in np.flatnonzero(asked != gold)}
+    full, partial = (
+        _learned(options, _Known.of(options, known, answers), towards, None, None)
+        for known, answers in ((gold, ()), (np.where(asked == gold, gold, NOT_THOSE), rejected))
+    )
+    assert full[1] == pytest.approx([covered, 0.5], abs=0.02)
+    said = []
+    for weights, shares in (full, partial):
+        found = softmax(options.features() @ weights, options.starts).reshape(m, 4) * shares[0]
+        said.append(found[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)])
+    truth = covered * chances[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)]
+    assert [np.abs(one - truth).mean() < limit for one, limit in zip(said, (0.01, 0.02), strict=True)] == [True, True]
+
+
+def test_texts_without_entities_and_identities_that_are_counted_have_a_sentence_of_their_own(folder, tmp_path):
+    (tmp_path / "none.txt").write_text("the river and the boss .\nnothing here .\n")
+    for command in ("rank", "expect"):
+        refuses(calib(command, folder / "fitted", tmp_path / "none.txt"), "found no entity in any of the 2 documents")
+    for asked in ("Georgia-place", "candidate 1"):
+        outcome = calib("count", folder / "fitted", folder / "test.spacy", "--query", asked)
+        refuses(outcome, "they know: NIL (no other identity of links is counted).")
 
 
 def test_a_pipeline_without_entities_or_with_gold_without_links_says_so(folder, tmp_path):

@@ -29,7 +29,7 @@ _WIDTH = 90
 
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
-    """Why a pipe gave none of these Docs a score, as far as the first one that it ought to have read tells."""
+    """Why a pipe gave none of these Docs a score, as far as the first one that it ought to have read tells; "" where it found nothing to give one to."""
     from ...doc.annotations import get_annotation
 
     annotation = get_annotation(pipe.fit_info.layer)
@@ -38,11 +38,14 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     if doc is None:
         return f"they hold no {annotation.unit}s that it could score"
     found = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
-    return found or f"no {annotation.unit} carries a {annotation.gold.name} annotation"
+    nothing = "" if annotation.spans_are_units else f"no {annotation.unit} carries a {annotation.gold.name} annotation"
+    return found or nothing
 
 
 def nothing_scored(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
-    """C075. n_docs (int): How many there are. why (str): See `why_silent`."""
+    """C075, or C745. n_docs (int): How many there are. why (str): See `why_silent`."""
+    if not why:
+        return calib_error("C745", name=pipe.name, n_docs=n_docs)
     none = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
     return calib_error("C075", name=pipe.name, none=none, n_docs=n_docs, why=why)
 
@@ -88,6 +91,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     from spacy.strings import get_string_id
 
     from ...doc.annotations import get_annotation, label_hashes
+    from ...doc.annotations.base import NOT_THOSE
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in done)
@@ -96,7 +100,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     found: Counter[tuple[int, int]] = Counter()
     for example in done:
         wanted = annotation.aligned_gold(example)
-        unknown = (wanted != 0) & ~np.isin(wanted, known)
+        unknown = (wanted != 0) & (wanted != NOT_THOSE) & ~np.isin(wanted, known)
         found.update(zip(annotation.hashes(example.predicted)[unknown].tolist(), wanted[unknown].tolist(), strict=True))
     names = {get_string_id(label): label for label in (*labels, *gold)}
     check_gold(pipe, gold, Counter({(names.get(said, ""), names[key]): n for (said, key), n in found.items()}), silent)

@@ -78,13 +78,13 @@ def read_gold(
 ) -> Iterator[Example]:
     """The examples of one gold file, one by one, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
-    arrays (Sequence[str] | None): Keys of those that another pipeline reads. RAISES C053: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
+    arrays (Sequence[str] | None): Keys of those that another pipeline reads. RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
         C692 to C696: no answers of people.
     """
     from ...doc.reading import GoldReader
 
     if not file.stat().st_size:
-        raise calib_error("C053", path=file, why="it is empty")
+        raise calib_error("C053" if file.suffix == ".spacy" else "C747", path=file, why="it is empty")
     try:
         yield from GoldReader(gold_preproc, doc_key, arrays_read(nlp) if arrays is None else arrays).examples(nlp, file)
     except CalibError:

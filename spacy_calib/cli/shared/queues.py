@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from .scored import ScoredModel
 
-TOOLS = ("prodigy", "label-studio", "doccano")
+TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
 # Suffix -> what such a file is.
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
 # Shorter sentences are most often lines of dashes, addresses and names: doubtful, and nothing to learn from.

@@ -66,6 +66,8 @@ class ScoredModel:
         own = (self.row_unit, *(("sentence", DOCUMENT) if whole and self.row_unit != DOCUMENT else ()))
         if unit not in (None, "entity", *own):
             raise calib_error("C265", **told, own=self.row_unit, given=unit)
+        if whole and self.spans_are_units and unit == self.row_unit:  # the first word of an entity is no question
+            return "entity"
         return unit or ("entity" if has_entities and self.spans_first else self.row_unit)
 
 

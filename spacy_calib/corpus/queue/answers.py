@@ -18,6 +18,7 @@ ANSWER_SUFFIXES = (".jsonl", ".json")
 # Views of Prodigy that show the spans or the label to be accepted or rejected, and no others.
 _BINARY = ("ner", "spans", "classification")
 # Units of our queues whose text is shown with all that stands in it.
+_TOO_BIG = 1 << 63
 _WHOLE_UNITS = ("sentence", "document")
 
 
@@ -53,11 +54,11 @@ class Answer:
 
 
 def of_spans(text: str, found: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> Answer:
-    """The spans that a person left on a text. Where our queue asked for one of them alone, others that are not there are unknown."""
-    asked, spans = _asked(meta), dict.fromkeys(found, True)
-    if asked is not None:
-        spans.setdefault(asked, False)
-    return Answer(text, spans, whole=whole and asked is None, meta=dict(meta))
+    """The spans that a person left on a text; those that our queue asked for, and that are gone, are wrong. Where it asked for one of them alone, others
+    that are not there are unknown.
+    """
+    spans = {**dict.fromkeys(_asked(meta), False), **dict.fromkeys(found, True)}
+    return Answer(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 
 def of_cats(text: str, found: Sequence[Any], meta: Mapping[str, Any]) -> Answer:
@@ -65,13 +66,11 @@ def of_cats(text: str, found: Sequence[Any], meta: Mapping[str, Any]) -> Answer:
     return Answer(text, cats=dict.fromkeys(map(str, found), True), whole=True, meta=dict(meta))
 
 
-def _asked(meta: Mapping[str, Any]) -> Mark | None:
-    """The span that our queue asked for, see `formats`."""
+def _asked(meta: Mapping[str, Any]) -> list[Mark]:
+    """The spans that our queue asked for, one alone or each of a text, see `formats`; [] where it did not."""
     given = meta.get("asked")
-    if not isinstance(given, str):
-        return None
-    start, end, label = given.split(" ", 2)
-    return Mark(int(start), int(end), label)
+    told = [one.split(" ", 2) for one in ([given] if isinstance(given, str) else given if isinstance(given, list) else ())]
+    return [Mark(int(start), int(end), label) for start, end, label in told]
 
 
 def _marks(found: Any, start: str = "start", end: str = "end") -> list[Mark]:
@@ -96,8 +95,7 @@ def _prodigy(record: dict[str, Any]) -> Answer | None:
         return Answer(text, cats={record["label"]: right}, meta=meta)
     marks = _marks(record.get("spans") or ())
     if not right:
-        asked = _asked(meta)
-        wrong = [asked] if asked is not None else marks
+        wrong = _asked(meta) or marks
         return Answer(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None  # of several, it does not say which
     return of_spans(text, marks, meta, whole=meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY)
 
@@ -270,11 +268,14 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> Answer |
 
 
 def _checked(made: Answer | None) -> Answer | None:
-    """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names."""
+    """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names, or no value that a Doc can keep."""
     texts = () if made is None else (made.text, *made.cats, *(mark.label for mark in made.spans))
     if not all(isinstance(one, str) for one in texts) or (made is not None and not isinstance(made.meta, Mapping)):
         raise ValueError("a label or a text is none, or its meta no object")
-    for one in texts:
+    kept = () if made is None else [made.meta.get(key) for key in ("drawn", "chance", "doc")]
+    if not all(one is None or isinstance(one, (str, float)) or (isinstance(one, int) and abs(one) < _TOO_BIG) for one in kept):
+        raise ValueError("how it was drawn is neither a text nor a number of at most 64 bits")
+    for one in (*texts, *(one for one in kept if isinstance(one, str))):
         one.encode()
     return made
 

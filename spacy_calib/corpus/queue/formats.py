@@ -1,7 +1,7 @@
-"""Tasks -> files: JSON Lines and CSV of our own, which are read again too, and what Prodigy, Label Studio and doccano import.
+"""Tasks -> files: JSON Lines and CSV of our own, which are read again too, and what Prodigy, Label Studio, doccano and Argilla import.
 
 Sources: Prodigy, "Annotation interfaces" and "API: input data"; Label Studio, "Import pre-annotated data" and "Label Studio task format";
-doccano, sequence labeling and text classification examples of its importer.
+doccano, sequence labeling and text classification examples of its importer; Argilla 2, `Record.from_dict` and `records.from_json`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _COLUMNS = (
 # Of gold that is audited, see `Task.doubted`; the last two are of arcs.
 _DOUBTED = ("kind", "suggestion", "suggestion_score", "suggested_text", "head", "suggested_head")
 
-# How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions.
+# How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions; and the question and the field of Argilla.
 _CONTROL, _OBJECT = "label", "text"
+_AGENT = f"spacy-calib {__version__}"
 # Units whose text holds others that are not asked about.
 _ASKED_ALONE = ("token", "entity")
 
@@ -82,7 +83,7 @@ def label_studio_of(task: Task) -> dict[str, Any]:
             one["value"] = {"start": span.start, "end": span.end, "text": task.text[span.start : span.end], **value}
             one["score"] = round(span.score, _DIGITS)
         made.append(one)
-    prediction = {"model_version": f"spacy-calib {__version__}", "score": round(task.score, _DIGITS), "result": made}
+    prediction = {"model_version": _AGENT, "score": round(task.score, _DIGITS), "result": made}
     return {"data": {_OBJECT: task.text, "meta": _meta(task)}, "predictions": [prediction]}
 
 
@@ -93,6 +94,26 @@ def doccano_of(task: Task) -> dict[str, Any]:
     whole = _is_category(task)
     labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
     return {"text": task.text, "label": labels, "meta": _meta(task)}
+
+
+def argilla_of(task: Task) -> dict[str, Any]:
+    """For a dataset of Argilla 2 with a span question, or of a document a label question: the text, and what the model said as a suggestion."""
+    made: dict[str, Any] = {
+        "value": [{"start": span.start, "end": span.end, "label": span.label} for span in task.spans],
+        "score": [round(span.score, _DIGITS) for span in task.spans],
+    }
+    if _is_category(task):
+        made = {key: values[0] if key == "score" else values[0]["label"] for key, values in made.items() if values}
+    metadata = {
+        key: value if _is_metadata(value) else json.dumps(value, ensure_ascii=False) for key, value in _meta(task).items()
+    }
+    suggestions = {_CONTROL: {**made, "agent": _AGENT}} if task.spans else {}
+    return {"id": str(task.rank), "fields": {_OBJECT: task.text}, "metadata": metadata, "suggestions": suggestions}
+
+
+def _is_metadata(value: Any) -> bool:
+    """Whether Argilla takes it as a value."""
+    return all(isinstance(one, str) for one in value) if isinstance(value, list) else isinstance(value, (str, int, float))
 
 
 def label_studio_config(labels: Iterable[str], categories: bool = False) -> str:
@@ -124,8 +145,9 @@ def _meta(task: Task) -> dict[str, Any]:
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence,
         "unit": task.unit, **_mark(task),
     }  # fmt: skip
-    if task.spans and task.unit in _ASKED_ALONE:
-        ours["asked"] = f"{task.spans[0].start} {task.spans[0].end} {task.spans[0].label}"
+    asked = [f"{span.start} {span.end} {span.label}" for span in task.spans]
+    if asked and (task.each_asked or task.unit in _ASKED_ALONE):
+        ours["asked"] = asked[0] if task.unit in _ASKED_ALONE else asked
     if task.unit == DOCUMENT:
         del ours["sentence"]
     if _is_category(task):  # it is the text
@@ -203,11 +225,12 @@ def csv_texts(path: Path) -> Iterator[str]:
         raise calib_error("C092", path=path, why=getattr(error, "strerror", None) or error) from None
 
 
-# Name -> tasks to the text of a file, piece by piece. Label Studio imports a JSON array, the others a line for each task.
+# Name -> tasks to the text of a file, piece by piece. Label Studio and Argilla import a JSON array, the others a line for each task.
 WRITERS: dict[str, Writer] = {
     "jsonl": _lines(record_of),
     "csv": to_csv,
     "prodigy": _lines(prodigy_of),
     "label-studio": _array(label_studio_of),
     "doccano": _lines(doccano_of),
+    "argilla": _array(argilla_of),
 }

@@ -49,7 +49,7 @@ class Task:
     gold (str | None): The gold label of a token or document, where it is known. right (bool | None): Whether the unit is right, where that is known.
     doubted (dict | None): Of gold that is audited: what is wrong with it ("kind"), "suggestion" ("" for nothing), its calibrated "suggestion_score", and
     "suggested_text" where it stands elsewhere. drawn (str): How it came into the queue, see `choosing.Plan`. chance (float | None): That it had, where
-    each has one of its own.
+    each has one of its own. each_asked (bool): Whether each span of a whole text is a question of its own, so that one which is gone is wrong, and no more.
     """
 
     text: str
@@ -76,15 +76,16 @@ class Task:
     doubted: dict[str, Any] | None = None
     drawn: str = BY_DOUBT
     chance: float | None = None
+    each_asked: bool = False
 
 
-def tasks_of(queue: Queue, tags: Collection[str] = ()) -> MadeOnDemand[Task]:
-    """A task for each unit of the queue, made when it is read. tags (Collection[str]): Those that were hunted."""
+def tasks_of(queue: Queue, tags: Collection[str] = (), each_asked: bool = False) -> MadeOnDemand[Task]:
+    """A task for each unit of the queue, made when it is read. tags (Collection[str]): Those that were hunted. each_asked (bool): See Task."""
     errors = queue.units.sums(np.where(queue.corpus.counted, 1 - queue.corpus.calibrated, np.nan))
-    return MadeOnDemand(len(queue.order), lambda place: _task(queue, place, errors, tags))
+    return MadeOnDemand(len(queue.order), lambda place: _task(queue, place, errors, tags, each_asked))
 
 
-def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str]) -> Task:
+def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str], each_asked: bool) -> Task:
     corpus, units, number = queue.corpus, queue.units, int(queue.order[place])
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
     doc, right, whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
@@ -119,6 +120,7 @@ def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str]) -> Ta
         right=None if right == UNKNOWN else bool(right),
         drawn=queue.drawn,
         chance=None if queue.chances is None else float(queue.chances[place]),
+        each_asked=each_asked,
     )
 
 

@@ -22,9 +22,9 @@ from ...pairs.documents import TOKEN
 
 Hashes = NDArray[np.uint64]
 # Keys of span groups on gold Docs, with what people rejected, under the component's labels: spans, labels of single tokens, categories (of the whole
-# Doc). A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
+# Doc), identities of entities. A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
 REJECTED = "calib_rejected"
-REJECTED_TOKENS, REJECTED_CATS = f"{REJECTED}:token", f"{REJECTED}:document"
+REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{what}" for what in ("token", "document", "link"))
 # The gold of a unit of which no more is known than that some labels are wrong.
 NOT_THOSE = np.uint64(get_string_id("(rejected)"))
 
@@ -106,9 +106,7 @@ class Annotation(ABC):
         rows, partners = _aligned(example)
         gold = np.zeros(len(example.predicted), dtype=np.uint64)
         gold[rows] = self.gold_hashes(example.reference)[partners]
-        refused = [row for row, _ in self.refused(example) or ()]
-        gold[refused] = np.where(gold[refused] == 0, NOT_THOSE, gold[refused])
-        return gold
+        return or_refused(self, gold, example)
 
     def refused(self, example: Example) -> set[tuple[int, int]] | None:
         """(predicted unit, hash of a label) that people rejected; None where the gold is not of such answers alone."""
@@ -195,6 +193,13 @@ def _lengths(example: Example, partners: Any) -> NDArray[np.intp]:
     """With how many gold tokens each predicted token aligns. partners: `example.alignment.x2y`."""
     # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
     return np.asarray(partners.lengths)[: len(example.predicted)]
+
+
+def or_refused(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
+    """The gold of predicted units, in place; that of those without any, whose labels were rejected, is no label's."""
+    refused = [row for row, _ in annotation.refused(example) or ()]
+    gold[refused] = np.where(gold[refused] == 0, NOT_THOSE, gold[refused])
+    return gold
 
 
 def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
-from .base import REJECTED, Annotation, Hashes, column_of, is_space, map_unique, rejected_in
+from .base import REJECTED, REJECTED_LINKS, Annotation, Hashes, column_of, is_space, map_unique, or_refused, rejected_in
 
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
@@ -205,10 +205,12 @@ class LinkAnnotation(_OfEntities):
     """The identity that an entity is linked to (`ent.kb_id_`), as the label of its first token; none for all other tokens.
 
     As in spaCy's `score_links`, the gold of an entity is that of the gold entity with the same characters, whatever the types; it is not known
-    where there is none, or one without identity. "NIL" is an identity like others: that the knowledge base has none.
+    where there is none, or one without identity. "NIL" is an identity like others: that the knowledge base has none. Rejected ones are the labels of
+    spans with the same characters.
     """
 
     name = LINK
+    rejected_key = REJECTED_LINKS
     spans_are_units = True
     span_event = "link"
     accuracy_name = "share of right links"
@@ -218,6 +220,9 @@ class LinkAnnotation(_OfEntities):
         for entity in doc.ents:
             hashes[entity.start] = entity.kb_id
         return hashes
+
+    def gold_hashes(self, doc: Doc) -> Hashes:
+        return self.hashes(doc)
 
     def label(self, token: Token) -> str:
         return token.ent_kb_id_ if token.ent_iob_ == "B" else ""
@@ -238,11 +243,38 @@ class LinkAnnotation(_OfEntities):
         hashes = np.zeros(len(example.predicted), dtype=np.uint64)
         for entity in example.predicted.ents:
             hashes[entity.start] = gold.get((entity.start_char, entity.end_char), 0)
-        return hashes
+        return or_refused(self, hashes, example)
+
+    def refused(self, example: Example) -> set[tuple[int, int]] | None:  # type: ignore[override]
+        if rejected_in(self, example.reference) is None:
+            return None
+        found = {(entity.start_char, entity.end_char): entity.start for entity in example.predicted.ents}
+        spans = ((found.get((span.start_char, span.end_char)), span.label) for span in example.reference.spans[REJECTED_LINKS])
+        return {(row, label) for row, label in spans if row is not None}
+
+    def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Beside rejected links without another in their stead, of the identity that was asked about alone: what a person put in its place
+        would be known only where it is right.
+        """
+        refused = self.refused(example)
+        if refused is None:
+            return super().is_known(example, rows, hashes)
+        asked, gold = {row for row, _ in refused}, self.aligned_gold(example)[rows].tolist()
+        return np.array(
+            [
+                (row, key) in refused or (row not in asked and key == right)
+                for row, key, right in zip(rows.tolist(), hashes.tolist(), gold, strict=True)
+            ],
+            dtype=bool,
+        )
 
     def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        gold = self.aligned_gold(example)
-        return np.array([int(gold[start] == label) if gold[start] else -1 for start, _, label in spans], dtype=np.intp)
+        rows, hashes = (
+            np.array([start for start, _, _ in spans], dtype=np.intp),
+            np.array([label for *_, label in spans], dtype=np.uint64),
+        )
+        known, right = self.is_known(example, rows, hashes), self.is_gold(example, rows, hashes)
+        return np.where(known, right, -1).astype(np.intp)
 
 
 def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.matcher import Matcher
+from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -261,12 +262,18 @@ def _unit(unit: str | None, units: Sequence[str], what: str) -> str:
 
 def _label_query(text: str, label: str, asked: Asked, unit: str | None) -> LabelQuery:
     for scored in asked.scored:
-        own = {name[2:] if scored.annotation.prefixed and name != "O" else name for name in scored.labels}
+        own = {name[2:] if scored.annotation.prefixed and name != "O" else name for name in _counted(scored)}
         if label in own:
             return LabelQuery(text, _unit(unit, units_of(scored), f"The label {label}"), scored, label)
-    names = sorted({name for scored in asked.scored for name in scored.labels} - {""})
+    names = sorted({name for scored in asked.scored for name in _counted(scored)} - {""})
     known = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    known += " (no other identity of links is counted)" * any(scored.annotation.spans_are_units for scored in asked.scored)
     raise calib_error("C393", given=label, query=repr(text), known=known or "none")
+
+
+def _counted(scored: Scored) -> Sequence[str]:
+    """The labels that a query may name: the columns of links are places among the candidates, but for that of NIL."""
+    return [EntityLinker.NIL] if scored.annotation.spans_are_units else scored.labels
 
 
 def _place(held: Mapping[str, Any], asked: Asked, text: str) -> Place:

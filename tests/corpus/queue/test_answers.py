@@ -12,21 +12,21 @@ from spacy_calib.corpus.queue.answers import Answer, Mark, read_answers
 from spacy_calib.corpus.queue.formats import WRITERS
 from spacy_calib.corpus.queue.tasks import TaskSpan
 from spacy_calib.errors import CalibError
-from tests.answers import EXPORTS, answer, write
+from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, write
 from tests.corpus.queue.corpora import small
 from tests.corpus.queue.test_tasks import tasks as tasks_in
 
 N = 1000
 
 
-def many_tasks(kind):
+def many_tasks(kind, labels="PQ", each_asked=False):
     """Tasks of N texts, of one entity each, or of a sentence with several."""
     rng, (task, *_) = random.Random(0), tasks_in(small(), kind)
     for number in range(N):
         words = [rng.choice(["Ünï", "a", "code😀", "red"]) for _ in range(rng.randint(2, 9))] + [str(number)]
         starts = [sum(len(word) + 1 for word in words[:i]) for i in range(len(words))]
         places = [rng.randrange(len(words))] if kind == "entity" else sorted(rng.sample(range(len(words)), rng.randint(0, 2)))
-        spans = [TaskSpan(i, i, starts[i], starts[i] + len(words[i]), rng.choice("PQ"), 0.5) for i in places]
+        spans = [TaskSpan(i, i, starts[i], starts[i] + len(words[i]), rng.choice(labels), 0.5) for i in places]
         tokens = [(start, start + len(word), True) for start, word in zip(starts, words, strict=True)]
         yield replace(
             task,
@@ -37,6 +37,7 @@ def many_tasks(kind):
             rank=number + 1,
             drawn="chance",
             chance=0.25,
+            each_asked=each_asked,
         )
 
 
@@ -60,23 +61,46 @@ def test_no_span_is_lost_on_the_way(tool, kind, tmp_path):
     assert rejected > N / 10 if kind == "entity" else rejected == 0
 
 
-def test_argilla_loses_no_span_either(tmp_path):
-    tasks = list(many_tasks("sentence"))
-    new = [
-        {
-            "id": str(i),
-            "status": "completed",
-            "fields": {"text": task.text},
-            "metadata": {"drawn": "doubt"},
-            "suggestions": {},
-            "responses": {
-                "entities": [
-                    {"value": [{"start": one.start, "end": one.end, "label": one.label} for one in task.spans], "user_id": "u"},
-                ]
-            },
-        }
-        for i, task in enumerate(tasks)
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_no_category_is_lost_on_the_way(tool, tmp_path):
+    """Prodigy asks about one of them; what the others export says what it is."""
+    tasks = []
+    for number, task in enumerate(many_tasks("sentence")):
+        span = TaskSpan(0, 0, 0, len(task.text), "film" if number % 3 else "food", 0.5)
+        tasks.append(replace(task, unit="document", labelled=True, spans=[span], sentence=None))
+    queue = tmp_path / "queue"
+    queue.write_text("".join(WRITERS[tool](tasks)), encoding="utf8")
+    answers = read_answers(answer(tool, queue, lambda record: True, tmp_path / "a.json"))
+    assert [one.text for one in answers] == [task.text for task in tasks]
+    assert [{name for name, has in one.cats.items() if has} for one in answers] == [{task.spans[0].label} for task in tasks]
+    assert {one.whole for one in answers} == {tool != "prodigy"}
+    assert {one.meta["chance"] for one in answers} == {0.25}
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_a_whole_text_of_links_names_those_that_are_gone(tool, tmp_path):
+    tasks = list(many_tasks("sentence", ["Q42", "New Rome (band)"], each_asked=True))
+    queue = tmp_path / "queue"
+    queue.write_text("".join(WRITERS[tool](tasks)), encoding="utf8")
+    # Of Prodigy the spans are taken out: a rejected text does not say which of several is wrong.
+    given = [
+        {**record, "spans": []} if "spans" in record and number % 2 else record
+        for number, record in enumerate(records_in(queue))
     ]
+    gone = {parts_of(record)[0] for record in given[1::2]}
+    write(queue, given, array=tool in ARRAYS)
+    found = read_answers(
+        answer(tool, queue, lambda record: tool == "prodigy" or parts_of(record)[0] not in gone, tmp_path / "a.json")
+    )
+    assert len(found) == N
+    for task, one in zip(tasks, found, strict=True):
+        assert one.spans == {Mark(span.start, span.end, span.label): task.text not in gone for span in task.spans}
+        assert one.whole
+    assert sum(len(one.spans) for one in found if one.text in gone) > N / 3
+
+
+def test_argilla_of_version_1_loses_no_span_either(tmp_path):
+    tasks = list(many_tasks("sentence"))
     old = [
         {
             "id": i,
@@ -87,12 +111,9 @@ def test_argilla_loses_no_span_either(tmp_path):
         }
         for i, task in enumerate(tasks)
     ]
-    for records in (new, old):
-        found = read_answers(write(tmp_path / "a.json", records, array=True))
-        assert [list(one.spans) for one in found] == [
-            [Mark(one.start, one.end, one.label) for one in task.spans] for task in tasks
-        ]
-        assert all(one.whole for one in found)
+    found = read_answers(write(tmp_path / "a.json", old, array=True))
+    assert [list(one.spans) for one in found] == [[Mark(one.start, one.end, one.label) for one in task.spans] for task in tasks]
+    assert all(one.whole for one in found)
 
 
 TEXT = "Anna met Bob in Rome"
@@ -201,6 +222,9 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         (json.dumps({"text": "a", "label": "x\ud800", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
         (json.dumps({"text": "a", "label": "x", "answer": "accept", "meta": 2}), "line 1 is not as Prodigy writes it"),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({**RIGHT, "meta": {"drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({**RIGHT, "meta": {"chance": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
+        (json.dumps({**RIGHT, "meta": {"chance": [0.5]}}), "neither a text nor a number of at most 64 bits"),
     ],
 )
 def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):

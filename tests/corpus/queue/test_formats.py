@@ -1,11 +1,12 @@
-"""What annotation tools import. Checked by hand with label-studio-sdk 2.1.2 (LabelInterface.validate_prediction) and the importer of
-doccano 1.8.4 too, which are too big to install for every run; what they ask for is asked for here.
+"""What annotation tools import. Checked by hand with label-studio-sdk 2.1.2 (LabelInterface.validate_prediction), the importer of
+doccano 1.8.4 and argilla 2.8.0 (`Record.from_dict`, `api_model`) too, which are too big to install for every run; what they ask for is asked for here.
 """
 
 import csv
 import io
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -96,6 +97,40 @@ def test_doccano_has_a_text_and_its_labels(kind):
             assert label
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_argilla_has_fields_suggestions_and_flat_metadata(kind):
+    """As `Record.from_dict` and the schema of a span question ask for it."""
+    tasks, text = written("argilla", kind)
+    found = json.loads(text)
+    assert [one["id"] for one in found] == [str(task.rank) for task in tasks]
+    for record, task in zip(found, tasks, strict=True):
+        assert record.keys() == {"id", "fields", "metadata", "suggestions"}
+        assert record["fields"] == {"text": task.text}
+        assert record["suggestions"].keys() == ({"label"} if task.spans else set())
+        suggested = record["suggestions"].get("label", {"value": [], "score": [], "agent": ""})
+        assert suggested.keys() == {"value", "score", "agent"}
+        assert len(suggested["value"]) == len(suggested["score"]) == len(task.spans)
+        assert all(0 <= score <= 1 for score in suggested["score"])
+        for one, span in zip(suggested["value"], task.spans, strict=True):
+            assert one == {"start": span.start, "end": span.end, "label": span.label}
+        for value in record["metadata"].values():
+            assert isinstance(value, (str, int, float)) or all(isinstance(one, str) for one in value)
+
+
+def test_what_argilla_takes_for_no_value_is_written_as_json():
+    corpus = corpus_of([[[("a", "A", {"A": 0.5})]]])
+    task = replace(
+        next(iter(tasks_in(corpus, "token"))), origin={"meta": {"by": None}, "file": "x", "ids": ["a", "b"], "of": None}
+    )
+    (found,) = json.loads("".join(WRITERS["argilla"]([task])))
+    assert {key: found["metadata"][key] for key in ("by", "file", "ids", "of")} == {
+        "by": "null",
+        "file": "x",
+        "ids": ["a", "b"],
+        "of": "null",
+    }
+
+
 def test_csv_has_a_row_for_each_task():
     tasks, text = written("csv")
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -129,6 +164,8 @@ def test_awkward_text_comes_back_whole(name):
         found = [row["text"] for row in csv.DictReader(io.StringIO(text))]
     elif name == "label-studio":
         found = [task["data"]["text"] for task in json.loads(text)]
+    elif name == "argilla":
+        found = [record["fields"]["text"] for record in json.loads(text)]
     else:
         found = [record["text"] for record in records(text)]
     assert found == [f"{AWKWARD} x"] * 2
@@ -144,7 +181,9 @@ def test_tasks_are_written_as_they_come(name):
     first = next(pieces) + next(pieces)
     assert tasks[0].text.split()[0] in first
     assert len(read) <= 2
-    assert "".join(WRITERS[name]([])) == {"csv": first.splitlines()[0] + "\r\n", "label-studio": "[]\n"}.get(name, "")
+    assert "".join(WRITERS[name]([])) == {"csv": first.splitlines()[0] + "\r\n", "label-studio": "[]\n", "argilla": "[]\n"}.get(
+        name, ""
+    )
 
 
 # CSV that is read again
