@@ -105,7 +105,7 @@ MESSAGES = {
     "C195": "The setting {setting} of the pipe must be a function of the registry {registry}, but {given!r} is none; registered are: {names}. If it is your own, give its file with --code.",
     "C063": "The settings of the pipe cannot be used: {why}",
     "C170": "{option} is no setting of the pipe '{name}' that is fitted; settings of it begin with {prefix} (--attr names another pipe).",
-    "C064": "Presidio is not installed; run `pip install spacy-calib[presidio]`.",
+    "C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.',
     "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
     "C307": "There is no share to reach; give --precision (of accepted entities that are right), --recall (of entities that are not missed), or both.",
     "C530": "No cut-off reaches a precision of {precision} % with this confidence{reached}: the pipeline at {path} would accept nothing, so it is not written; ask for less, give more gold, or go on with --allow-empty.",
@@ -122,7 +122,7 @@ MESSAGES = {
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
     # Analysis
-    "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
+    "C061": 'Plots need matplotlib, which is not installed; run `pip install "spacy-calib[plots]"`.',
     # Active learning
     "C090": "The pipe '{name}' knows no tag '{tag}'; it knows: {available}.",
     "C091": "None of the {n} {unit}s in the pool can be chosen: {excluded} are labelled already, and none of the others has a {what}; give more texts.",
@@ -171,7 +171,7 @@ MESSAGES = {
     "C301": "{where} of {path} cannot be read: {why}.",
     "C302": "{path} holds no scores; give a row for each unit and tag.",
     "C303": "{path} cannot be read as a file of scores ({why}); give .csv, .tsv, .jsonl, .parquet or .npz.",
-    "C304": "Parquet needs pyarrow, which is not installed; run `pip install spacy-calib[parquet]`.",
+    "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
     "C305": "{path} has no gold, which is needed to learn and to judge; add a column gold (in .npz beside a matrix P: y).",
     "C306": "{share} % of the gold tags in {path} are on no row ({unknown}); give rows for these tags too, or go on with --allow-unknown.",
     # Pictures and text
@@ -191,7 +191,7 @@ MESSAGES = {
     "C338": "The gold labels of the document that begins {text!r} break the constraints of component '{name}' ('{label}' {place}); mend the gold, or loosen the constraints.",
     "C339": "The gold label '{label}' of the document that begins {text!r} is none of the labels of component '{name}' ({known}); add it to its labels (`spacy init labels` writes them), or take it out of the gold.",
     "C340": "Option --way {way} does not go with component '{component}' ({kind}): {wanted}; name another way, or leave it out.",
-    "C329": "CRFsuite is not installed; run `pip install spacy-calib[crfsuite]`.",
+    "C329": 'CRFsuite is not installed; run `pip install "spacy-calib[crfsuite]"`.',
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
     "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",
     # Coreference
@@ -253,7 +253,7 @@ MESSAGES = {
     "C482": "FITTED ON THE TRAINING DATA: {part} stand in --train-data too, where the model is surer of itself than on any other text, so nothing was written; give "
     "held-out gold, or go on with --allow-seen.",
     # Scores as files
-    "C440": "{path} needs pyarrow to be unpacked, which is not installed; run `pip install spacy-calib[parquet]`, or give it as .jsonl.gz.",
+    "C440": '{path} needs pyarrow to be unpacked, which is not installed; run `pip install "spacy-calib[parquet]"`, or give it as .jsonl.gz.',
     "C441": "{path} has no column '{name}'; it has: {known}. Name the one that is meant (--columns text=NAME,id=NAME), or rename it.",
     "C442": "The column '{name}' of {path} holds {given}, but texts are wanted; name another one (--columns text=NAME).",
     "C443": "The scores in {path} are of another run: {why}; give what was given then, choose another folder, or start anew with --force.",
@@ -267,7 +267,7 @@ MESSAGES = {
     "C471": "A worker process was killed ({signal}), as systems do that run out of memory; give the command again with fewer of them (--n-process).",
     "C472": "The output {path} lies in {folder}, which holds the scores of another run; choose a path outside of it.",
     # Spark
-    "C450": "Spark is not installed; run `pip install spacy-calib[spark]`.",
+    "C450": 'Spark is not installed; run `pip install "spacy-calib[spark]"`.',
     "C451": "Spark needs Java 17 or later, but {why}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",
     "C452": "The DataFrame has no column '{given}'; it has: {available}.",
     "C453": "The column '{name}' must be of the type {wanted}, but it is {given}; cast or select another.",

@@ -140,13 +140,13 @@ KINDS = {
     # The source learns the weights of its features itself; a map behind them is worse than none for so few links, and is refused.
     "links": Kind(linking, lambda n, seed: link_docs(2 * n, seed), "entity_linker", label="NIL", method="identity"),
     # Of fewer trees a fit is worse than the raw scores where training took other turns, and is refused.
-    "arcs": Kind(trained_parser, lambda n, seed: tree_docs(3 * n, seed), "parser", label="nsubj"),
+    "arcs": Kind(trained_parser, lambda n, seed: tree_docs(3 * n if n == N_FIT else n, seed), "parser", label="nsubj"),
     "sequences": Kind(lambda: labeller("calib_crf", entity_docs, "ents"), entity_docs, "calib_crf", label="PER"),
     "online sequences": Kind(lambda: labeller("calib_online", tag_docs), tag_docs, "calib_online"),
     "span scores": Kind(
         guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"]), label="PER"
     ),
-    "answers": Kind(asking, lambda n, seed: gold_docs(8 * n, seed), "names", label="PER"),
+    "answers": Kind(asking, lambda n, seed: gold_docs(8 * n if n == N_FIT else 4 * n, seed), "names", label="PER"),
     "token scores": Kind(guessing, tag_docs, source=source("TokenScores", score="numbers", labels=TAGS)),
     "document scores": Kind(
         guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES)), label="film"

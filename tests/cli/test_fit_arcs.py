@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, refuses, save_docs
 from tests.sources.parser import gold_examples, trained
 
 
@@ -121,23 +121,24 @@ def trees(place) -> Path:
 
 
 def test_trees_in_evaluate_info_and_apply(place, trees, tmp_path):
-    outcome = calib("evaluate", trees, place / "test.spacy", "--output", tmp_path / "out.json")
+    nlp = spacy.load(trees)
+    golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))[:15]
+    data = save_docs(tmp_path / "few.spacy", golds)  # a hundred trees are drawn of each, four times
+    outcome = calib("evaluate", trees, data, "--output", tmp_path / "out.json")
     assert outcome.code == 0, outcome.text
     (table,) = json.loads((tmp_path / "out.json").read_text()).values()
     (event,) = table["events"]
     assert event["rivals"] == ["product of raw scores", "share of draws"]
     assert {row["name"] for row in event["rows"]} == {"raw", "product", "forecast"}
-    nlp = spacy.load(trees)
-    golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))
     right = [all(token.head.i == gold[token.i].head.i for token in one) for gold in golds for one in nlp(gold.text).sents]
     assert (event["units"], event["right"]) == (len(right), pytest.approx(np.mean(right)))
     assert "whole trees" in calib("info", trees).text
-    several = calib("evaluate", trees, place / "test.spacy", "--n-process", "2", "--output", tmp_path / "two.json")
+    several = calib("evaluate", trees, data, "--n-process", "2", "--output", tmp_path / "two.json")
     assert several.code == 0, several.text
     (other,) = json.loads((tmp_path / "two.json").read_text()).values()
     for row, wanted in zip(other["events"][0]["rows"], event["rows"], strict=True):
         assert row == pytest.approx(wanted, abs=1e-6)  # trees are drawn again, of Docs from other processes
-    outcome = calib("apply", trees, place / "test.spacy", tmp_path / "scores", "--unit", "sentence", "--format", "jsonl")
+    outcome = calib("apply", trees, data, tmp_path / "scores", "--unit", "sentence", "--format", "jsonl")
     assert outcome.code == 0, outcome.text
     rows = [
         json.loads(line) for file in sorted((tmp_path / "scores").glob("*.jsonl")) for line in file.read_text().splitlines()

@@ -286,7 +286,7 @@ def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
     with pytest.raises(
-        CalibError, match=r"\[C304\] Parquet needs pyarrow, which is not installed; run `pip install spacy-calib\[parquet\]`"
+        CalibError, match=r'\[C304\] Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib\[parquet\]"`'
     ):
         read_units(tmp_path / "a.parquet")
 

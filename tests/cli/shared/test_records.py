@@ -113,7 +113,7 @@ def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "b.jsonl.zst").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
-        CalibError, match=r"Parquet needs pyarrow, which is not installed; run `pip install spacy-calib\[parquet\]`"
+        CalibError, match=r'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib\[parquet\]"`'
     ):
         list(read_texts(tmp_path / "a.parquet"))
     with pytest.raises(CalibError, match="b.jsonl.zst needs pyarrow to be unpacked"):
