@@ -1,6 +1,6 @@
 """Make the saved pipelines of this folder: `python -m tests.saved.make`, once for each released version, never again.
 
-Three small pipelines as <version>-<name>.tar.gz, and in <version>.json what they said of TEXTS when they were saved. Later versions must load them
+Small pipelines as <version>-<name>.tar.xz, and in <version>.json what they said of TEXTS when they were saved. Later versions must load them
 and say the same: see tests/test_saved_pipelines.py.
 """
 
@@ -47,6 +47,11 @@ def auto() -> Language:
     return _tagger({"selection": _AUTO, "pooling": pooling, "sets": _SETS, "intervals": True, "normalize": "other"})
 
 
+def context() -> Language:
+    """A tagger whose scores look at the words around."""
+    return _tagger({"context": {"@calib_contexts": "spacy-calib.Context.v1", "when": "always"}})
+
+
 def _tagger(settings: dict[str, Any]) -> Language:
     nlp = train_pipeline(["tagger"], listener=False)
     calib = nlp.add_pipe("calib", config=settings)
@@ -59,7 +64,7 @@ def _tagger(settings: dict[str, Any]) -> Language:
 def ner() -> Language:
     """A recognizer that keeps its probabilities, with maps of entities and a cut-off."""
     from spacy.training import Example
-    from spacy_calib.entities.cutoffs import Cutoffs  # where version 0.1.0 had it
+    from spacy_calib.calibration.cutoffs import Cutoffs
 
     saved = trained_recognizer("ner")
     config = saved["config"].copy()
@@ -76,7 +81,7 @@ def ner() -> Language:
     return nlp
 
 
-PIPELINES: dict[str, Callable[[], Language]] = {"isotonic": isotonic, "auto": auto, "ner": ner}
+PIPELINES: dict[str, Callable[[], Language]] = {"isotonic": isotonic, "auto": auto, "context": context, "ner": ner}
 
 
 def what_it_says(nlp: Language) -> list[dict[str, Any]]:

@@ -46,9 +46,10 @@ def test_a_saved_pipeline_says_what_it_said(file, tmp_path):
 def test_all_parts_are_among_what_was_saved(tmp_path):
     held = {}
     for name in PIPELINES:
-        nlp = spacy.load(unpack(HERE / f"0.1.0-{name}.tar.xz", tmp_path / name))
+        nlp = spacy.load(unpack(HERE / f"0.2.0-{name}.tar.xz", tmp_path / name))
         held[name] = nlp.get_pipe("calib")
     assert held["isotonic"].tokens.scaling is None
+    assert held["context"].tokens.context is not None
     auto = held["auto"].tokens
     assert None not in (auto.scaling, auto.maps, auto.other, auto.intervals, auto.sets)
     assert None not in (held["ner"].spans.chosen, held["ner"].spans.candidates, held["ner"].spans.cutoffs)
