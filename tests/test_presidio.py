@@ -485,7 +485,7 @@ def test_without_presidio_the_module_says_what_to_install(imported_anew, monkeyp
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
-    with pytest.raises(CalibError, match=r"\[C064\] .*pip install spacy-calib\[presidio\]"):
+    with pytest.raises(CalibError, match=r'\[C064\] .*pip install "spacy-calib\[presidio\]"'):
         imported_anew()
 
 

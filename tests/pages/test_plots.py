@@ -136,7 +136,7 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     for name in {"matplotlib", "matplotlib.figure", "matplotlib.pyplot", *sys.modules}:
         if name.split(".")[0] == "matplotlib":
             monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(CalibError, match=r"\[C061\] Plots need matplotlib, .* `pip install spacy-calib\[plots\]`"):
+    with pytest.raises(CalibError, match=r'\[C061\] Plots need matplotlib, .* `pip install "spacy-calib\[plots\]"`'):
         compare_reliability([panel("all")])
 
 

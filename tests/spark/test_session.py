@@ -34,7 +34,7 @@ def test_without_pyspark_the_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "pyspark" or name.startswith("spacy_calib.spark")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
-    with pytest.raises(CalibError, match=r"\[C450\] .*pip install spacy-calib\[spark\]"):
+    with pytest.raises(CalibError, match=r'\[C450\] .*pip install "spacy-calib\[spark\]"'):
         importlib.import_module("spacy_calib.spark")
 
 
