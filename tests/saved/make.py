@@ -19,6 +19,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_calib.about import __version__
+from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.cli.conftest import bare_docs, entity_docs, trained_recognizer
 from tests.conftest import examples_for, run_upstream, train_pipeline
 
@@ -64,7 +65,6 @@ def _tagger(settings: dict[str, Any]) -> Language:
 def ner() -> Language:
     """A recognizer that keeps its probabilities, with maps of entities and a cut-off."""
     from spacy.training import Example
-    from spacy_calib.calibration.cutoffs import Cutoffs
 
     saved = trained_recognizer("ner")
     config = saved["config"].copy()
