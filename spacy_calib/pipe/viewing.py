@@ -214,7 +214,9 @@ _VERDICTS = {
 
 
 def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
-    """(verdict, sentence): whether a text looks unlike those that the pipe was fitted on, as `calib expect` tells it, see `DriftProfile.judge`."""
+    """(verdict, sentence): whether a text looks unlike those that the pipe was fitted on, as `calib expect` tells it, see `DriftProfile.judge`. What chance
+    makes is drawn from whole documents of the fit: of a shorter text a difference says nothing.
+    """
     if pipe.lookup.weights_changed():
         return _VERDICTS[OTHER_WEIGHTS]
     record, labels = pipe.learned.record, pipe.lookup.labels()
@@ -223,7 +225,8 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     if record is None or not corpus.counted.any():
         return _VERDICTS[""]
     found = record.profile.compare(tokens_of(corpus, labels), None if record.entities is None else spans_of(corpus))
-    verdict, sentence = _VERDICTS[found.verdict]
+    too_short = found.verdict == DIFFERENT and len(doc) < record.profile.usual
+    verdict, sentence = _VERDICTS[TOO_FEW if too_short else found.verdict]
     return verdict, sentence.format(where=", ".join(check.name for check in found.checks if check.differs))
 
 

@@ -183,7 +183,10 @@ def test_a_component_that_fails_is_one_sentence_and_the_next_text_is_read(fitted
 
 def test_whether_the_text_is_unlike_those_of_the_fit(fitted):
     viewer = Viewer(fitted)
+    usual = fitted.get_pipe("calib").learned.record.profile.usual
+    assert usual > 1
     assert shown(viewer, "! " * 300)["verdict"] == "unlike"
+    assert shown(viewer, "!")["verdict"] == "unclear"  # shorter than any document of the fit
     told = shown(viewer)
     assert told["verdict"] == "unclear"
     assert told["drift"].startswith("One text like this tells too little")
