@@ -44,7 +44,7 @@ def with_element(array: np.ndarray, index: int, value: Any) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["isotonic", "auto", "ner"])
+@pytest.mark.parametrize("name", ["isotonic", "auto", "context", "ner"])
 def test_damage_with_a_right_checksum_is_refused_or_harmless(fuzz, pipelines, name):
     """A hundred of the cases of scripts/fuzz_state.py, from 900,000 on."""
     fuzzer = fuzz.Fuzzer(pipelines[name])
@@ -64,7 +64,7 @@ DAMAGE = [
     ("isotonic", "maps.groups.of_tag", lambda of: with_element(of, 0, 2**31), r"'state.maps.groups' is not consistent: there are \d groups"),
     ("isotonic", "maps.groups.of_tag", lambda of: of[:-1], "have counts"),
     ("isotonic", "maps.groups.counts", lambda of: of.astype(float), "counts' is not an array of whole numbers"),
-    ("isotonic", "labels", lambda labels: labels[:-1], "5 tags have groups, there are 4 labels"),
+    ("isotonic", "labels", lambda labels: labels[:-1], "5 tags are judged by groups, there are 4 labels"),
     ("isotonic", "labels", lambda labels: "DET", "'state.labels' is not a list"),
     ("isotonic", "fit_info.pairs", lambda n: "many", "'state.fit_info.pairs' is not a whole number"),
     ("isotonic", "fit_info.threshold", lambda n: float("nan"), "fit_info.threshold"),
