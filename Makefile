@@ -91,7 +91,7 @@ bench-smoke: $(VENV)/test.stamp ## every script of scripts/, small, on made-up d
 	$(VENV)/bin/python scripts/bench_smoke.py
 
 lint: $(VENV)/lint.stamp ## ruff, mypy, and the form of the workflows
-	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff check --no-cache .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml

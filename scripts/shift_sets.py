@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from demo import prepare, train_pipeline
 from frame import MODEL
 from quality import readers
 from quality.models import trained, write_docs
 from quality.readers import Documents, Sentence
-
-from demo import prepare, train_pipeline
 
 TO_WIKINEURAL = {
     "person": "PER", "location": "LOC", "corporation": "ORG", "group": "ORG", "creative-work": "MISC", "product": "MISC",
