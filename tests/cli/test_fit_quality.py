@@ -332,10 +332,10 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
     assert [row["group"] for row in held["table"]] == ["all", "1", "2", "3", "4"]
     assert len(held["groups"]) == 4
     shown = calib("info", tmp_path / "out", "--all").text
-    assert f"{selection['chosen']} (chosen)" in shown
+    assert f"{in_plain_words(selection['chosen'], 'tags')} (chosen)" in shown
     assert f"Chosen by {selection['folds']}-fold cross-validation over 120 documents" in shown
     for trial in selection["trials"]:
-        assert trial["candidate"] in shown
+        assert in_plain_words(trial["candidate"], "tags") in shown
     block = loaded(tmp_path / "out").config["components"]["calib"]
     assert block["selection"]["@calib_selections"] == "spacy-calib.Auto.v1"
     tokens = tokens_of(tmp_path / "out")
