@@ -183,6 +183,14 @@ def test_options_that_pages_speak_of_exist():
             assert option in OPTIONS | {"--help"}, f"{name}: {option}"
 
 
+def test_options_that_messages_speak_of_exist():
+    """In the strings and comments of the package. Those that there were, and what is written now, stand in `command.GONE`."""
+    package = ROOT / "spacy_calib"
+    for path in set(package.rglob("*.py")) - {package / "cli" / "shared" / "command.py"}:
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?!\w|-|\.\w)", path.read_text(encoding="utf8")):
+            assert option in OPTIONS | {"--help"}, f"{path.relative_to(ROOT)}: {option}"
+
+
 def test_the_method_that_contributing_adds_works(register):
     """Its file, as the diff has it: a line is learned exactly, and a weight of two is a pair twice; a TagCalibrator finds it, too."""
     diff = next(block for block in blocks_of(ROOT / "CONTRIBUTING.md") if "recalibrators/line.py" in block.text)

@@ -115,9 +115,9 @@ def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
         )
     if sets["empty"]:
         what = (
-            "these hold the likeliest label alone (--allow-empty-sets leaves them empty)"
+            "these hold the likeliest label alone (--components.calib.sets.nonempty false leaves them empty)"
             if sets["nonempty"]
-            else "these are empty (without --allow-empty-sets they hold the likeliest label)"
+            else "these are empty (without --components.calib.sets.nonempty false they hold the likeliest label)"
         )
         msg.warn(
             f"Sets that may miss {100 * sets['alpha']:g} % need no label at all in {number(100 * sets['empty'], 1)} % of the fit {rows}: "
