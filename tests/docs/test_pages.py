@@ -140,6 +140,16 @@ def test_modules_that_a_page_names_exist(name):
         assert (ROOT / "spacy_calib" / path).exists() or (ROOT / path).exists(), path
 
 
+@every_page
+def test_a_file_that_a_block_is_saved_as_is_named_in_the_text_before(name):
+    """Titles of blocks are not shown on GitHub, where README.md leads to."""
+    page = ROOT / name
+    text = page.read_text(encoding="utf8")
+    for block in blocks_of(page):
+        before = "\n".join(text.splitlines()[: block.line - 1])
+        assert block.title in re.sub(r"^```.*?^```$", "", before, flags=re.M | re.S), f"{block}: {block.title}"
+
+
 def test_every_page_is_in_the_navigation():
     named = re.findall(r"[\w-]+(?:/[\w-]+)*\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf8"))
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
