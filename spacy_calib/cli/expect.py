@@ -281,8 +281,6 @@ def _title(name: str) -> str:
 
 def show_slices(told: dict[str, Any], confidence: float, unit: str) -> None:
     """Print what to expect of each slice, and which are not like the fit data. unit (str): What has labels."""
-    from ..expect.drift import LIKE
-
     msg.divider(f"By {told['by']}, the worst to be expected first")
     columns = (
         Column("Slice", "slice", align="l"),
@@ -290,9 +288,7 @@ def show_slices(told: dict[str, Any], confidence: float, unit: str) -> None:
         Column(f"{unit.capitalize()}s", "tokens", whole),
         Column("Expected", "accuracy", lambda accuracy: percent(accuracy["expected"])),
         Column(f"{100 * confidence:g} % interval", "accuracy", interval),
-        Column(
-            "Texts", "drift", lambda drift: "" if drift is None or drift["verdict"] == LIKE else drift["verdict"], align="l"
-        ),
+        Column("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
     )
     show_rows(told["rows"], columns)
 

@@ -14,6 +14,7 @@ from .fitting.adapt_output import adaptation_line
 from .fitting.fit_event import show_event
 from .fitting.fit_output import (
     context_line,
+    in_plain_words,
     name_tags,
     print_fit_tables,
     sampled_line,
@@ -226,7 +227,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         )
     show_conventions(info.conventions)
     if info.selection:
-        show_selection(info.selection, everything)
+        show_selection(info.selection, everything, LABEL_WORDS[info.row_unit][1])
     if info.context:
         show_context(info.context)
         show_span_context(None if info.spans is None else info.spans.context, words_of_spans(info)[1])
@@ -251,7 +252,7 @@ def portable_line(pipe: Calibrator) -> str:
     portable = pipe.tokens.portable
     assert portable is not None
     slope, constant = portable.line.tolist()
-    line = f"half the way to sigmoid({slope:.3g} * log-odds {constant:+.3g})"
+    line = f"halfway, in log-odds, to a line through their raw scores ({slope:.3g} times, {constant:+.3g})"
     if pipe.map_for is not None:
         return f"{line}; as set, all texts get the map for {pipe.map_for}"
     if portable.abroad:
@@ -260,19 +261,20 @@ def portable_line(pipe: Calibrator) -> str:
     return f"{line}, {'for texts with far more unknown words than those of the fit' if told else 'with --map-for anywhere'}"
 
 
-def show_selection(selection: Mapping[str, Any], everything: bool) -> None:
-    """Print what a method was chosen from: the best candidates and the chosen one, or all of them."""
+def show_selection(selection: Mapping[str, Any], everything: bool, labels: str) -> None:
+    """Print what a method was chosen from: the best candidates and the chosen one, or all of them. labels (str): What is grouped."""
+    chosen = in_plain_words(selection["chosen"], labels)
     if selection.get("too_few"):
-        msg.text(f"No method was chosen: {selection['too_few']}; {selection['chosen']} was taken.")
+        msg.text(f"No method was chosen: {selection['too_few']}; {chosen} was taken.")
         return
     msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
     rows = [
-        trial
+        {**trial, "candidate": in_plain_words(trial["candidate"], labels)}
         for place, trial in enumerate(selection["trials"])
         if everything or place < _CANDIDATES_SHOWN or trial["candidate"] == selection["chosen"]
     ]
     columns = (
-        Column("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l"),
+        Column("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == chosen else name, "l"),
         Column("Size", "size", whole),
         *(Column(title, key, partial(number, digits=5)) for title, key in _LOSSES.items()),
     )

@@ -241,8 +241,8 @@ def show_precision(result: dict[str, Any]) -> None:
     if not nowhere:
         msg.text(
             f"In other texts of the same source the {what} kept are right at least {wanted} of the time, with {sure} confidence "
-            f"({by_unit(**result['by'])}): the claim is true for {sure} of all data sets on which this command may be run. Elsewhere: "
-            f"the interval, as sure, of the precision of as many {what} kept from other texts."
+            f"({by_unit(**result['by'])}): of 100 files of gold like this one, {100 * result['confidence']:g} give a cut-off of which "
+            f"that is true. Elsewhere: where the precision of as many {what} kept from other texts lies, with the same confidence."
         )
 
 
@@ -280,9 +280,9 @@ def show_recall(result: dict[str, Any], seen: dict[str, Any] | None, by: dict[st
     msg.text(
         f"Flagged is every token whose {score} reaches the cut-off, also where the recognizer said O. Of the tokens of gold entities "
         f"in other texts of the same source at most {100 * (1 - result['recall']):.3g} % are not flagged, with {sure} confidence{each} "
-        f"({by_unit(**by)}): the claim is true for {sure} of all data sets on which this command may be run. Elsewhere: the interval, "
-        f"as sure, of the share of flagged tokens in {counted(**by)} of other texts. Predicted only: the tokens of entities that "
-        "were found."
+        f"({by_unit(**by)}): of 100 files of gold like this one, {100 * result['confidence']:g} give cut-offs of which that is true. "
+        f"Elsewhere: where the share of flagged tokens in {counted(**by)} of other texts lies, with the same confidence. Predicted "
+        "only: the tokens of entities that were found."
     )
 
 

@@ -47,7 +47,7 @@ def adapted(calibrated, odd, tmp_path_factory):
 def test_it_says_what_was_learned_and_how_far_it_can_be_trusted(adapted):
     path, outcome = adapted
     assert f"Adapted tagger to 6 Docs of the file ({sum(map(len, odd_docs(6)))} tokens)" in outcome.text
-    assert "the likeliest label of a token was called" in outcome.text
+    assert "the likeliest label of a token had a mean score" in outcome.text
     assert "Learned: 0.6 becomes" in outcome.text
     assert "After, held out" in outcome.text
     assert "Each document was judged by what the others teach (6 Docs of the file)" in outcome.text
@@ -104,7 +104,7 @@ def test_entities_are_adapted_beside_tokens(calibrated_ner, tmp_path):
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 77))
     outcome = calib("adapt", calibrated_ner, few, tmp_path / "out")
     assert outcome.code == 0, outcome.text
-    assert "an entity was called" in outcome.text
+    assert "an entity had a mean score" in outcome.text
     nlp = spacy.load(tmp_path / "out")
     assert len(nlp.get_pipe("calib").spans.adaptations) == 1
     doc = nlp(" ".join(token.text for token in entity_docs(1, 78)[0]))

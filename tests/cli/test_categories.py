@@ -169,7 +169,7 @@ def test_a_selected_batch_holds_whole_docs(fitted, folder, tmp_path):
 def test_adapt_page_and_picture(fitted, folder, tmp_path):
     outcome = calib("adapt", fitted, folder / "test.spacy", tmp_path / "adapted")
     assert "Adapted textcat to 120 Docs of the file (120 documents)" in outcome.text
-    assert "the likeliest label of a document was called" in outcome.text
+    assert "the likeliest label of a document had a mean score" in outcome.text
     assert "token" not in outcome.text
     outcome = calib("evaluate", fitted, folder / "test.spacy", "--kind", "top", "--format", "json")
     assert next(iter(json.loads(outcome.printed).values()))["pictures"]["unit"] == "document"

@@ -119,7 +119,11 @@ def test_more_confidence_keeps_fewer(calibrated_ner, entity_test, tmp_path):
         outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--confidence", confidence)
         assert result["confidence"] == confidence
         kept.append(result["rows"][0]["kept"])
-        claim = f"the claim is true for {100 * confidence:g} % of all data sets" if kept[-1] else "No cut-off reaches 80 %"
+        claim = (
+            f"of 100 files of gold like this one, {100 * confidence:g} give a cut-off of which that is true"
+            if kept[-1]
+            else "No cut-off reaches 80 %"
+        )
         assert claim in outcome.text
     assert kept == sorted(kept, reverse=True)
     assert kept[0] > kept[-1]

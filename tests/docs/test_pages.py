@@ -140,6 +140,16 @@ def test_modules_that_a_page_names_exist(name):
         assert (ROOT / "spacy_calib" / path).exists() or (ROOT / path).exists(), path
 
 
+@every_page
+def test_a_file_that_a_block_is_saved_as_is_named_in_the_text_before(name):
+    """Titles of blocks are not shown on GitHub, where README.md leads to."""
+    page = ROOT / name
+    text = page.read_text(encoding="utf8")
+    for block in blocks_of(page):
+        before = "\n".join(text.splitlines()[: block.line - 1])
+        assert block.title in re.sub(r"^```.*?^```$", "", before, flags=re.M | re.S), f"{block}: {block.title}"
+
+
 def test_every_page_is_in_the_navigation():
     named = re.findall(r"[\w-]+(?:/[\w-]+)*\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf8"))
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
@@ -181,6 +191,14 @@ def test_options_that_pages_speak_of_exist():
         text = (ROOT / name).read_text(encoding="utf8")
         for option in re.findall(r"`(--[a-z][a-z-]+)[` ]", text):
             assert option in OPTIONS | {"--help"}, f"{name}: {option}"
+
+
+def test_options_that_messages_speak_of_exist():
+    """In the strings and comments of the package. Those that there were, and what is written now, stand in `command.GONE`."""
+    package = ROOT / "spacy_calib"
+    for path in set(package.rglob("*.py")) - {package / "cli" / "shared" / "command.py"}:
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?!\w|-|\.\w)", path.read_text(encoding="utf8")):
+            assert option in OPTIONS | {"--help"}, f"{path.relative_to(ROOT)}: {option}"
 
 
 def test_the_method_that_contributing_adds_works(register):

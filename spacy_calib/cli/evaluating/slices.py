@@ -127,4 +127,4 @@ def show_found(told: Mapping[str, Any], units: str) -> None:
 
 
 def _of(off: int, n: int) -> str:
-    return f"{off or 'None'} of {n:,} slices {'is' if off < 2 else 'are'}"
+    return f"{off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if off < 2 else 'are'}"

@@ -38,9 +38,9 @@ def show_part(part: Mapping[str, Any], what: str, unit: str) -> None:
     """Print what was learned of labels, or of entities. unit (str): What has labels."""
     before, after = part["before"], part["after"]
     who = f"the likeliest label of a {unit}" if what == "label" else "an entity"
-    share = part["right"] / part["entries"]
+    share = 100 * part["right"] / part["entries"]
     msg.divider(f"{unit.capitalize()}s" if what == "label" else "Entities")
-    msg.text(f"On these documents {who} was called {before['expected']:.3f} on average and was right in {share:.3f}.")
+    msg.text(f"On these documents {who} had a mean score of {before['expected']:.3f} and was right in {share:.1f} % of cases.")
     msg.text(f"Learned: {line_in_words(part['leading'])}{offsets_in_words(part['offsets'])}.")
     rows = [row_of("Before", before), *([] if after is None else [row_of("After, held out", after)])]
     print_table(rows, ("", "Log loss", "ECE", "Score - true", "95 % interval"), ("l", "r", "r", "r", "r"))

@@ -98,7 +98,7 @@ def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
     if sets["tokens"] < worth:
         msg.warn(
             f"The sets are made of {sets['tokens']:,} {rows}: what they miss may be far from {100 * sets['alpha']:g} %, for which {worth:,} "
-            "at least are wanted; give more data or ask for less (--sets)"
+            "at least are wanted; give more data or a larger --sets"
         )
     share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
     tags = sets["unreached"]
@@ -111,17 +111,17 @@ def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
     elif sets["out_of_reach"]:
         msg.warn(
             f"The sets can promise nothing for {share}, which have none: "
-            f"there are too few {rows}, or the right tag is below the threshold too often; ask for less (--sets)"
+            f"there are too few {rows}, or the right tag is below the threshold too often; give more data or a larger --sets"
         )
     if sets["empty"]:
         what = (
-            "their sets hold the likeliest tag alone (--allow-empty-sets leaves them empty)"
+            "these hold the likeliest label alone (--components.calib.sets.nonempty false leaves them empty)"
             if sets["nonempty"]
-            else "their sets are empty (without --allow-empty-sets they hold the likeliest tag)"
+            else "these are empty (without --components.calib.sets.nonempty false they hold the likeliest label)"
         )
         msg.warn(
-            f"No tag of {number(100 * sets['empty'], 1)} % of the fit {rows} is sure enough for sets that may miss "
-            f"{100 * sets['alpha']:g} %: {what}; ask for less than the error rate (--sets) to have none of these"
+            f"Sets that may miss {100 * sets['alpha']:g} % need no label at all in {number(100 * sets['empty'], 1)} % of the fit {rows}: "
+            f"{what}; a smaller --sets, below the share of wrong labels, has none of these"
         )
 
 
