@@ -6,8 +6,8 @@
     python scripts/figures.py --older WHY [...]   say of figures that are older what changed since, and why they were not made anew
     python scripts/figures.py --lines             write the line of each page, and make nothing
 
-`docs/figures.json` has an entry for each command: the page, the command as the page shows it, the rooms of the package whose code it measures, and,
-written here, the version, the day and a digest of that code. Each page says so in one line, *Figures of spacy-calib ...*, which is written here too. What a
+`docs/figures.json` has an entry for each command: the page, the command, the commands that make what it reads (`first`), the rooms of the package whose
+code it measures, and, written here, the version, the day and a digest of that code. Each page says so in one line, *Figures of spacy-calib ...*, which is written here too. What a
 command prints is kept in the cache, by the code: a run that was broken off goes on behind the last command that ended. Where `writes` names a page,
 the output is that page. Tables of the page behind `<!-- figures: NAME -->` are compared: each of their numbers must stand in the output, else the
 figures are not taken for made, and the rows are shown. Sentences about the figures are read by people.
@@ -36,6 +36,7 @@ from spacy_calib.about import __version__
 
 RECORD = Path("docs") / "figures.json"
 LINE = re.compile(r"^\*Figures of spacy-calib.*\*$", re.M)
+PLACES = re.compile(r"\b[A-Z]{4,}\b(?!=)")
 SHOWS = re.compile(r"python (scripts/\w+\.py)")
 # Programs that make no figures.
 OTHERS = {f"scripts/{name}.py" for name in ("house", "docs_commands", "figures")}
@@ -139,13 +140,25 @@ def printed(one: Entry, root: Path) -> str:
     """What the command prints: from the cache, where it ended before on this very code. Ends the program if it fails."""
     kept = default_cache() / "figures" / f"{one['name']}-{digest_of(one['measures'], root)}.txt"
     if not kept.exists():
-        say(f"{one['name']}: {one['command']}")
-        done = subprocess.run(["bash", "-c", one["command"]], cwd=root, stdout=subprocess.PIPE, text=True)
-        if done.returncode not in (0, 1):  # 1: a target was missed
-            raise SystemExit(f"{one['name']}: the command ended with {done.returncode}.")
+        if given := PLACES.findall(one["command"]):
+            raise SystemExit(
+                f"{one['name']}: put what is yours for {', '.join(given)} into '{one['command']}', and give its output with --from."
+            )
+        for command in one.get("first", ()):
+            _run(one["name"], command, root)
+        done = _run(one["name"], one["command"], root, allowed=(0, 1))  # 1: a target was missed
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(done.stdout, encoding="utf8")
     return kept.read_text(encoding="utf8")
+
+
+def _run(name: str, command: str, root: Path, allowed: Sequence[int] = (0,)) -> subprocess.CompletedProcess[str]:
+    """The ended command. Ends the program where it ended otherwise than allowed."""
+    say(f"{name}: {command}")
+    done = subprocess.run(["bash", "-c", command], cwd=root, stdout=subprocess.PIPE, text=True)
+    if done.returncode not in allowed:
+        raise SystemExit(f"{name}: the command ended with {done.returncode}: {command}")
+    return done
 
 
 def numbers_in(text: str) -> set[str]:
