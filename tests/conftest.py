@@ -18,6 +18,7 @@ import pytest
 import spacy
 import threadpoolctl
 from hypothesis import HealthCheck, settings
+from spacy.lang.en import English
 from spacy.lang.xx import MultiLanguage
 from spacy.language import BaseDefaults, Language
 from spacy.tokens import Doc
@@ -62,6 +63,8 @@ class _FewRules(BaseDefaults):
 
 
 MultiLanguage.Defaults = _FewRules
+# Nor those of English for "don't" and the like, a thousand and more (56 ms): a trained pipeline has its own, and no test has such words.
+English.Defaults.tokenizer_exceptions = {}
 
 # Most of what a test makes lives as long as the test: looking for garbage less often finds as much of it.
 gc.set_threshold(100_000, 20, 20)
