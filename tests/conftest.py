@@ -19,7 +19,6 @@ import spacy
 import threadpoolctl
 from hypothesis import HealthCheck, settings
 from spacy.lang.en import English
-from spacy.lang.xx import MultiLanguage
 from spacy.language import BaseDefaults, Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -56,13 +55,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-class _FewRules(BaseDefaults):
-    """Without the emoticons that the tokenizer of "xx" knows: each load of a pipeline reads them twenty times."""
-
-    tokenizer_exceptions: dict[str, Any] = {}
-
-
-MultiLanguage.Defaults = _FewRules
+# Without the rules for emoticons: each Language reads them, and each load of a pipeline of "xx" twenty times.
+BaseDefaults.tokenizer_exceptions = {}
 # Nor those of English for "don't" and the like, a thousand and more (56 ms): a trained pipeline has its own, and no test has such words.
 English.Defaults.tokenizer_exceptions = {}
 
