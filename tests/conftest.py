@@ -59,7 +59,7 @@ def pytest_collection_finish() -> None:
 
 # Without the rules for emoticons: each Language reads them, and each load of a pipeline of "xx" twenty times.
 BaseDefaults.tokenizer_exceptions = {}
-# Nor those of English for "don't" and the like, a thousand and more (56 ms): a trained pipeline has its own, and no test has such words.
+# Nor those of English for "don't" and the like, a thousand and more (56 ms): a trained pipeline has its own, tests of such words set theirs.
 English.Defaults.tokenizer_exceptions = {}
 
 # Most of what a test makes lives as long as the test: looking for garbage less often finds as much of it.
