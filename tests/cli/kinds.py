@@ -146,7 +146,7 @@ KINDS = {
     "span scores": Kind(
         guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"]), label="PER"
     ),
-    "answers": Kind(asking, lambda n, seed: gold_docs(8 * n if n == N_FIT else 4 * n, seed), "names", label="PER"),
+    "answers": Kind(asking, lambda n, seed: gold_docs(8 * n if n == N_FIT else n, seed), "names", label="PER"),
     "token scores": Kind(guessing, tag_docs, source=source("TokenScores", score="numbers", labels=TAGS)),
     "document scores": Kind(
         guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES)), label="film"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import catalogue
 import pytest
-from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
@@ -48,12 +47,6 @@ def registered_here() -> Iterator[None]:
     yield
     catalogue.REGISTRY.clear()
     catalogue.REGISTRY.update(before)
-
-
-@pytest.fixture(autouse=True)
-def without_rules(monkeypatch) -> None:
-    """Of English for "don't" and the like, a thousand and more, which each load of a pipeline goes through twice; no page has such words."""
-    monkeypatch.setattr(English.Defaults, "tokenizer_exceptions", {})
 
 
 @pytest.fixture(scope="session")
