@@ -67,6 +67,21 @@ def answer(tool: str, queue: Path, right: Callable[[dict[str, Any]], bool], path
     return write(path, made, array=tool in ARRAYS)
 
 
+def relabelled(tool: str, record: dict[str, Any], label: Callable[[int, int], Any]) -> dict[str, Any]:
+    """A record of a queue whose spans have another label: what a person puts in place of the one that was shown. label (Callable): Of two places."""
+    shown = {
+        "prodigy": lambda: record["spans"],
+        "label-studio": lambda: [one["value"] for one in record["predictions"][0]["result"]],
+        "argilla": lambda: record["suggestions"]["label"]["value"],
+    }
+    if tool == "doccano":
+        return {**record, "label": [[start, end, label(start, end)] for start, end, _ in record["label"]]}
+    for one in shown[tool]():
+        own = label(one["start"], one["end"])
+        one.update({"labels": [own]} if tool == "label-studio" else {"label": own})
+    return record
+
+
 def write(path: Path, records: Iterable[Any], array: bool = False) -> Path:
     text = json.dumps(list(records)) if array else "".join(json.dumps(record) + "\n" for record in records)
     path.write_text(text, encoding="utf8")

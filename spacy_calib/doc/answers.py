@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from ..corpus.queue.answers import Answer, Mark, read_answers
+from ..errors import WARNINGS
+from ..pairs.documents import TOKEN
 from .annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 
 # Of spans where no component of the pipeline names another key, as in spaCy's own.
@@ -31,6 +35,8 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     keys, answers = _span_keys(nlp), read_answers(file)
     of_links = _are_identities(nlp, {mark.label for one in answers for mark in one.spans})
     is_open = any(_leaves_open(one) for one in answers)
+    if n := sum(len(_torn(one)) for one in answers if one.meta.get("unit") == TOKEN):
+        warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
     for answer in answers:
         doc = answered_doc(nlp, answer, keys, of_links, is_open)
         doc.user_data.update({key: answer.meta[name] for name, key in MARK_KEYS.items() if name in answer.meta})
@@ -61,10 +67,10 @@ def _leaves_open(answer: Answer) -> bool:
 def answered_doc(
     nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KEY,), of_links: bool = False, is_open: bool = True
 ) -> Doc:
-    """Entities, span groups, categories, and where all spans are single words their labels.
+    """Entities, span groups, categories, and where all spans are single words, or tokens were asked about, labels of tokens: none where two were accepted.
 
-    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some answer of the file leaves
-    open which identity is right: then that alone is known which was asked about, in all texts; else what was accepted is gold like any other.
+    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some answer of the file leaves open
+    which label is right: then of tokens and links that alone is known which was asked about, in all texts; else what was accepted is gold like any other.
     RAISES ValueError: what spaCy says of a text that it cannot take.
     """
     doc = _cut_at(nlp.make_doc(answer.text), answer.spans)
@@ -88,14 +94,22 @@ def answered_doc(
         doc.spans[REJECTED_LINKS] = wrong
     for key in keys:
         doc.spans[key] = right
-    single = all(len(span) == 1 for span in (*right, *wrong))
+    single = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
     if not answer.whole:
         doc.spans[REJECTED] = wrong
-        if single:
-            doc.spans[REJECTED_TOKENS] = wrong
+        if single and is_open:
+            doc.spans[REJECTED_TOKENS] = [span for span in wrong if len(span) == 1]
+    torn = _torn(answer)
     for span in right if single else ():
-        _set_label(span[0], span.label_)
+        if len(span) == 1 and (span.start_char, span.end_char) not in torn:
+            _set_label(span[0], span.label_)
     return doc
+
+
+def _torn(answer: Answer) -> set[tuple[int, int]]:
+    """Where two labels were accepted."""
+    places = Counter(_trimmed(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
+    return {place for place, n in places.items() if n > 1}
 
 
 def _set_label(token: Any, label: str) -> None:

@@ -331,5 +331,6 @@ WARNINGS = {
     "CW65": "[CW65] The pipe '{name}' has no map for texts of other sources, since its fit looked at no words or was adapted to texts of another kind: all texts get the map of the fit.",
     "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
+    "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }

@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 import spacy_calib
 from spacy_calib.cli.expect import expect
 from spacy_calib.doc.annotations import REJECTED
-from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, write
+from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, relabelled, write
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 
 
@@ -102,22 +102,43 @@ def test_rejected_tags_are_judged_by_what_was_asked(calibrated, test_file, tmp_p
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
+def test_a_corrected_tag_is_gold_like_any_other(tool, calibrated, test_file, tmp_path):
+    queue, docs = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl"), gold_of(test_file)
+    assert not calib("rank", calibrated, test_file, "--top", 60, "--format", tool, "--output", queue).code
+    made, gold, wrong = [], {}, 0
+    for number, record in enumerate(records_in(queue)):
+        text, meta = parts_of(record)
+        start, end, shown = meta["asked"].split(" ", 2)
+        whole = next(doc for whole, doc in docs.items() if text in whole)  # a queue shows sentences
+        doc = gold.setdefault(text, spacy.blank("en")(text))
+        place = len(whole.text) - len(whole.text.lstrip()) + whole.text.strip().index(text) + int(start)
+        (token,) = doc.char_span(int(start), int(end))
+        token.tag_ = whole.char_span(place, place + int(end) - int(start))[0].tag_
+        wrong += shown != token.tag_
+        record = relabelled(tool, record, lambda *_: token.tag_)  # noqa: B023
+        made.append(EXPORTS[tool](number, record, True))
+    assert 5 < wrong < 55
+    data = write(tmp_path / f"answers{queue.suffix}", made, array=tool in ARRAYS)
+    found = [
+        json.loads(calib("evaluate", calibrated, one, "--format", "json").printed)["calib"]
+        for one in (data, save_docs(tmp_path / "gold.spacy", list(gold.values())))
+    ]
+    assert [found[0][key] for key in ("tokens", "pairs", "accuracy")] == [
+        found[1][key] for key in ("tokens", "pairs", "accuracy")
+    ]
+    for metric, wanted in found[1]["scores"].items():  # sums of the same numbers in another order
+        assert found[0]["scores"][metric] == pytest.approx(wanted, abs=1e-12)
+    assert found[0]["accuracy"] < 1
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
 def test_a_draw_by_chance_comes_back_as_an_estimate(tool, calibrated, gold, test_file, tmp_path):
     queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
     assert not calib("select", calibrated, test_file, "--for", "expect", "--n", 12, "--format", tool, "--output", queue).code
     tags, made = gold_of(test_file), []
     for number, record in enumerate(records_in(queue)):
         right = {(token.idx, token.idx + len(token)): token.tag_ for token in tags[parts_of(record)[0]]}
-        if tool == "prodigy":
-            record["spans"] = [{**one, "label": right[one["start"], one["end"]]} for one in record["spans"]]
-        elif tool == "doccano":
-            record["label"] = [[start, end, right[start, end]] for start, end, _ in record["label"]]
-        elif tool == "argilla":
-            for one in record["suggestions"]["label"]["value"]:
-                one["label"] = right[one["start"], one["end"]]
-        else:
-            for one in record["predictions"][0]["result"]:
-                one["value"]["labels"] = [right[one["value"]["start"], one["value"]["end"]]]
+        record = relabelled(tool, record, lambda start, end: right[start, end])  # noqa: B023
         made.append(EXPORTS[tool](number, record, True))
     few = write(tmp_path / f"few{queue.suffix}", made, array=tool in ARRAYS)
     result = expect(str(calibrated), test_file, gold=few, check=True)

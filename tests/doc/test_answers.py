@@ -18,6 +18,7 @@ from spacy_calib.doc.answers import answered_doc, answered_docs
 from spacy_calib.doc.collect import scored_corpus
 from spacy_calib.doc.events import span_hits
 from spacy_calib.doc.reading import GoldReader
+from spacy_calib.errors import CalibError
 from spacy_calib.pipe.fit_data import _hits_of
 from spacy_calib.types import Marginals
 from tests.answers import EXPORTS, answer, parts_of, write
@@ -115,6 +116,67 @@ def test_of_tags_only_what_was_asked_is_known():
     named = Marginals(rows, np.array([0, 1, 0, 1, 0]), np.full(5, 0.5), len(gold), ["V", "N", "V", "N", "V"])
     again = _hits_of(tag, [example], named, np.array([-2, -2, 0, -1, -2, -2, -2, -2]), ("tree 1", "tree 2"))
     assert [flags.tolist() for flags in again] == [flags.tolist() for flags in found]
+
+
+def tags_of(gold, *labels):
+    """Of each label at *met* and *Bob*: whether it is right, "" where that is not known."""
+    example, tag = predicted(gold), get_annotation("tag")
+    rows, hashes = np.repeat([2, 3], len(labels)), np.array([get_string_id(label) for label in labels] * 2, dtype=np.uint64)
+    known, right = tag.is_known(example, rows, hashes), tag.is_gold(example, rows, hashes)
+    return ["" if not known[i] else bool(right[i]) for i in range(len(rows))]
+
+
+MET, V, BOB_V = (9, 12), Mark(9, 12, "V"), Mark(13, 16, "V")
+
+
+def answered(file, *records):
+    """The gold of Prodigy's records of one text. records: (the label asked about at *met* or *Bob*, (place, label) that stand there then, answer)."""
+    told = [
+        {
+            "text": TEXT,
+            "spans": [{"start": start, "end": end, "label": label} for (start, end), label in left],
+            "answer": said,
+            "meta": {"unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
+        }
+        for asked, left, said in records
+    ]
+    (gold,) = answered_docs(spacy.blank("en"), write(file, told))
+    return through_docbin(gold)
+
+
+def test_a_corrected_tag_is_known_like_any_gold_where_none_is_left_open(tmp_path):
+    accepted = (BOB_V, [((13, 16), "V")], "accept")
+    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), accepted)
+    assert tags_of(gold, *"VNX") == [False, True, False, True, False, False]
+    # One that the component does not know, too: all its own are wrong then.
+    gold = answered(tmp_path / "b.jsonl", (V, [(MET, "new")], "accept"), accepted)
+    assert (gold[2].tag_, tags_of(gold, *"VN")) == ("new", [False, False, True, False])
+
+
+def test_beside_rejected_tags_a_corrected_one_tells_of_the_one_that_was_asked_about(tmp_path):
+    rejected = (BOB_V, [((13, 16), "V")], "reject")
+    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), rejected)
+    assert tags_of(gold, *"VNX") == [False, "", "", False, "", ""]
+
+
+def test_two_labels_of_one_token_are_none_and_are_counted(tmp_path):
+    with pytest.warns(UserWarning, match="nothing is known: 1 in .*a.jsonl"):
+        gold = answered(tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept"))
+    assert tags_of(gold, *"VN") == ["", "", True, False]
+
+
+def test_a_label_of_more_or_less_than_one_token_is_none_of_a_token(tmp_path):
+    accepted = (BOB_V, [((13, 16), "V")], "accept")
+    gold = answered(tmp_path / "a.jsonl", (V, [((9, 16), "N")], "accept"), accepted)
+    assert tags_of(gold, *"VN") == [False, "", True, ""]  # the tag that was asked about has no other in its stead
+    gold = answered(tmp_path / "b.jsonl", (V, [((9, 11), "N")], "accept"), accepted)
+    found = Example(Doc(gold.vocab, words=TEXT.split()), gold)
+    assert get_annotation("tag").aligned_gold(found).nonzero()[0].tolist() == [3]
+
+
+def test_an_empty_label_is_refused(tmp_path):
+    with pytest.raises(CalibError, match="a label is empty"):
+        answered(tmp_path / "a.jsonl", (V, [(MET, "")], "accept"))
 
 
 @pytest.mark.parametrize(("labels", "known"), [("ABC", [True, False, False]), ("AB", [True, True])])

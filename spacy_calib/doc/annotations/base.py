@@ -127,13 +127,17 @@ class Annotation(ABC):
         return self.aligned_gold(example)[rows] == hashes
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Whether the gold says if these labels are right at these units. Arguments: those of `is_gold`."""
+        """Whether the gold says if these labels are right at these units. Arguments: those of `is_gold`.
+
+        Beside rejected labels of tokens without another in their stead, of the label that was asked about alone: what a person put in its place would
+        be known only where it is right. Categories are asked about one by one.
+        """
         gold, refused = self.aligned_gold(example)[rows], self.refused(example)
         if refused is None:
             return gold != 0
-        return (gold == hashes) | np.array(
-            [pair in refused for pair in zip(rows.tolist(), hashes.tolist(), strict=True)], dtype=bool
-        )
+        asked = {row for row, _ in refused} if self.unit == TOKEN else set()
+        units = zip(rows.tolist(), hashes.tolist(), gold.tolist(), strict=True)
+        return np.array([(row, key) in refused or (row not in asked and key == right) for row, key, right in units], dtype=bool)
 
     @property
     def gold(self) -> Annotation:

@@ -252,22 +252,6 @@ class LinkAnnotation(_OfEntities):
         spans = ((found.get((span.start_char, span.end_char)), span.label) for span in example.reference.spans[REJECTED_LINKS])
         return {(row, label) for row, label in spans if row is not None}
 
-    def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Beside rejected links without another in their stead, of the identity that was asked about alone: what a person put in its place
-        would be known only where it is right.
-        """
-        refused = self.refused(example)
-        if refused is None:
-            return super().is_known(example, rows, hashes)
-        asked, gold = {row for row, _ in refused}, self.aligned_gold(example)[rows].tolist()
-        return np.array(
-            [
-                (row, key) in refused or (row not in asked and key == right)
-                for row, key, right in zip(rows.tolist(), hashes.tolist(), gold, strict=True)
-            ],
-            dtype=bool,
-        )
-
     def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
         rows, hashes = (
             np.array([start for start, _, _ in spans], dtype=np.intp),
