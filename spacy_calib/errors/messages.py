@@ -231,7 +231,7 @@ MESSAGES = {
     "C414": "A draw is written on a Doc with the same words, but the one that begins {text!r} has others; give a copy of the Doc that was drawn for.",
     "C415": "Clusters that follow calibrated pairs can be drawn of {wanted} mentions at most, this Doc has {given}; draw them as the model gives them (calibrated=False).",
     "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
-    "C680": "Trees of a Doc cannot be drawn, as '{name}' would not decide as it did: {why}; draw in the process that ran the pipeline, before the Doc's words or vectors change.",
+    "C680": "Trees of a Doc cannot be drawn, as '{name}' would not decide as it did: {why}; draw in the process that ran the pipeline, before the Doc's words or vectors change, and of two parsers with the one whose arcs were scored (sample_trees).",
     "C681": "Trees are drawn from a parser without a beam, and '{name}' ({kind}) is none; give the component that the calib pipe reads.",
     # Statistics that add up
     "C425": "The statistics of {one} and of {another} cannot go together: they differ in {what} ({given}; {wanted}); collect all with the same model and options.",
