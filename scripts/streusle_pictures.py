@@ -25,7 +25,8 @@ def draw(path: Path, models: Sequence[Any], rows: Sequence[Any], by_group: bool)
     what = range(min(len(model.groups) for model in models)) if by_group else [None]
     height = 1.6 + 0.24 * len(TECHNIQUES) * len(what)
     figure = new_figure(3.1 * len(models) + 0.6, height)
-    for ax, model in zip(np.atleast_1d(figure.subplots(1, len(models), sharex=True, sharey=True)), models, strict=True):
+    axes = np.atleast_1d(figure.subplots(1, len(models), sharex=True, sharey=True))
+    for ax, model in zip(axes, models, strict=True):
         places = []
         for block, group in enumerate(what):
             for line, technique in enumerate(TECHNIQUES):
@@ -40,10 +41,10 @@ def draw(path: Path, models: Sequence[Any], rows: Sequence[Any], by_group: bool)
                 ax.text(0.99, block * (len(TECHNIQUES) + 1) - 0.75, f"group {block + 1}", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize="small", color=QUIET)  # fmt: skip
         ax.set_yticks([place for place, _ in places], [name for _, name in places])
         ax.set_ylim(places[-1][0] + 0.7, -1.1 if by_group else -0.7)
-        ax.set_xlim(left=0)
         ax.set(title=model.name, xlabel="GMCE" if by_group else "SMCE")
         quiet_frame(ax)
         ax.tick_params(axis="y", length=0)
+    axes[0].set_xlim(left=0)  # once all are drawn: it holds the limits of all at what they are
     add_legend(figure)
     save_figure(path, figure, 150)
 

@@ -292,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--training", type=Path, default=Path("training"), help="folder with MODEL/model-best")
     parser.add_argument("--plot-groups", type=Path, help="PNG or SVG file for the paper's Figure 3; --plot is its Figure 2")
     options = parser.parse_args(arguments)
-    names = options.models or sorted(path.parent.name for path in options.training.glob("*/model-best"))
+    names = options.models or sorted((path.parent.name for path in options.training.glob("*/model-best")), reverse=True)
     if not names:
         raise SystemExit(f"There is no model in {options.training}; train some first (`python -m spacy project run train`).")
     with one_sentence():

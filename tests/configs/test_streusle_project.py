@@ -7,13 +7,16 @@ import runpy
 import shlex
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import srsly
+import streusle_pictures
 from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc, DocBin
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
 from spacy.vocab import Vocab
+from streusle_pictures import NONE, TECHNIQUES
 
 from tests.configs.test_configs import minilm
 
@@ -88,3 +91,20 @@ def test_heads_of_a_config_learn(tmp_path, monkeypatch, name, pipeline):
         losses.append(nlp.update(examples, sgd=optimizer)[pipeline[1]])
         optimizer.step_schedules()
     assert losses[-1] < losses[0]
+
+
+def test_the_pictures_show_all_of_each_model_whichever_comes_first(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    kept = []
+    monkeypatch.setattr(streusle_pictures, "save_figure", lambda path, figure, dpi: kept.append(figure))
+    models = [SimpleNamespace(name=name, groups=[0]) for name in ("small", "large")]
+    rows = [
+        SimpleNamespace(model=model.name, method=method, smce=SimpleNamespace(error=error, floor=0.01))
+        for model, error in zip(models, (0.02, 0.09), strict=True)
+        for method in (NONE, *(f"{kind} {name}" for kind in ("SCW", "TFG") for name in TECHNIQUES))
+    ]
+    streusle_pictures.draw(tmp_path / "smce.png", models, rows, by_group=False)
+    (figure,) = kept
+    for ax in figure.axes:
+        assert ax.get_xlim()[0] == 0
+        assert ax.get_xlim()[1] > 0.09
