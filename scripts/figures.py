@@ -36,6 +36,7 @@ from spacy_calib.about import __version__
 
 RECORD = Path("docs") / "figures.json"
 LINE = re.compile(r"^\*Figures of spacy-calib.*\*$", re.M)
+# What a command leaves to whoever runs it: MODEL, DATA; not a variable that it sets.
 PLACES = re.compile(r"\b[A-Z]{4,}\b(?!=)")
 SHOWS = re.compile(r"python (scripts/\w+\.py)")
 # Programs that make no figures.
