@@ -49,6 +49,11 @@ def test_rooms_and_arrows_are_read_from_imports(made_up):
     assert "types.py         1      1  Nouns\n" in house.tree(read)
 
 
+def test_a_long_line_counts_as_two():
+    assert house.count_lines("") == 0
+    assert house.count_lines("x" * 128 + "\n" + "y" * 129 + "\n\n") == 4
+
+
 def test_what_passes_a_limit_is_named(made_up):
     docstring = "        '''Not\n        counted.\n        '''\n"
     method = "    def m{}(self):\n" + docstring + "        pass\n"
