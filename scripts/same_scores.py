@@ -74,7 +74,8 @@ def read_snippets(split: str) -> Callable[[Path], Path]:
         file, docs = folder / f"{split}.spacy", []
         for line in data_lines("sentence_polarity", f"{split}.tsv"):
             label, text = line.split("\t", 1)
-            docs.append(Doc(Vocab(), words=text.split(), cats={"pos": float(label == "pos"), "neg": float(label == "neg")}))
+            docs.append(Doc(Vocab(), words=text.split()))
+            docs[-1].cats = {"pos": float(label == "pos"), "neg": float(label == "neg")}
         DocBin(docs=docs).to_disk(file)
         return file
 
@@ -188,8 +189,8 @@ def scores_of(folder: Path, file: Path) -> dict[str, Floats]:
 
 
 def save_scores(output: Path, names: Sequence[str], cache: Path, fit_options: Sequence[str]) -> None:
-    """Fit every set and write all scores into one file."""
-    arrays: dict[str, Floats] = {}
+    """Fit every set and write all scores into one file; what the file has of other sets stays."""
+    arrays: dict[str, Floats] = dict(np.load(output)) if output.exists() else {}
     for name in names:
         chosen, folder = SETS[name], cache / "same_scores" / "data" / name
         folder.mkdir(parents=True, exist_ok=True)
