@@ -10,7 +10,6 @@ from . import (
     adapt,
     apply,
     audit,
-    collect,
     count,
     evaluate,
     expect,
@@ -35,7 +34,6 @@ fit.
 
 COMMANDS: dict[str, Command[Any, Any]] = {
     "fit": fit.fit,
-    "collect": collect.collect,
     "adapt": adapt.adapt,
     "evaluate": evaluate.evaluate,
     "rank": rank.rank,

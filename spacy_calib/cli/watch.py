@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import brief, calib_error
 from .shared.checks import check_option
-from .shared.collected import accuracy_of_fit, holds_windows, read_windows, window_files
 from .shared.command import argument, command, option
 from .shared.evidence import Seen, show_other_weights
 from .shared.options import TEXTS, Columns, FirstAttr, Format
@@ -19,6 +18,7 @@ from .shared.outputs import PICTURES
 from .shared.records import FIELDS, Fields
 from .shared.run import Run
 from .shared.screen import Column, interval, msg, percent, show_rows, whole
+from .shared.windows import accuracy_of_fit, holds_windows, read_windows, window_files
 from .shared.writing import deliver, write_picture, write_pieces
 
 if TYPE_CHECKING:

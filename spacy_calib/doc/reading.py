@@ -10,7 +10,6 @@ import re
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -179,16 +178,6 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
             n_documents += 1
             document = SourceDocument(DOCUMENT, found["id"] or (shown_path(file), n_documents))
         yield document or SourceDocument(SENTENCE, (shown_path(file), number))
-
-
-def document_digest(document: SourceDocument, doc: Doc) -> int:
-    """64 bits by which a document is known wherever it stands: of its name, or else of the first text that was met of
-    it (and of its number, where a file numbers its documents). Its place in a file does not count.
-    """
-    numbered = document.key[-1] if isinstance(document.key, tuple) else document
-    key = numbered.key if isinstance(numbered, SourceDocument) else None
-    name = repr(key) if isinstance(key, str) else f"{key if isinstance(key, int) else ''} {digest(doc.text)}"
-    return int.from_bytes(blake2b(f"{document.unit} {name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 class TextWatch:

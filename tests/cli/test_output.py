@@ -24,7 +24,6 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
     monkeypatch.setattr("spacy_calib.pipe.viewing.Server.serve_forever", end)
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
-        "collect": [model, dev, tmp_path / "statistics.npz"],
         "evaluate": [calibrated, test_file],
         "info": [calibrated],
         "view": [calibrated],
