@@ -21,7 +21,6 @@ from . import (
     stock,
     threshold,
     view,
-    watch,
 )
 from .shared.command import Command
 from .shared.session import CalibGroup
@@ -42,7 +41,6 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "expect": expect.expect,
     "count": count.count,
     "apply": apply.apply,
-    "watch": watch.watch,
     "threshold": threshold.threshold,
     "view": view.view,
     "info": info.info,

@@ -10,7 +10,6 @@ from .evaluating.options import EvaluateOptions, kind_of
 from .evaluating.page import page_contents, picture_numbers, picture_title, show_verdicts, write_pictures
 from .evaluating.showing import show_table
 from .evaluating.slices import found_slices, slices_of
-from .shared.checks import check_option
 from .shared.command import command
 from .shared.screen import msg
 from .shared.writing import print_json, write_json, write_text
@@ -41,7 +40,6 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
         and "unfitted" holds the "verdict" and the command for a "fit".
     RAISES CalibError: every fault of the input.
     """
-    check_option("--watch", run.watch is None or bool(run.pages), "left out without a page (--output page.html)", run.watch)
     names = list(dict.fromkeys([name for name, _ in run.pictures] or run.names()))
     found, result = _judged(run, shown=bool(run.pages or names))
     contents = _write_page(found, result, run) if run.pages else None

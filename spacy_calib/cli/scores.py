@@ -32,7 +32,7 @@ _OF_PIPELINES = {
     "allow_seen", "attr", "batch_size", "columns", "component", "config",
     "context", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id",
     "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
-    "sets", "shard_size", "source", "train_data", "watch", "way",
+    "sets", "shard_size", "source", "train_data", "way",
 }  # fmt: skip
 # Dotted settings that mean for them what they mean for pipelines.
 _OF_MAPS = ("recalibrator", "scaling", "pooling", "scorer")

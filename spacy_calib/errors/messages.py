@@ -129,15 +129,6 @@ MESSAGES = {
     "C092": "Cannot read the texts in {path}: {why}; give a .csv file with a column text, as `spacy calib select` writes it.",
     "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; name tags with --tag.",
     "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
-    # Watching
-    "C236": "The pipe '{name}' keeps no record of the documents that it was fitted on (an older spacy-calib fitted it, or on a single document), and there is nothing to compare texts with; run `python -m spacy calib fit` again, on two documents or more.",
-    "C237": "The windows belong to another pipe than this one, or to another fit of it; give the pipeline that they were counted with.",
-    "C238": "Windows of {given} cannot be added to windows of {wanted}; give windows that were made alike.",
-    "C239": "There is no window to read in {where} ({why}); give what `spacy calib watch` or a Monitor wrote.",
-    "C240": "The date {given} cannot tell the {every} of a text ({why}); write it as 2026-11-22, with a time behind it or without, or give --window, for a stream of each value.",
-    "C241": "{path} has no dates: they are read from JSON Lines; give .jsonl files, or leave --by out.",
-    "C242": "The text on line {line} of {path} has no date under {key!r} that tells its {every} ({why}); write it as 2026-11-22, with a time behind it or without.",
-    "C243": "The windows in {path} were given twice and would count double; name each file once.",
     # Sources
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
     "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file given with --code, or name "
@@ -214,7 +205,7 @@ MESSAGES = {
     # Counts
     "C390": "The chances of units to be counted must be numbers from 0 to 1, one for each; those given are not.",
     "C391": "Draws of a count must be whole numbers of 0 or more, one at least; those given are not.",
-    "C392": 'The query {given} cannot be read: {why}. Give a label (PERSON), text=..., lemma=..., a token pattern ([{{"TAG": "NNP"}}]) or an event ({{"verb": "attack", "names": ["Iraq"]}}).',
+    "C392": 'The query {given} cannot be read: {why}. Give a label (PERSON), a token pattern ([{{"TAG": "NNP"}}]) or an event ({{"verb": "attack", "names": ["Iraq"]}}).',
     "C393": "No calib pipe of the pipeline knows the label '{given}' of the query {query}; they know: {known}.",
     "C394": "The query {query} asks for {key}, which no calib pipe of the pipeline scores; there are scores of {known}.",
     "C395": "The query {query} needs {what}; add {add} to the pipeline.",
@@ -285,8 +276,7 @@ MESSAGES = {
     "C740": "Further scores ({given}) are of the one category of a document, but here it may have several (exclusive = false); name one score, a mapping of categories.",
     "C742": "The pipe '{name}' learned from the further scores {wanted}, but its source reads {given}; name these in the source (score), or fit the pipe again.",
     "C741": "The setting context names what a fit learns of further scores, which is no setting; leave it out, and name these scores in the source (score).",
-    "C690": "{n} of the {of} labelled documents (--gold) were labelled since they were doubtful (rank, select, audit): they say what the worst texts are like, not how good all are; label what `select --for expect` or `--for adapt` draws, or documents at random.",
-    "C691": "{n} of the {of} labelled documents (--gold) have no chance in (0, 1] with which they were drawn ({given}), though others have one: give those of one draw of `select --for expect` alone.",
+    "C690": "{n} of the {of} labelled documents (--gold) were labelled since they were doubtful (rank, select, audit): they say what the worst texts are like, not how good all are; label what `select --for adapt` draws, or documents at random.",
     "C692": "The answers in {path} cannot be read: {why}; export them from the tool anew.",
     "C693": "{where} of {path} is {given}: answers are what one of Prodigy, Label Studio, doccano and Argilla exports when people have answered; give such a file (a queue is none yet), or .spacy.",
     "C694": "The answers in {path} are of two projects: {given}; export each into a file of its own.",

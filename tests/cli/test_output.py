@@ -30,12 +30,11 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],
         "stock": [calibrated, tmp_path / "stock"],
         "adapt": [calibrated, test_file, tmp_path / "adapted"],
-        "watch": [calibrated, test_file, "--window", "1000"],
         "rank": [calibrated, test_file],
         "audit": [calibrated, test_file],
         "select": [calibrated, test_file],
         "expect": [calibrated, test_file],
-        "count": [calibrated, test_file, "--query", "lemma=the"],
+        "count": [calibrated, test_file, "--query", '[{"LEMMA": "the"}]'],
         "apply": [calibrated, test_file, tmp_path / "scores.jsonl"],
     }
 
@@ -48,7 +47,6 @@ WITH_DOCUMENTS = [
     "select",
     "expect",
     "adapt",
-    "watch",
     "count",
     "apply",
 ]

@@ -22,7 +22,6 @@ from ..shared.options import go_by
 from ..shared.run import judge, pipes_to_run
 from ..shared.scored import ScoredModel, of_pipe, of_scores
 from ..shared.screen import number, warn
-from ..shared.windows import windows_over_time
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -124,7 +123,7 @@ class Judgement:
 
     name, version (str): What a page calls MODEL; of a calibrator of scores no more than its file. judged (list[Judged]): What each pipe says.
     models (list[ScoredModel]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
-    is not judged. over_time (dict | None): What windows show, see `windows_over_time`. values (Sequence | None): Of each Doc, of the key of --by.
+    is not judged. values (Sequence | None): Of each Doc, of the key of --by.
     fields (dict): Key of the user data -> the name that each Doc has under it; where slices are searched.
     conventions (dict): By pipe, where labels and gold look like two conventions, see `FitInfo`; without the pipes of which it is not known.
     sides (list[Side]): What fitted pipes say, for --against.
@@ -135,7 +134,6 @@ class Judgement:
     version: str = ""
     models: list[ScoredModel] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    over_time: dict[str, Any] | None = None
     values: Sequence[str | None] | None = None
     fields: dict[str, list[str | None]] = field(default_factory=dict)
     conventions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -165,10 +163,9 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
     if not pipes:
         raw, met = judge_raw(run, nlp)
         return Judgement(name, [raw], version, conventions={raw.name: met})
-    over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
     behind = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if shown else []
     judged, scored_by, done = judge(run, nlp, pipes, also=behind)
-    found = Judgement(name, judged, version, over_time=over_time)
+    found = Judgement(name, judged, version)
     for pipe, own, corpus in zip(pipes, judged, scored_by, strict=True):
         try:
             check_readable(nlp, pipe)

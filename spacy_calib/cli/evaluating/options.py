@@ -43,10 +43,6 @@ class EvaluateOptions(Run):
         str | None,
         option("What pictures are of", "-u", words=tuple(UNITS), show_default="entity or document where the pipe scores them"),
     ] = None
-    watch: Annotated[
-        Path | None,
-        option("Windows that `calib watch` wrote, drawn over time on the page (file or folder)"),
-    ] = None
     attr: OnlyAttr = None
     gold_source: GoldSource = None
     map_for: MapFor = None
@@ -122,9 +118,6 @@ class EvaluateOptions(Run):
     def outputs(self) -> list[Output]:
         plain = [path for path in self.output if kind_of(path) in ("numbers", "page")]
         return [Output("--output", path) for path in (*plain, *(path for _, path in self.pictures))]
-
-    def read_files(self) -> list[Path]:
-        return [] if self.watch is None else [self.watch]
 
 
 def kind_of(path: Path) -> str:
