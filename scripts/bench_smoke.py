@@ -36,7 +36,7 @@ class Run(NamedTuple):
 SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
 RUNS = {
     "bench_cli.py": Run("--rows 3000 --formats csv --method platt", "| .csv |"),
-    "bench_overhead.py": Run("--runs 1 --watch", "| sentence |"),
+    "bench_overhead.py": Run("--runs 1 --single", "| one Doc at a time, 12 tokens |"),
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
     "bench_statistics.py": Run("--pairs 20000 --kinds moved", "Targets"),
     "long_runs.py": Run("--documents 300", "| rank |"),
@@ -61,11 +61,9 @@ RUNS = {
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "streusle_table.py": Run("--corpus {lextags} --training {lextags} --plot-groups {output}.png", "| tiny: the CRF is"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
-    "chance_study.py": Run("ewt --draws 2", "| test set | documents |"),
     "partial_study.py": Run("--model {model} --fit {ner_dev} --test {ner_test}", "| answers | yes |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (at home"),
-    "watch_table.py": Run("ewt --windows 8 --streams 1 --draws 1", "| EWT test, sentences | ARK tweets | 100 % |"),
     "against_study.py": Run("--train test --population dev --epochs 1 2 --draws 2 --documents 20", "| 20 | smce |"),
     "cutoff_study.py": Run(
         "recall --model {calibrated_ner} --test {ner_test} --wanted 0.5 --repeats 3", "| predicted only: recall |"

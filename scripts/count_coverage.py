@@ -180,7 +180,7 @@ def tallies_of_part(nlp: Language, part: Part, effects: dict[str, Effects], verd
     if not any(one.key == "ENT_TYPE" for one in asked.scored):  # of hundreds of morphological labels a text has a few
         labels = {label for label in labels if get_string_id(label) in in_gold}
     for label in sorted(labels - {"O", ""}):
-        query = make_query(f"label={label}", asked, None)
+        query = make_query(label, asked, None)
         answers = [(number, query.answer(example.predicted, view_of)) for number, example in enumerate(done)]
         gold = np.array([float(query.true(example.reference)) for example in done])
         yield Tally(part.name, label, answered(query, answers, sizes).units, gold, sizes, effects.get(label), verdict)

@@ -33,7 +33,7 @@ from spacy_calib.context.fit import FitWords, fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.context.words import Words
 from spacy_calib.expect.drift import Labelled
-from spacy_calib.expect.estimates import expected_accuracy, expected_entities, token_sums
+from spacy_calib.expect.estimates import entity_estimates, expected_accuracy, token_sums
 from spacy_calib.expect.record import entity_sums, record_fit
 from spacy_calib.pairs.build import JudgedPairs, top_pairs
 from spacy_calib.pipe.gathering import FitArguments, gather
@@ -128,7 +128,8 @@ def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
         known = judged.known
         calibrated = of_spans.chosen.predict(judged.spans.take(known), judged.raw[known])
         spans = Labelled(judged.documents[known], n_docs, None, judged.raw[known], calibrated)
-        estimates = expected_entities(record.entities, entity_sums(tokens, spans))
+        sums = entity_sums(tokens, spans)
+        estimates = entity_estimates(record.entities, record.entities.sums(sums), float(sums.predicted.sum()))
         found |= {name: getattr(estimates, name) for name in MEASURES[1:]}
         right, gold = int(judged.pairs.hits.sum()), int(judged.gold.sum())
         true |= {"precision": right / len(known), "recall": right / gold, "f": 2 * right / (len(known) + gold)}

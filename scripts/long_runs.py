@@ -1,10 +1,10 @@
 """Is memory flat over very many short documents?
 
     python scripts/long_runs.py --documents 1000000
-    python scripts/long_runs.py --documents 100000 --commands watch rank
+    python scripts/long_runs.py --documents 100000 --commands count rank
     python scripts/long_runs.py --documents 100000 --commands variants "select --order margin --max-words 500"
 
-Makes up short documents in which new words keep coming, trains a small tagger on some and calibrates it, and runs `calib watch`, `count`, `expect`,
+Makes up short documents in which new words keep coming, trains a small tagger on some and calibrates it, and runs `calib count`, `expect`,
 `rank --top 100`, `select --top 100` and `apply` over all of them, each in a process of its own. --commands takes any of these, a command with options of
 its own, in quotes ({gold} stands for labelled documents, {folder} for one to write to), or "variants": those below, some of which keep numbers of every document
 or unit; or "nlp.pipe", which is spaCy without spacy-calib, in memory zones of 1,000 documents. A component in front of the tagger counts the documents
@@ -52,7 +52,6 @@ WORDS = {
 PATTERN = ("DT", "JJ", "NN", "VB", "DT", "NN")
 NEW = 0.5  # of the nouns: words that were never there before
 COMMANDS: dict[str, list[str]] = {
-    "watch": [],
     "count": ["--query", "NN"],
     "expect": [],
     "rank": ["--top", "100"],

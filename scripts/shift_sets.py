@@ -1,4 +1,4 @@
-"""Pipelines that are calibrated at home, and gold of home and of other kinds of text: what shift_table.py and watch_table.py look at."""
+"""Pipelines that are calibrated at home, and gold of home and of other kinds of text: what shift_table.py looks at."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ VERBS = ["attack", "invade", "bomb", "strike", "threaten", "fight", "destroy"]
 
 def nations(place: str) -> dict[str, str]:
     """Name -> query. place (str): What the calibrated pipeline calls places."""
-    return {"All places": f"label={place}"} | {name: json.dumps([{"LOWER": {"IN": words}}]) for name, words in NATIONS.items()}
+    return {"All places": place} | {name: json.dumps([{"LOWER": {"IN": words}}]) for name, words in NATIONS.items()}
 
 
 def attacks() -> dict[str, str]:

@@ -67,15 +67,13 @@ class Texts:
         """The expected share of wrong labels of each document."""
         return 1 - self.expected / self.units
 
-    def survey(self, labelled: Ints, rest: Ints, chances: Floats | None = None) -> Survey:
-        """Of some labelled documents, and others that are not. chances (Floats | None): With which the labelled ones were drawn from all."""
+    def survey(self, labelled: Ints, rest: Ints) -> Survey:
+        """Of some labelled documents, and others that are not."""
         columns = (self.right, self.expected, self.independent, self.units)
         known = Known(*(column[labelled][:, None] for column in columns))
         inside = (self.right[labelled].sum(keepdims=True), self.units[labelled].sum(keepdims=True))
         others = self.expected[rest][:, None], self.units[rest][:, None]
-        return Survey(
-            known, *inside, *others, chances=chances, among=None if chances is None else np.ones(len(labelled), dtype=bool)
-        )
+        return Survey(known, *inside, *others)
 
     def entries_of(self, documents: Ints) -> GoldEntries:
         return self.entries.take(np.flatnonzero(np.isin(self.entries.documents, documents)))

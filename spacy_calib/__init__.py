@@ -5,7 +5,6 @@ spacy_calib.adapt(model, data, output)   make them true on a new kind of text, f
 spacy_calib.evaluate(model, data)        how true they are on gold, as a dict
 spacy_calib.report(model, data, output)  the same explained, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
-spacy_calib.Monitor(nlp)                 whether a running service still reads texts like those of the fit
 spacy_calib.register(attr)               make the attributes of another prefix known in this process
 spacy_calib.Answer.of(response)          what a language model says of stretches of its answer, by the probabilities of its tokens
 spacy_calib.spans_from(doc, found)       spans that any tool found, with their scores, on a Doc
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 # Imported when they are asked for: they need the command line, or scikit-learn.
 _LATER = {
     "Answer": ".doc.answer",
-    "Monitor": ".pipe.monitor",
     "TagCalibrator": ".arrays",
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
@@ -57,7 +55,6 @@ __all__ = [
     "Answer",
     "CalibError",
     "DocCalib",
-    "Monitor",
     "TagCalibrator",
     "__version__",
     "adapt",

@@ -25,9 +25,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib.pipe.event import EventPipe
-from spacy_calib.pipe.judging import count_event, event_of
+from spacy_calib.pipe.judging import _forecasts, event_table
 from spacy_calib.registry import registry
-from spacy_calib.statistics.further_tables import event_table
 from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)
 
 # Whatever file is read first: the same examples in every run, and no database: a failure is a failure for everybody. A busy machine is none.
@@ -239,4 +238,4 @@ def register() -> Iterator[Callable[[str, str, Callable[..., Any]], None]]:
 
 def judge_event(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
     """The table of an event pipe, as `calib evaluate` makes it. examples: Their predicted Docs have been through the pipeline."""
-    return event_table(count_event(pipe, examples), event_of(pipe), 10, 0)
+    return event_table(_forecasts(pipe, examples), 10, 0)

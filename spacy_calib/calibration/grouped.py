@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..errors import calib_error
-from ..pairs.weighted import TaggedPairs, WeightedPairs, collapse_groups
+from ..pairs.weighted import WeightedPairs, collapse_groups
 from ..schema import Misfit, Saved, kept, lengths, listed, maybe, optional, record, registered, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
@@ -34,20 +34,6 @@ class GroupFit(Saved):
     @classmethod
     def agree(cls, held: dict[str, Any]) -> str:
         return "there are more hits than pairs" if held["hits"] > held["pairs"] else ""
-
-
-class Countable(Protocol):
-    """A table that counts equal pairs (`statistics.cells`)."""
-
-    def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
-        """As `collapse_groups` of its pairs."""
-
-    def tagged(self) -> TaggedPairs:
-        """Its distinct pairs with their tags."""
-
-    @property
-    def total(self) -> int:
-        """How many pairs it counts."""
 
 
 # The form of a saved GroupedRecalibrator; its maps are read where they are made.
@@ -97,14 +83,6 @@ class GroupedRecalibrator:
         self._fit_maps(*collapse_groups(pairs.scores, pairs.hits, of_pair, len(self.groups)))
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
-    def fit_counts(self, counts: Countable) -> GroupedRecalibrator:
-        """As `fit`, from a table of the pairs: the same maps to the bit, and offsets to rounding.
-
-        RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
-        """
-        self._fit_maps(*counts.weighted(self.groups))
-        return self if self.offsets is None else self.fit_offsets(counts.tagged(), self.offsets)
-
     def _fit_maps(self, whole: WeightedPairs, parts: list[WeightedPairs]) -> None:
         """Fit the pooled map and the map of every group. RAISES C003, C006: as `fit`."""
         n_pairs, what = int(whole.weights.sum()), type(self.prototype).__name__
@@ -119,7 +97,7 @@ class GroupedRecalibrator:
         self.fits_ = [fit for _, fit in fitted]
         self._table = self._make_table()
 
-    def fit_offsets(self, pairs: Pairs | TaggedPairs, offsets: TagOffsets) -> GroupedRecalibrator:
+    def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
         """Fit the tags' own corrections to what the maps give, which stay as they are.
 
         offsets (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
@@ -127,9 +105,8 @@ class GroupedRecalibrator:
         self.offsets = None
         mapped = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.of(pairs.tags).astype(np.intp)
-        weights = pairs.weights if isinstance(pairs, TaggedPairs) else None
         n_tags, n_groups = len(self.groups.of_tag), len(self.groups)
-        self.offsets = offsets.clone().fit(mapped, pairs.hits, pairs.tags, n_tags, groups, n_groups, weights)
+        self.offsets = offsets.clone().fit(mapped, pairs.hits, pairs.tags, n_tags, groups, n_groups)
         return self
 
     def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:

@@ -12,7 +12,7 @@ import numpy as np
 from ..pairs.build import interleave
 from ..pairs.documents import TOKEN, cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
-from .grouped import Countable, GroupedRecalibrator
+from .grouped import GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
@@ -137,7 +137,6 @@ class TokenFit:
 
     calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): The maps among these steps.
     data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): As of `Chosen.pairs_of`.
-    of_all (list[str]): The steps fitted on counts of all tokens, where the data is a sample of them.
     """
 
     calibration: TokenCalibration
@@ -145,7 +144,6 @@ class TokenFit:
     data: TokenData
     chosen: Chosen
     pairs: Pairs
-    of_all: list[str] = field(default_factory=list)
 
     @cached_property
     def mapped(self) -> Floats:
@@ -195,33 +193,25 @@ def fit_tokens(
     intervals: bool = False,
     sets: ConformalSets | None = None,
     promise_groups: Groups | None = None,
-    counted: Countable | None = None,
 ) -> TokenFit:
     """Fit all steps after the scaling.
 
     groups (Groups): The tags of each group. promise_groups (Groups | None): Those of intervals and sets, if others (one
         group may be enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
     sets (ConformalSets | None): Prototype, to be fitted on held-out scores.
-    counted (Countable | None): The pairs of more tokens, of which the data is a sample: if nothing stands before them,
-        maps and intervals are fitted on these.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
-    maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets)
-    tables = None if chosen.scaling is not None or chosen.moves else counted
-    maps = maps.fit(pairs) if tables is None else maps.fit_counts(tables)
+    maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets).fit(pairs)
     made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
     if chosen.context is not None and chosen.moves:
         made.context = chosen.context.context
     fitted = TokenFit(made, maps, data, chosen, pairs)
-    if tables is not None:
-        fitted.of_all.extend(["maps"] if maps.offsets is None else ["maps", "tag offsets"])
     if normalize == "other":
         made.other = _fit_other(pairs)
     if intervals:
         made.intervals = GroupedVennAbers(promise_groups or groups)
-        made.intervals.fit(pairs) if tables is None else made.intervals.fit_counts(tables)
-        fitted.of_all.extend([] if tables is None else ["intervals"])
+        made.intervals.fit(pairs)
     if sets is not None:
         made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)
     return fitted

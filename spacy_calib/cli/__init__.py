@@ -10,7 +10,6 @@ from . import (
     adapt,
     apply,
     audit,
-    collect,
     count,
     evaluate,
     expect,
@@ -22,7 +21,6 @@ from . import (
     stock,
     threshold,
     view,
-    watch,
 )
 from .shared.command import Command
 from .shared.session import CalibGroup
@@ -35,7 +33,6 @@ fit.
 
 COMMANDS: dict[str, Command[Any, Any]] = {
     "fit": fit.fit,
-    "collect": collect.collect,
     "adapt": adapt.adapt,
     "evaluate": evaluate.evaluate,
     "rank": rank.rank,
@@ -44,7 +41,6 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "expect": expect.expect,
     "count": count.count,
     "apply": apply.apply,
-    "watch": watch.watch,
     "threshold": threshold.threshold,
     "view": view.view,
     "info": info.info,

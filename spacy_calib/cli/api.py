@@ -56,7 +56,7 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     """Explain the probabilities of a calibrated pipeline by one HTML page, as `spacy calib evaluate --output page.html` does.
 
     model, data: See `fit`. output: The page to write; None writes none.
-    options: Those of `evaluate` by their long names: attr, component, bins, groups, watch, gold_preproc, n_process, gpu_id, code,
+    options: Those of `evaluate` by their long names: attr, component, bins, groups, gold_preproc, n_process, gpu_id, code,
         force.
     RETURNS (dict): All that the page shows.
     RAISES CalibError: every fault of the input.

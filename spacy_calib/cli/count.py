@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..expect.periods import PERIODS
 from ..pairs.documents import several
 from .shared.checks import check_confidence, check_option, check_raw_cells
 from .shared.command import command, option
@@ -19,7 +20,6 @@ from .shared.outputs import Output
 from .shared.run import Run
 from .shared.screen import Column, msg, number, show_rows, whole
 from .shared.writing import deliver, write_picture, write_pieces
-from .watch import PERIODS
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -48,7 +48,7 @@ class CountOptions(Run):
     query: Annotated[
         list[str],
         option(
-            "What is counted (may be repeated): a label (PERSON), text=WORDS, lemma=WORDS, a token pattern of spaCy's Matcher as JSON "
+            "What is counted (may be repeated): a label (PERSON), a token pattern of spaCy's Matcher as JSON "
             '([{"LOWER": "may", "TAG": "NNP"}]), or what an entity does ({"verb": "attack", "names": ["iraq", "iraqi"]})',
             "-q",
         ),

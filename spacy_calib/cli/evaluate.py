@@ -10,24 +10,15 @@ from .evaluating.options import EvaluateOptions, kind_of
 from .evaluating.page import page_contents, picture_numbers, picture_title, show_verdicts, write_pictures
 from .evaluating.showing import show_table
 from .evaluating.slices import found_slices, slices_of
-from .shared.arguments import TakesStatistics
-from .shared.checks import check_option
 from .shared.command import command
 from .shared.screen import msg
 from .shared.writing import print_json, write_json, write_text
-
-
-class EvaluateCommand(TakesStatistics):
-    """With statistics in the place of DATA, which know whose they are."""
-
-    optional = ("model",)
 
 
 @command(
     EvaluateOptions,
     does="Show on gold how true scores are: table, page, pictures",
     example="./calibrated test.spacy -o report.html -o curve.png -o numbers.json",
-    kind=EvaluateCommand,
 )
 def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     """
@@ -38,11 +29,9 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     numbers, as a page that opens offline and tells it in words, or as pictures.
 
     Of a pipeline that is not calibrated yet it shows how true its raw scores are.
-    With --from it judges by what `calib collect --judge` gathered of any number of
-    shards; MODEL may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `statistics.further_tables.event_table`), "misaligned" how many tokens align with no single gold token;
+        pipes say of whole units (see `pipe.judging.event_table`), "misaligned" how many tokens align with no single gold token;
         what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `corpus.slices.judge_slices`), those of
         --find-slices under "found_slices", with "examples"; how the pipeline of --against compares, "against", with the rows of
         `metrics.paired`; "pictures"
@@ -51,7 +40,6 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
         and "unfitted" holds the "verdict" and the command for a "fit".
     RAISES CalibError: every fault of the input.
     """
-    check_option("--watch", run.watch is None or bool(run.pages), "left out without a page (--output page.html)", run.watch)
     names = list(dict.fromkeys([name for name, _ in run.pictures] or run.names()))
     found, result = _judged(run, shown=bool(run.pages or names))
     contents = _write_page(found, result, run) if run.pages else None

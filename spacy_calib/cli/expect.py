@@ -44,9 +44,7 @@ class ExpectOptions(Run):
     columns: Columns = None
     gold: Annotated[
         Path | None,
-        option(
-            "A few labelled documents, picked at random from such texts or by `select --for expect`: they correct what the scores say"
-        ),
+        option("A few labelled documents, picked at random from such texts: they correct what the scores say"),
     ] = None
     confidence: Annotated[float, option("How often an interval holds the true value")] = 0.95
     by: Annotated[
@@ -185,18 +183,18 @@ def labelled_documents(
 ) -> tuple[Read, dict[str, Any] | None]:
     """The documents of --gold as the pipe scores them, and how much of them the fit has seen.
 
-    RAISES C030: they have no labels of the component. C690, C691: they do not stand for all. C075, C151: no token got a score, or the component knows none of the labels.
+    RAISES C030: they have no labels of the component. C690: they do not stand for all. C075, C151: no token got a score, or the component knows none of the labels.
     """
     from ..doc.reading import Noted
-    from ..expect.few_labels import Read, chances_in
+    from ..expect.few_labels import Read, check_drawn
 
     noted, seen = Noted(annotation), Seen(pipe)
     corpus = score(nlp, pipe, seen.over(noted.over(run.stream(nlp, gold, True))), run.passing("Scoring --gold", gold, True))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)
-    chances_in(noted.drawn)
-    return Read(corpus, *noted.take(), drawn=noted.drawn), seen.to_dict()
+    check_drawn(noted.drawn)
+    return Read(corpus, *noted.take()), seen.to_dict()
 
 
 # Printing
@@ -271,7 +269,7 @@ def show_gold(result: dict[str, Any], unit: str) -> None:
         f"Corrected by {counted(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} {unit}s); {gold['among']:,} of the "
         f"Docs stand among the texts, and are counted once. Accuracy: the mean score is {percent(result['accuracy']['mean_score'])}, "
         f"which the labels change by {100 * gold['correction']:+.2f} a {unit}. This holds for labelled documents that were "
-        + ("drawn with the chances that they carry." if gold["weighed"] else "picked at random from such texts.")
+        "picked at random from such texts."
     )
 
 

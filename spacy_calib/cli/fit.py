@@ -10,11 +10,10 @@ from ..pairs.keyed import Key
 from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
 from .fitting.fit_output import check_sets, show_fit
 from .fitting.fit_pipe import check_held_out, count_tags, fit_pipe, share_of_training
-from .fitting.new_calib import as_collected, new_calib
+from .fitting.new_calib import new_calib
 from .fitting.options import FitCommand, FitOptions
 from .fitting.settings import MOST_UNKNOWN
 from .scores import fit_scores
-from .shared.collected import read_fit_statistics
 from .shared.command import command
 from .shared.evidence import check_apart
 from .shared.examples import data_files
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..pipe.component import Calibrator
     from ..pipe.event import EventPipe
-    from ..statistics.collected import FitStatistics
 
 
 @command(
@@ -58,22 +56,19 @@ def fit(options: FitOptions) -> Any:
     from .shared.writing import write_pipeline
 
     event = take_event(options.given())
-    collected = read_fit_statistics(options.statistics) if options.statistics else None
-    nlp, calib, own = prepare(options, collected)
-    key = None if options.key is None else Key.read(options.key)
+    nlp, calib, own = prepare(options)
     counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data)
     told: dict[str, Any] = {
         "counted_on": str(options.train_data and shown_path(Path(options.train_data.name))),
         "max_unknown": 1.0 if options.allow_unknown else MOST_UNKNOWN,
-        "key": key,
+        "key": None if options.key is None else Key.read(options.key),
     }
-    read: Any = options.examples(nlp) if collected is None else collected
+    examples = options.examples(nlp)
     if counts is not None:
-        share = share_of_training(calib, counts, read, key)
-        check_apart(share, "documents" if collected is None else "texts", options.allow_seen)
-    fit_pipe(nlp, calib, read, counts, silent=options.silent, n_process=options.n_process, **told)
+        check_apart(share_of_training(calib, counts, examples), "documents", options.allow_seen)
+    fit_pipe(nlp, calib, examples, counts, silent=options.silent, n_process=options.n_process, **told)
     info = calib.fit_info
-    check_held_out(info.held_out, info.method, info.row_unit, sampled=info.sampled is not None)
+    check_held_out(info.held_out, info.method, info.row_unit)
     check_sets(calib.fit_info)
     asked = None
     if event is not None:
@@ -84,18 +79,16 @@ def fit(options: FitOptions) -> Any:
     return calib
 
 
-def prepare(options: FitOptions, collected: FitStatistics | None = None) -> tuple[Language, Calibrator, str | None]:
-    """See `new_calib`, with the place of the output looked at before. collected (FitStatistics | None): What it is to be fitted on.
+def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
+    """See `new_calib`, with the place of the output looked at before.
 
     RAISES CalibError: a fault of the options, the files, the pipeline or the settings.
     """
     given = options.given()
-    if collected is not None:
-        given = as_collected(collected.identity, given)
     take_event(given)
     sources = [*options.gold_paths, *([] if options.train_data is None else [options.train_data])]
     read = [path for data in sources for path in (data, *data_files(data))]
-    inputs = [*read, *options.statistics, options.config, options.code, options.key]
+    inputs = [*read, options.config, options.code, options.key]
 
     def check() -> None:
         check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model or "")
@@ -121,10 +114,6 @@ def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions,
         return
     if own is not None:
         msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
-    if options.statistics and options.key is None:
-        msg.info(
-            "Without the --key of the statistics the context, if any, does not look at how often forms were met, and `evaluate` does not know the data of this fit."
-        )
     show_fit(calib, options.output)
     if asked is not None and told is not None:
         show_event(asked, told)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
+from ..pairs.documents import DOCUMENT, LABEL_WORDS
 from ..pipe.loading import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.fit_event import show_event
@@ -17,13 +17,11 @@ from .fitting.fit_output import (
     in_plain_words,
     name_tags,
     print_fit_tables,
-    sampled_line,
     show_context,
     show_span_context,
     verdict_on,
     words_of_spans,
 )
-from .shared.collected import describe_statistics, holds_statistics, read_any
 from .shared.command import Options, argument, command, option
 from .shared.conventions import show_conventions
 from .shared.evidence import unknown_sentence
@@ -38,26 +36,16 @@ if TYPE_CHECKING:
 _NAMES_SHOWN = 8
 _CANDIDATES_SHOWN = 10
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
-# Where the key of a file's description says too little.
-_CALLED = {
-    "statistics_for": "Statistics for",
-    "pairs": "Pairs above the threshold",
-    "pairs_in_all": "Pairs in all",
-    "sampled_documents": "Documents in the sample",
-    "sampled_pairs": "Pairs in the sample",
-}
 
 
 @dataclass(frozen=True)
 class InfoOptions(Options):
     """Which pipeline to look at, and how much of it to show."""
 
-    model: Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path; or a file of `calib collect`")]
+    model: Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path")]
     _: KW_ONLY
     output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None
-    everything: Annotated[
-        bool, option("Name every tag of every group, every candidate and every shard", "--all", "--all-tags")
-    ] = False
+    everything: Annotated[bool, option("Name every tag of every group and every candidate", "--all", "--all-tags")] = False
     format: Format = "table"
     code: Code = None
     force: ForceFile = False
@@ -68,9 +56,7 @@ class InfoOptions(Options):
 def info(options: InfoOptions) -> dict[str, Any]:
     """
     Show what the fitted calib pipes of a pipeline hold: source, groups with
-    their tags and frequencies, method, size of the fit data, versions. Of a
-    file that `calib collect` wrote it tells whose statistics it holds, and how
-    true their raw scores are.
+    their tags and frequencies, method, size of the fit data, versions.
 
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency; "events" where
         event pipes read its scores: what each learned.
@@ -80,8 +66,6 @@ def info(options: InfoOptions) -> dict[str, Any]:
     from ..pipe.event import event_pipes
 
     check_files(wanted_output(options.output), options.force, inputs=[options.code], model=options.model)
-    if holds_statistics(options.model):
-        return tell_statistics(options)
     nlp = open_model(options.model, code=options.code)
     pipes = fitted_pipes(nlp)
     result = {pipe.name: describe(pipe) for pipe in pipes}
@@ -99,46 +83,6 @@ def info(options: InfoOptions) -> dict[str, Any]:
 
     deliver(result, show_all, output=options.output, format=options.format, silent=options.silent)
     return result
-
-
-def tell_statistics(options: InfoOptions) -> dict[str, Any]:
-    """What a file of statistics holds, see `describe_statistics`; of those for a fit how true the raw scores are ("raw", see `raw_figures`).
-
-    RAISES C427, C429: it cannot be read.
-    """
-    from ..statistics.collected import FitStatistics
-    from ..statistics.judged import frequency_groups, raw_figures
-
-    found = read_any([Path(options.model)])
-    told = describe_statistics(found)
-    raw = raw_figures(found.pairs, frequency_groups(found)) if isinstance(found, FitStatistics) else None
-    result = told if raw is None else {**told, "raw": raw}
-
-    def show_statistics() -> None:
-        msg.divider(Path(options.model).name)
-        shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in told["shards"]]
-        facts = {**told, "statistics_for": f"calib {told['statistics_for']}"}
-        facts |= {name: _first(names, options.everything) for name, names in (("labels", told["labels"]), ("shards", shards))}
-        print_table(
-            {
-                _CALLED.get(key, key.capitalize()): (f"{value:,}" if isinstance(value, int) else value)
-                for key, value in facts.items()
-                if value is not None
-            }
-        )
-        if raw is not None:
-            show_raw(raw)
-
-    deliver(result, show_statistics, output=options.output, format=options.format, silent=options.silent)
-    return result
-
-
-def show_raw(raw: Mapping[str, Any]) -> None:
-    """Print how true raw scores are. raw (Mapping): See `raw_figures`."""
-    msg.divider(f"Raw scores of {raw['pairs']:,} pairs, before any calibration")
-    mean = f"Mean GMCE ({counted('group', raw['groups'])})"
-    titles = {"smce": "SMCE", "mean_gmce": mean, "floor": "Floor of SMCE", "brier": "Brier score", "nll": "Log loss"}
-    show_rows([raw], [Column(title, key, number) for key, title in titles.items()])
 
 
 def _first(names: Sequence[str], everything: bool, between: str = ", ") -> str:
@@ -203,7 +147,6 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         **({"Sources": sources_line(info.sources)} if info.sources else {}),
         **({} if pipe.tokens.portable is None else {"Other sources": portable_line(pipe)}),
-        **({} if info.sampled is None else {"Sampled": sampled_line(info.sampled)}),
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from ..errors import calib_error
 from ..pipe.loading import import_user_code
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from ..arrays import TagCalibrator
     from ..arrays.files import ScoreUnits
     from ..corpus.scored import ScoredCorpus
-    from ..statistics.judged import JudgedStatistics
+    from ..pipe.judging import Judged
     from .fitting.options import FitOptions
     from .shared.run import Run
 
@@ -35,7 +32,7 @@ _OF_PIPELINES = {
     "allow_seen", "attr", "batch_size", "columns", "component", "config",
     "context", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id",
     "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
-    "sets", "shard_size", "source", "train_data", "watch", "way",
+    "sets", "shard_size", "source", "train_data", "way",
 }  # fmt: skip
 # Dotted settings that mean for them what they mean for pipelines.
 _OF_MAPS = ("recalibrator", "scaling", "pooling", "scorer")
@@ -190,35 +187,20 @@ def scored_file(run: Run) -> ScoredFile:
     return ScoredFile(calibrator, scored_corpus(calibrator, found))
 
 
-def judged_scores(model: str, scored: ScoredFile) -> JudgedStatistics:
-    """What a calibrator says of a file of scores with gold, counted as what a pipe says of documents is; these are told apart by number.
-
-    model (str): The calibrator's file.
-    """
+def judged_scores(model: str, scored: ScoredFile) -> Judged:
+    """What a calibrator says of a file of scores with gold. model (str): The calibrator's file."""
+    from ..pipe.judging import Judged
     from ..pipe.scorer import CalibScorer
-    from ..statistics.identity import Identity, Shard
-    from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
 
     calibrator, corpus = scored
-    labels, threshold = tuple(str(label) for label in calibrator.classes_.tolist()), calibrator.threshold
-    identity = Identity(
-        weights="", component="scores", kind="scores", layer="tag", labels=labels, span_labels=(), threshold=threshold,
-        lowest=threshold, event="", source="", label_map="", features=(), sample=1,
-        fit=blake2b(calibrator.to_bytes(), digest_size=16).hexdigest(),
-    )  # fmt: skip
-    about = {
-        "name": Path(model).name, "attr": "", "layer": "tag", "accuracy_is": "accuracy", "event": "", "called": ["entity", "entities"],
-        "groups": calibrator.groups_.state(), "span_groups": None, "bins": CalibScorer().n_bins, "n_groups": None, "precision": None,
-        "weights_changed": None, "recall": None, "events": [],
-    }  # fmt: skip
-    return JudgedStatistics(
-        identity,
-        about,
-        shards=(Shard("", "", corpus.n_documents),),
-        tokens=count_judged(corpus.pairs(), len(labels)),
-        spans=None,
-        units=frozenset({corpus.unit}),
-        documents=np.arange(corpus.n_documents, dtype=np.uint64),
-        seen=None,
-        accepted=NOTHING_ACCEPTED,
+    return Judged(
+        name=Path(model).name,
+        component="scores",
+        layer="tag",
+        event="",
+        threshold=calibrator.threshold,
+        labels=tuple(str(label) for label in calibrator.classes_.tolist()),
+        tokens=corpus.pairs(),
+        groups=calibrator.groups_,
+        scorer=CalibScorer(),
     )

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from ..corpus.queue.orders import LABEL, SPREAD
+from ..corpus.queue.orders import LABEL
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from .shared.scored import ScoredModel
 
 DEFAULT_N = 100
-# Documents to adapt to, and to tell the accuracy by.
-N_TO_ADAPT, N_TO_EXPECT = 10, 50
-PURPOSES = ("train", "adapt", "expect")
+# Documents to adapt to.
+N_TO_ADAPT = 10
+PURPOSES = ("train", "adapt")
 KINDS = ("sentence", DOCUMENT)
 # The rarest tags, which together held at most this share of the tokens at the fit, are hunted where none is named.
 RARE_SHARE = 0.01
@@ -46,8 +46,7 @@ class SelectOptions(QueueOptions):
         str,
         option(
             "What the labels are for. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one drawn at random "
-            "from each of --top equal parts of all documents, sorted by doubt (the shortest ones, a tenth of the words, are left out). expect: whole "
-            "documents for `expect --gold` alone, doubtful ones with a higher chance, which is written down",
+            "from each of --top equal parts of all documents, sorted by doubt (the shortest ones, a tenth of the words, are left out)",
             "--for",
             words=PURPOSES,
         ),
@@ -58,7 +57,7 @@ class SelectOptions(QueueOptions):
             "What is labelled as one piece",
             "-u",
             words=KINDS,
-            show_default="sentence; document with --for adapt or expect, and for text categories",
+            show_default="sentence; document with --for adapt, and for text categories",
         ),
     ] = None
     order: Annotated[
@@ -71,7 +70,7 @@ class SelectOptions(QueueOptions):
             "--top",
             "--n",
             "-n",
-            show_default=f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt, {N_TO_EXPECT} with --for expect",
+            show_default=f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt",
         ),
     ] = None
     max_words: Annotated[
@@ -80,7 +79,7 @@ class SelectOptions(QueueOptions):
     ] = None
     min_words: Annotated[
         int | None,
-        option("Leave out what has fewer words (with a letter or a digit)", show_default=f"{MIN_WORDS}; 0 with --for expect"),
+        option("Leave out what has fewer words (with a letter or a digit)", show_default=f"{MIN_WORDS}"),
     ] = None
     tags: Annotated[
         list[str],
@@ -94,7 +93,7 @@ class SelectOptions(QueueOptions):
     per_doc: Annotated[int | None, option("Choose at most that many sentences of one document, taking documents in turn")] = (
         None
     )
-    seed: Annotated[int, option("Seed of what is drawn at random (--order random, --for adapt, --for expect)")] = 0
+    seed: Annotated[int, option("Seed of what is drawn at random (--order random, --for adapt)")] = 0
     exclude: Annotated[
         list[Path],
         option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x"),
@@ -110,13 +109,10 @@ class SelectOptions(QueueOptions):
     def check_options(self) -> None:
         """RAISES C056: a value out of range, or two that exclude one another."""
         super().check_options()
-        if self.draws:
-            given: dict[str, Any] = {"--order": self.order, "--max-words": self.max_words, "--per-doc": self.per_doc}
-            if not self.adapts:  # every document has its chance
-                given |= {"--exclude": self.exclude[0] if self.exclude else None, "--min-words": self.min_words or None}
-            for flag, value in given.items():
-                check_option(flag, value is None, f"left out with --for {self.purpose}, which draws documents at random", value)
-            check_option("--unit", self.unit != "sentence", f"document with --for {self.purpose}", self.unit)
+        if self.adapts:
+            for flag, value in (("--order", self.order), ("--max-words", self.max_words), ("--per-doc", self.per_doc)):
+                check_option(flag, value is None, "left out with --for adapt, which draws documents at random", value)
+            check_option("--unit", self.unit != "sentence", "document with --for adapt", self.unit)
         hunts = self.order == "rare-tag"
         check_option("--tag", not self.tags or hunts, "left out unless --order is rare-tag", ", ".join(self.tags))
         check_option("--per-doc", self.per_doc is None or self.unit != DOCUMENT, "left out with --unit document", self.per_doc)
@@ -126,11 +122,6 @@ class SelectOptions(QueueOptions):
         """Whether documents are chosen to adapt to."""
         return self.purpose == "adapt"
 
-    @property
-    def draws(self) -> bool:
-        """Whether documents are drawn that stand for all."""
-        return self.purpose != "train"
-
     def plan(self, model: ScoredModel, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
         """The batch that is wanted. Documents to adapt to are spread over their expected errors per word.
 
@@ -139,25 +130,21 @@ class SelectOptions(QueueOptions):
         """
         from ..corpus.queue.choosing import Plan
 
-        by_chance = self.draws and not self.adapts
-        order = SPREAD if by_chance else LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
-        own = DOCUMENT if self.draws or model.row_unit == DOCUMENT else "sentence"
-        default = {"adapt": N_TO_ADAPT, "expect": N_TO_EXPECT}.get(self.purpose, DEFAULT_N if self.max_words is None else None)
-        n, least = self.top or default, 0 if by_chance else MIN_WORDS
+        order = LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
+        own = DOCUMENT if self.adapts or model.row_unit == DOCUMENT else "sentence"
+        default = N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None
         return Plan(
             model.unit_of(self.unit or own, whole=True),
             order,
             tags,
             self.seed,
-            per_word=not by_chance and order.adds_up and (self.adapts or self.max_words is not None),
-            min_words=least if self.min_words is None else self.min_words,
-            repeats=by_chance,
-            n=n,
+            per_word=order.adds_up and (self.adapts or self.max_words is not None),
+            min_words=MIN_WORDS if self.min_words is None else self.min_words,
+            n=self.top or default,
             max_words=self.max_words,
             per_doc=self.per_doc,
             spread=self.adapts,
             labelled=labelled,
-            by_chance=by_chance,
         )
 
     def read_files(self) -> list[Path]:
@@ -173,10 +160,10 @@ def select(run: SelectOptions) -> dict[str, Any]:
     """
     Choose from unlabelled texts what is worth labelling next: the sentences whose
     labels are most likely wrong, or that hold rare tags, each with the reason. Or
-    draw documents at random that stand for all: to adapt to texts of a new kind
-    (--for adapt), or to estimate the accuracy on them (--for expect).
+    draw documents at random that stand for all, to adapt to texts of a new kind
+    or to estimate the accuracy on them (--for adapt).
 
-    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to, "chance" for those to tell the accuracy by), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
+    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
@@ -199,7 +186,7 @@ def select(run: SelectOptions) -> dict[str, Any]:
         "pipe": pipe.name,
         "attr": pipe.attr,
         "for": run.purpose,
-        "order": {"adapt": "spread", "expect": "chance"}.get(run.purpose, run.order or "least-confident"),
+        "order": "spread" if run.adapts else run.order or "least-confident",
         "unit": plan.kind,
         "per_word": plan.per_word,
         "tags": list(plan.tags),
@@ -276,7 +263,6 @@ MEANS = {
     "rare-tag": "how likely it holds such a tag",
     "random": "place in a random order",
     "spread": "wrong labels to be expected",
-    "chance": "variance of its number of right labels",
 }
 
 
@@ -284,11 +270,7 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
     """Print the first rows, and what the batch is in all."""
     batch, pool, order, unit = result["batch"], result["pool"], result["order"], result["unit"]
     adapts = result["for"] == "adapt"
-    drawn = {
-        "adapt": "to adapt to, spread over their doubt",
-        "expect": "to tell the accuracy by, drawn with chances that grow with doubt",
-    }
-    msg.divider(f"{unit.capitalize()}s {drawn.get(result['for'], f'to label, by {order}')}")
+    msg.divider(f"{unit.capitalize()}s {'to adapt to, spread over their doubt' if adapts else f'to label, by {order}'}")
     if result["tags"]:
         msg.text(f"Tags hunted: {', '.join(result['tags'])}")
     show_rows(result["rows"][:N_SHOWN], _COLUMNS)
@@ -298,11 +280,6 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
             f"Sorted by their priority, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each (the shortest ones, "
             "a tenth of the words, were left out): they stand for all, as `adapt` and `expect --gold` need it. They are in random order: the first few "
             "stand for all, too. Label them whole."
-        )
-    if result["for"] == "expect":
-        msg.text(
-            f"Of {pool['units']:,} documents {batch['units']:,} were drawn, each with a chance that is written down (its `chance`), by which `expect --gold` "
-            "weighs it: they stand for all by these chances alone. Label all of them, whole."
         )
     if batch["units"] > N_SHOWN:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")

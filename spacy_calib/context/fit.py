@@ -34,7 +34,7 @@ from .tokens import (
     span_columns,
     with_leads,
 )
-from .words import KnownWords, Words, no_words
+from .words import KnownWords, Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +42,10 @@ class FitWords:
     """The words of the Docs that a context is learned on.
 
     words (Words): Of all tokens. salt (str): Of the forms that are kept; "" keeps digests as they are.
-    shown (bool): False where the words are hidden, so that none is looked at.
     """
 
     words: Words
     salt: str = ""
-    shown: bool = True
 
     @property
     def n_sources(self) -> int:
@@ -56,7 +54,7 @@ class FitWords:
 
     def known(self) -> KnownWords:
         """The words that a fitted context keeps."""
-        return KnownWords.of(self.words) if self.shown else no_words()
+        return KnownWords.of(self.words)
 
 
 @dataclass(frozen=True)
@@ -207,7 +205,7 @@ def about(context: TokenContext, data: FitWords, compared: Comparison | None = N
     model = context.model_
     return {
         "when": context.when,
-        "words": data.shown,
+        "words": True,
         "forms": len(context.known_.forms),
         "endings": len(context.known_.endings),
         "ridge": None if model is None else model.ridge,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
-from ..pairs.keyed import Key, keyed
+from ..pairs.keyed import keyed
 from ..schema import Saved, digests, kept, text
 from ..types import Floats, Ints
 
@@ -33,7 +31,6 @@ class Words:
         than white space: others have no part in the means of a Doc.
     hints (Mapping[str, Floats]): Description -> what the source says of each token, shape (n_tokens,).
     columns (Mapping[str, Floats]): Name of a user's feature -> what it says of each token, shape (n_tokens, k).
-    seals (Hashes | None): Of each Doc, under which its forms and endings are hidden by a key; None where they are not.
     sources (Ints | None): Number of each Doc's named source of gold; -1 where it has none. None where no source has.
     """
 
@@ -44,7 +41,6 @@ class Words:
     counts: Flags
     columns: Mapping[str, Floats] = field(default_factory=dict)
     hints: Mapping[str, Floats] = field(default_factory=dict)
-    seals: Hashes | None = None
     sources: Ints | None = None
 
     def __len__(self) -> int:
@@ -61,7 +57,6 @@ class Words:
         if len(parts) == 1:
             return parts[0]
         lengths = [np.diff(part.starts) for part in parts]
-        seals = [part.seals for part in parts if part.seals is not None]
         sources = [part.sources for part in parts if part.sources is not None]
         return cls(
             np.cumsum(np.concatenate([np.zeros(1, dtype=np.intp), *lengths])),
@@ -71,7 +66,6 @@ class Words:
             _joined([part.counts for part in parts], np.bool_),
             _joined_columns([part.columns for part in parts]),
             _joined_columns([part.hints for part in parts]),
-            _joined(seals, np.uint64) if seals else None,
             _joined(sources, np.intp) if sources else None,
         )
 
@@ -81,30 +75,6 @@ class Words:
         nothing = np.zeros(n, dtype=np.uint64)
         shapes = {name: np.zeros(n, dtype=np.bool_) for name in SHAPES}
         return cls(np.arange(n + 1), nothing, nothing, shapes, np.ones(n, dtype=np.bool_), hints=hints or {})
-
-    def hidden(self, key: Key | None) -> Words:
-        """The same without readable words: forms and endings are zeros without a key, and look random with one."""
-        held = np.stack([self.forms, self.endings])
-        if key is None:
-            return replace(self, forms=np.zeros_like(self.forms), endings=np.zeros_like(self.endings))
-        seals = np.array([key.seal(held[:, first:last]) for first, last in pairwise(self.starts.tolist())], dtype=np.uint64)
-        return replace(self._turned(key, seals), seals=seals)
-
-    def shown(self, key: Key) -> Words:
-        """The words that were hidden with this key. RAISES C427: they were changed since."""
-        assert self.seals is not None
-        made = replace(self._turned(key, self.seals), seals=None)
-        again = made.hidden(key).seals
-        if again is None or not np.array_equal(again, self.seals):
-            raise calib_error("C427", path="the sample", why="its words are no longer what they were")
-        return made
-
-    def _turned(self, key: Key, seals: Hashes) -> Words:
-        """Hide forms and endings, or show hidden ones."""
-        held = np.stack([self.forms, self.endings])
-        for seal, (first, last) in zip(seals, pairwise(self.starts.tolist()), strict=True):
-            held[:, first:last] = key.hide(held[:, first:last], seal)
-        return replace(self, forms=held[0], endings=held[1])
 
 
 def _joined_columns(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:

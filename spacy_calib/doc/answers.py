@@ -30,7 +30,7 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
     Its user data says how the text was drawn. RAISES C692 to C696: see `corpus.queue.answers`.
     """
-    from .reading import DOC_KEY, MARK_KEYS
+    from .reading import DOC_KEY, DRAWN_KEY
 
     keys, answers = _span_keys(nlp), read_answers(file)
     of_links = _are_identities(nlp, {mark.label for one in answers for mark in one.spans})
@@ -39,9 +39,10 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
     for answer in answers:
         doc = answered_doc(nlp, answer, keys, of_links, is_open)
-        doc.user_data.update({key: answer.meta[name] for name, key in MARK_KEYS.items() if name in answer.meta})
-        if "drawn" in answer.meta and isinstance(answer.meta.get("doc"), int):
-            doc.user_data[DOC_KEY] = answer.meta["doc"]
+        if "drawn" in answer.meta:
+            doc.user_data[DRAWN_KEY] = answer.meta["drawn"]
+            if isinstance(answer.meta.get("doc"), int):
+                doc.user_data[DOC_KEY] = answer.meta["doc"]
         yield doc
 
 

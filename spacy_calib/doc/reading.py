@@ -10,7 +10,6 @@ import re
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -35,8 +34,8 @@ from .gold import keep_source
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"
-# How a text came to be labelled: the name in a record of a queue -> the key of `Doc.user_data`, see `corpus.queue.tasks.Task`.
-MARK_KEYS = {"drawn": "calib_drawn", "chance": "calib_chance"}
+# Key of `Doc.user_data` for how a text came to be labelled, "drawn" in a record of a queue, see `corpus.queue.tasks.Task`.
+DRAWN_KEY = "calib_drawn"
 # What gold files end in: a DocBin, or CoNLL-U.
 GOLD_SUFFIXES = (".spacy", ".conllu")
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
@@ -181,16 +180,6 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
         yield document or SourceDocument(SENTENCE, (shown_path(file), number))
 
 
-def document_digest(document: SourceDocument, doc: Doc) -> int:
-    """64 bits by which a document is known wherever it stands: of its name, or else of the first text that was met of
-    it (and of its number, where a file numbers its documents). Its place in a file does not count.
-    """
-    numbered = document.key[-1] if isinstance(document.key, tuple) else document
-    key = numbered.key if isinstance(numbered, SourceDocument) else None
-    name = repr(key) if isinstance(key, str) else f"{key if isinstance(key, int) else ''} {digest(doc.text)}"
-    return int.from_bytes(blake2b(f"{document.unit} {name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
 class TextWatch:
     """Remembers which texts it has seen, as digests. annotation (Annotation | None): Only gold Docs with this
     annotation count; None counts all.
@@ -241,12 +230,12 @@ class TextWatch:
 
 class Noted:
     """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far. drawn (list): How each
-    came to be labelled, and with what chance; None where it does not say.
+    came to be labelled; None where it does not say.
     """
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
-        self.drawn: list[tuple[Any, Any]] = []
+        self.drawn: list[Any] = []
         self._gold, self._digests = array("q"), array("Q")
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -254,8 +243,7 @@ class Noted:
         for example in examples:
             self._gold.append(len(self._annotation.spans_on(example.reference)))
             self._digests.append(digest(example.reference.text))
-            how, chance = (example.reference.user_data.get(key) for key in MARK_KEYS.values())
-            self.drawn.append((how, chance))
+            self.drawn.append(example.reference.user_data.get(DRAWN_KEY))
             yield example
 
     def take(self) -> tuple[Ints, list[int]]:

@@ -1,1 +1,1 @@
-"""What to expect without gold: accuracy, drift, alarms, counts, forecasts of whole units; and what a fit remembers."""
+"""What to expect without gold: accuracy, drift, counts, forecasts of whole units; and what a fit remembers."""

@@ -182,7 +182,7 @@ class EntitySums(NamedTuple):
     """What the scores of D documents say of their entities; arrays of shape (D,).
 
     predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside:
-        Expected entity tokens outside of them, the sum of 1 - P(O). units, squares (Floats): As in Sums.
+        Expected entity tokens outside of them, the sum of 1 - P(O). units (Floats): As in Sums.
     """
 
     predicted: Floats
@@ -190,7 +190,6 @@ class EntitySums(NamedTuple):
     spread: Floats
     outside: Floats
     units: Floats
-    squares: Floats | None = None
 
     @property
     def wrong(self) -> Floats:
@@ -232,9 +231,7 @@ class EntityModel(Saved):
     def sums(self, given: EntitySums) -> Sums:
         """Expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""
         missed = self.per_wrong * given.wrong + self.per_outside * given.outside
-        return Sums(
-            np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units, given.squares
-        )
+        return Sums(np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units)
 
 
 @dataclass(frozen=True)
@@ -249,11 +246,6 @@ class EntityEstimates:
     precision: Estimate | None
     recall: Estimate | None
     f: Estimate | None
-
-
-def expected_entities(model: EntityModel, given: EntitySums, confidence: float = 0.95) -> EntityEstimates:
-    """Precision, recall and F of what was found. RAISES C001: confidence out of range."""
-    return entity_estimates(model, model.sums(given), float(given.predicted.sum()), confidence)
 
 
 def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidence: float = 0.95) -> EntityEstimates:

@@ -2,7 +2,7 @@
 
 Prediction-powered inference (Angelopoulos et al. 2023) for a finite number of texts: scores say what to expect,
 labelled documents by how much that is off. Scores may be anything; labelled documents must be picked at random from
-such texts, or with known chances (see `expect.survey`). A document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++,
+such texts. A document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++,
 Angelopoulos, Duchi and Zrnic 2023): with few documents a tuned interval is at most a hundredth narrower where it holds,
 and holds less often.
 """
@@ -29,39 +29,26 @@ from .summary import spans_of, tokens_of
 from .survey import Known, Survey, accuracy, entities
 
 Chosen = NDArray[np.bool_]
-# How a Doc came to be labelled, and the chance that it had, see `corpus.queue.tasks.Task`; None where that is not known.
-Drawn = tuple[str | None, float | None]
 
 
-def chances_in(drawn: Sequence[Drawn]) -> Floats | None:
-    """With what chance each labelled Doc was drawn; None where all had the same, or nothing else is said.
+def check_drawn(drawn: Sequence[str | None]) -> None:
+    """Check that the labelled Docs stand for all texts.
 
-    RAISES C690: some were labelled since they were doubtful. C691: some have no chance beside others that have one, or one out of range.
+    drawn (Sequence[str | None]): How each came to be labelled, see `corpus.queue.tasks.Task`; None where that is not known.
+    RAISES C690: some were labelled since they were doubtful.
     """
-    doubtful = sum(how == BY_DOUBT for how, _ in drawn)
+    doubtful = sum(how == BY_DOUBT for how in drawn)
     if doubtful:
         raise calib_error("C690", n=doubtful, of=len(drawn))
-    chances = [chance for _, chance in drawn]
-    if all(chance is None for chance in chances):
-        return None
-    wrong = [
-        chance for chance in chances if not isinstance(chance, (int, float)) or isinstance(chance, bool) or not 0 < chance <= 1
-    ]
-    if wrong:
-        raise calib_error("C691", n=len(wrong), of=len(chances), given=wrong[0])
-    return np.array(chances, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A corpus, and of each Doc, gold (Ints): its gold entities, digests (Sequence[int]): its `seen.digest`, and drawn (Sequence | None):
-    how it came to be labelled, see `chances_in`; None where nothing is known of that.
-    """
+    """A corpus, and of each Doc, gold (Ints): its gold entities, digests (Sequence[int]): its `seen.digest`."""
 
     corpus: ScoredCorpus
     gold: Ints
     digests: Sequence[int]
-    drawn: Sequence[Drawn] | None = None
 
     def labelled(self) -> Chosen:
         """Which Docs have gold, shape (n_docs,)."""
@@ -128,20 +115,11 @@ class Beside:
     def surveys(self) -> list[Survey]:
         """For right tokens, and with a model for right and missed entities; by documents that have tokens."""
         among, own, made = self.among(), _documents(self.few.corpus), []
-        n = int(own.max(initial=-1)) + 1
-        chances, all_among = chances_in(self.few.drawn or ()), np.zeros(n, dtype=bool)
-        if chances is not None:  # Docs of one document were drawn together
-            each, chances = chances, np.ones(n)
-            np.minimum.at(chances, own, each)
-            all_among[own[among]] = True
         for rest, few in zip(self._rest, _by_doc(self.few, self.labels, self.model, judged=True), strict=True):
             whole = Known(*(_grouped(part, own) for part in few))
             kept = whole.units[:, -1] > 0
             inside = few.observed[among].sum(axis=0), few.units[among].sum(axis=0)
-            drawn = {} if chances is None else {"chances": chances[kept], "among": all_among[kept]}
-            made.append(
-                Survey(Known(*(part[kept] for part in whole)), *inside, rest.expected, rest.units, rest.squares, **drawn)
-            )
+            made.append(Survey(Known(*(part[kept] for part in whole)), *inside, rest.expected, rest.units, rest.squares))
         return made
 
 
@@ -150,7 +128,7 @@ def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[
 
     RETURNS (dict): "accuracy" and "entities" have other numbers; "trusted" is true, as labelled documents are like the
         texts. New is "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the
-        texts, counted once), "weighed" (whether by the chances they were drawn with), "correction" (of the accuracy), and "shares", each with "scores_alone" (expected without
+        texts, counted once), "correction" (of the accuracy), and "shares", each with "scores_alone" (expected without
         labels), "classical" (from labelled documents alone) and "narrower" (share of its width that is saved).
     RAISES C001: confidence out of range. C226: fewer than two documents have labels.
     """
@@ -173,7 +151,6 @@ def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[
             "by": few.corpus.unit,
             "tokens": int(parts[0].known.units.sum()),
             "among": int(texts.among().sum()),
-            "weighed": parts[0].chances is not None,
             "correction": float(parts[0].correction()[0]),
             "shares": {name: _beside(before[name], *one) for name, one in shares.items()},
         }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
-EVERY = ("day", "week", "month", "year", "decade")
+PERIODS = ("day", "week", "month", "year", "decade")
 # A year, month and day; the time of day and the time zone behind it do not count.
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ]\d\d.*)?)?)?", re.DOTALL)
 # How many parts of a date a period needs.
@@ -15,7 +14,7 @@ _NEEDED = {"day": 3, "week": 3, "month": 2, "year": 1, "decade": 1}
 
 
 def period_of(given: Any, every: str) -> str:
-    """The period of a date: "2026-11-22", "2026-W47", "2026-11", "2026", "2020s". every (str): One of EVERY.
+    """The period of a date: "2026-11-22", "2026-W47", "2026-11", "2026", "2020s". every (str): One of PERIODS.
 
     given (Any): A year as a number, or an ISO 8601 text: "2026-11-22", with a time or without, or "2026-11" or "2026"
         if that tells the period. RAISES ValueError: no such date, or too little of one.
@@ -39,31 +38,3 @@ def named(day: date, every: str) -> str:
     if every == "decade":
         return f"{day.year // 10 * 10:04}s"
     return day.isoformat()[: {"day": 10, "month": 7, "year": 4}[every]]
-
-
-def first_day(period: str, every: str) -> date:
-    """The first day of a period. RAISES ValueError: there is no such period."""
-    if every == "week":
-        year, _, week = period.partition("-W")
-        return date.fromisocalendar(int(year), int(week), 1)
-    parts = [int(part) for part in period.removesuffix("s").split("-")]
-    day = date(*(parts + [1, 1])[:3])
-    if named(day, every) != period:
-        raise ValueError(period)
-    return day
-
-
-def following(period: str, every: str) -> str:
-    """The next period. RAISES OverflowError, ValueError: it is after the year 9999."""
-    longest = {"day": 1, "week": 7, "month": 31, "year": 366, "decade": 3653}[every]
-    return named(first_day(period, every) + timedelta(days=longest), every)
-
-
-def periods_between(first: str, last: str, every: str, most: int) -> Iterator[str]:
-    """All periods from the first to the last, but at most `most`."""
-    period = first
-    for _ in range(most):
-        yield period
-        if period >= last:
-            return
-        period = following(period, every)

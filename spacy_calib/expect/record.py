@@ -263,12 +263,6 @@ class SeenTexts(Saved):
         held = compared > 0
         return SeenSums(int(held.sum()), int((2 * seen[held] >= compared[held]).sum()), int(compared.sum()), int(seen.sum()))
 
-    def share_in(self, units: TextUnits) -> SeenShare | None:
-        """The share of these texts that is in other data, counted in texts; None where there are none."""
-        long = SeenTexts.of(units.digests[units.words >= LEAST_WORDS], self.salt)
-        n, found = len(self.digests), int(np.isin(self.digests, long.digests).sum())
-        return SeenShare(n, found, found / n) if n else None
-
 
 def warning_of(seen: dict[str, Any] | None) -> str | None:
     """The warning for a `SeenShare.to_dict`; None where the data is a fair test, or nothing is known."""

@@ -1,8 +1,6 @@
 """Shares of events in many texts from scores of all of them and the gold of a few: prediction-powered estimates and their variance.
 
-Angelopoulos et al. (2023), for a finite number of texts; a document is the unit, as its tokens are alike. Where labelled documents were drawn
-with known chances that are not equal, each stands for as many documents as its chance says (Horvitz and Thompson 1952; for labels chosen by the
-confidence of a model Gligoric et al. 2024, section 3).
+Angelopoulos et al. (2023), for a finite number of texts; a document is the unit, as its tokens are alike.
 """
 
 from __future__ import annotations
@@ -11,13 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..types import Floats
 from .estimates import Estimate, interval
-
-# Less than this part of a whole is nothing.
-_SURE = 1e-9
 
 
 class Known(NamedTuple):
@@ -41,8 +35,6 @@ class Survey:
     known (Known): All labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the
     texts, which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k).
     squares (float | None): Sum over texts of the last kind's squared units; None takes it from `units`.
-    chances (Floats | None): With what chance each labelled document was drawn, in (0, 1], shape (n,); None where all had the same. among
-    (NDArray[bool] | None): Which of them are among the texts, and speak for one document less there; None for none.
     """
 
     known: Known
@@ -51,14 +43,6 @@ class Survey:
     expected: Floats
     units: Floats
     squares: float | None = None
-    chances: Floats | None = None
-    among: NDArray[np.bool_] | None = None
-
-    def weights(self) -> Floats:
-        """For how many documents without gold each labelled one speaks, up to a factor, shape (n, 1)."""
-        if self.chances is None:
-            return np.ones((len(self.known.units), 1))
-        return (1 / self.chances - (0 if self.among is None else self.among))[:, None]
 
     def total_units(self) -> Floats:
         """Units in all texts, shape (k,)."""
@@ -66,59 +50,35 @@ class Survey:
 
     def correction(self) -> Floats:
         """By how many events per unit the labelled documents exceed the expectation, shape (k,)."""
-        known, weights = self.known, self.weights()
-        return _ratio((weights * (known.observed - known.expected)).sum(axis=0), (weights * known.units).sum(axis=0))
+        known = self.known
+        return _ratio((known.observed - known.expected).sum(axis=0), known.units.sum(axis=0))
 
     def totals(self) -> Floats:
         """Estimated events in all texts, shape (k,)."""
         return np.asarray(self.inside + self.expected.sum(axis=0) + self.correction() * self.units.sum(axis=0))
 
     def reach(self) -> Floats:
-        """Units without gold for each labelled one, by labelled document, shape (n, k)."""
-        weights = self.weights()
-        return np.asarray(weights * _ratio(self.units.sum(axis=0), (weights * self.known.units).sum(axis=0)))
+        """Units without gold for each labelled one, shape (k,)."""
+        return _ratio(self.units.sum(axis=0), self.known.units.sum(axis=0))
 
     def variance(self, weights: Floats) -> float:
-        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,).
-
-        A draw by chance is spread over doubt (`corpus.queue.choosing.draw_by_chance`): what residuals have in common with it does not vary between
-        draws, and the variance is that of what is left (Deville and Tillé 2005).
-        """
-        known, scaled = self.known, weights * self.factors()
+        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
+        known, scaled = self.known, weights * self.reach()
         residual = known.observed - known.expected - self.correction() * known.units
-        if self.chances is None:
-            own = self.weights() * known.units
-            left = residual / np.sqrt(_spare(own, own.sum(axis=0))) * scaled
-        else:
-            given = np.stack([known.units, known.independent, known.expected])
-            left = np.stack([_unforeseen(*one) for one in zip(given.T, residual.T, scaled.T, strict=True)], axis=1)
-        each = left.sum(axis=1)
+        each = (residual / np.sqrt(_spare(known.units, known.units.sum(axis=0))) * scaled).sum(axis=1)
         events, total = known.observed.sum(axis=0), known.units.sum(axis=0)
         least = (np.square(scaled) * known.independent).sum(axis=0)
         by_chance = _by_chance(events, total) * _ratio((np.square(scaled) * known.units).sum(axis=0), total)
         least = np.where((events == 0) | (events == total), np.maximum(least, by_chance), least)
-        return max(float(each @ each), float(least.sum())) * (1 + (self.own_share() if self.chances is None else 0))
-
-    def factors(self) -> Floats:
-        """By what the residuals of labelled documents are multiplied in the variance, shape (n, k). Where these have chances, they tell how far the texts
-        without gold vary, too: for documents among the texts the square is about (1 - chance) / chance² (Horvitz and Thompson 1952).
-        """
-        reach = self.reach()
-        return reach if self.chances is None else np.sqrt(reach * (1 + reach))
+        return max(float(each @ each), float(least.sum())) * (1 + self.own_share())
 
     def documents(self, weights: Floats) -> float:
-        """How many documents, of one length or by chances of one part in the variance, tell it as well as the labelled ones (Kish 1965; Satterthwaite 1946),
-        less those that what doubt foretells is learned from. weights (Floats): See `variance`.
-        """
-        own = self.weights() * self.known.units
-        if self.chances is None:
-            return min(_effective(own[:, kind]) for kind in np.flatnonzero(weights))
-        doubt = np.maximum(self.known.independent, _SURE * self.known.units)
-        return _effective((np.square(weights * self.factors()) * doubt).sum(axis=1)) + 1 - _learned(len(own))
+        """How many documents of one length tell it as well as the labelled ones. weights (Floats): See `variance`."""
+        return min(_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
 
     def own_share(self) -> float:
         """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
-        mine, theirs = self.units[:, -1], self.reach()[:, -1] * self.known.units[:, -1]
+        mine, theirs = self.units[:, -1], self.reach()[-1] * self.known.units[:, -1]
         if not mine.any() or not theirs.any():
             return 0.0
         squares = np.square(mine).sum() if self.squares is None else self.squares
@@ -136,14 +96,12 @@ class Survey:
 
         part, whole (Floats): Of each labelled document, shape (n,).
         """
-        weights = np.ones(len(whole)) if self.chances is None else 1 / self.chances
-        total = float((weights * whole).sum())
-        value = float((weights * part).sum()) / total
-        each = weights * (part - value * whole) / np.sqrt(_spare(weights * whole, total))
-        by_chance = float(_by_chance(part.sum(), whole.sum()) * (np.square(weights) * whole).sum() / whole.sum())
-        spread = max(float(each @ each), by_chance) / total**2
+        total = float(whole.sum())
+        value = float(part.sum()) / total
+        each = (part - value * whole) / np.sqrt(_spare(whole, total))
+        spread = max(float(each @ each), float(_by_chance(part.sum(), total))) / total**2
         unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
-        return _interval(value, spread * unknown**2 * (1 + self.own_share()), _effective(weights * whole), confidence)
+        return _interval(value, spread * unknown**2 * (1 + self.own_share()), _effective(whole), confidence)
 
 
 def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
@@ -190,20 +148,6 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 def _spare(units: Floats, total: Floats | float) -> Floats:
     """1 less a document's part in the ratio, by which residuals are too small (HC2, MacKinnon and White 1985)."""
     return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
-
-
-def _unforeseen(given: Floats, residual: Floats, scaled: Floats) -> Floats:
-    """The scaled residuals of n documents, (n,), less what the first of the given numbers, (n, 3), foretell of them; divided as by `_spare`."""
-    columns = given[:, : _learned(len(residual))] * scaled[:, None]
-    basis, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    basis = basis[:, sizes > _SURE * sizes[0]]
-    left = residual * scaled - basis @ (basis.T @ (residual * scaled))
-    return np.asarray(left / np.sqrt(np.maximum(1 - np.square(basis).sum(axis=1), _SURE)))
-
-
-def _learned(n: int) -> int:
-    """How many numbers of each of n documents can foretell what their residuals have in common: one for ten documents."""
-    return min(3, max(1, n // 10))
 
 
 def _by_chance(events: Floats, total: Floats | float) -> Floats:

@@ -147,7 +147,6 @@
   const sections = [...document.querySelectorAll(".view")];
   switches(sections);
   const drawn = page.views.map((view, i) => start(view, sections[i]));
-  if (page.watch) drawn.push(() => document.querySelector(".over-time").replaceChildren(pictures.overTime(page.watch)));
   const drawAll = () => {
     drawn.forEach((draw) => draw());
     hint();

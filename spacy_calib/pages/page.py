@@ -24,8 +24,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
     """The page as HTML.
 
     contents (Mapping): "title", "model", "data", "made" (name -> text: how it was made), "skipped" (list[str]: pipes
-        that could not be judged), "views" (of `view_contents`, each with "component" and "name"); perhaps "watch", of
-        `series_plots.section_of`.
+        that could not be judged), "views" (of `view_contents`, each with "component" and "name").
     """
     from jinja2 import Environment
 
@@ -47,7 +46,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
         style=_file("page.css"),
         scripts=scripts,
         views=[{**view, "cut": _cut(view), "alarm": _alarm(view)} for view in contents["views"]],
-        page_data=script_json({"views": [_for_script(view) for view in contents["views"]], "watch": contents.get("watch")}),
+        page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
         names=FIGURE_NAMES,
     )
 

@@ -2,12 +2,9 @@
 // Numbers -> SVG: axes, lines, points and bars. Colours and lines are those of the page's style, so that one drawing serves light, dark and paper.
 const pictures = (() => {
   const LEFT = 66, RIGHT = 14, BOTTOM = 44, LEGEND = 28;
-  const SHAPES = {
-    circle: "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0", square: "M-4,-4h8v8h-8z",
-    cross: "M-5,-2h3v-3h4v3h3v4h-3v3h-4v-3h-3z",
-  };
+  const SHAPES = { circle: "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0", square: "M-4,-4h8v8h-8z" };
   // What is said by colour is said by shape too: nobody needs to tell colours apart.
-  const LOOKS = { raw: "circle", calibrated: "square", alarm: "cross", "no alarm": "square" };
+  const LOOKS = { raw: "circle", calibrated: "square" };
   const LETTERS = 17; // of a name beside the axis
 
   function element(name, attributes, ...children) {
@@ -26,7 +23,6 @@ const pictures = (() => {
     return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
   }
 
-  const kindOf = (kind) => kind.replace(" ", "-");
   const digits = (values) => {
     const step = values.length > 1 ? values[1] - values[0] : 1;
     return Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
@@ -56,11 +52,11 @@ const pictures = (() => {
   const room = () => Math.max(260, Math.min(560, document.querySelector("main").clientWidth - 32));
 
   // A picture with its axes, and where values stand in it. x, y: { from, to, title, ticks, format, names, root (a scale of square roots), grid };
-  // an axis with names has bands in the place of numbers.
+  // a y axis with names has bands in the place of numbers.
   function frame(label, height, x, y, kinds) {
-    const left = y.names ? 130 : LEFT, top = kinds ? LEGEND : 8, bottom = x.names ? 90 : BOTTOM;
+    const left = y.names ? 130 : LEFT, top = kinds ? LEGEND : 8;
     const whole = room(), width = whole - left - RIGHT;
-    const size = { viewBox: `0 0 ${whole} ${top + height + bottom}`, width: whole, height: top + height + bottom };
+    const size = { viewBox: `0 0 ${whole} ${top + height + BOTTOM}`, width: whole, height: top + height + BOTTOM };
     const svg = element("svg", { ...size, role: "img", "aria-label": label });
     const share = (axis, value) => {
       if (axis.names) return (axis.names.indexOf(value) + 0.5) / axis.names.length;
@@ -77,12 +73,10 @@ const pictures = (() => {
       return made;
     };
     const floor = top + height;
-    const step = x.names ? Math.ceil(x.names.length / 16) : 1;
-    (x.names ? x.names.filter((_, i) => i % step === 0) : x.ticks).forEach((value) => {
+    x.ticks.forEach((value) => {
       const at = place.x(value);
       if (x.grid) add("line", { class: "grid", x1: at, x2: at, y1: top, y2: floor });
-      const turned = x.names ? { transform: `rotate(-45 ${at} ${floor + 14})`, "text-anchor": "end" } : { "text-anchor": "middle" };
-      add("text", { x: at, y: floor + 16, ...turned }, x.names ? short(value) : x.format(value));
+      add("text", { x: at, y: floor + 16, "text-anchor": "middle" }, x.format(value));
     });
     (y.names || y.ticks).forEach((value) => {
       const at = place.y(value);
@@ -96,16 +90,16 @@ const pictures = (() => {
     if (y.title) add("text", { x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, y.title);
     (kinds || []).forEach((kind, i) => {
       const at = left + 8 + 110 * i;
-      add("path", { class: `key ${kindOf(kind)}`, d: SHAPES[LOOKS[kind]], transform: `translate(${at} 12)` });
+      add("path", { class: `key ${kind}`, d: SHAPES[LOOKS[kind]], transform: `translate(${at} 12)` });
       add("text", { x: at + 10, y: 16 }, kind);
     });
     const point = (kind, x, y, facts) => {
-      const made = { class: `point ${kindOf(kind)}`, d: SHAPES[LOOKS[kind]], transform: `translate(${place.x(x)} ${place.y(y)})` };
+      const made = { class: `point ${kind}`, d: SHAPES[LOOKS[kind]], transform: `translate(${place.x(x)} ${place.y(y)})` };
       return explain(add("path", made), facts);
     };
     const line = (kind, points) => {
       const path = points.map(([x, y], i) => `${i ? "L" : "M"}${place.x(x).toFixed(1)},${place.y(y).toFixed(1)}`).join("");
-      return add("path", { class: `curve ${kindOf(kind)}`, d: path });
+      return add("path", { class: `curve ${kind}`, d: path });
     };
     const rule = (style, from, to) => {
       const [x1, y1, x2, y2] = [place.x(from[0]), place.y(from[1]), place.x(to[0]), place.y(to[1])];
@@ -196,24 +190,5 @@ const pictures = (() => {
     return made.svg;
   }
 
-  // Expected accuracy in each window, alarms marked; the dotted line is the accuracy on the fit data.
-  function overTime({ windows, fit }) {
-    const told = windows.filter((row) => row.expected !== null);
-    const y = around([fit, ...told.flatMap((row) => [row.low, row.high])], percent, 5);
-    const names = windows.map((row) => row.name);
-    const made = frame("Expected accuracy over time; values are in the table below", 240, { names }, { ...y, title: "expected accuracy" },
-      ["no alarm", "alarm"]);
-    const share = (value) => `${(100 * value).toFixed(2)}%`;
-    if (names.length) made.rule("truth", [names[0], fit], [names[names.length - 1], fit]);
-    told.forEach((row) => {
-      made.rule(`reach ${kindOf(row.alarm)}`, [row.name, row.low], [row.name, row.high]);
-      made.point(row.alarm, row.name, row.expected, [
-        ["window", row.name], ["expected", share(row.expected)], ["95 % from", share(row.low)], ["95 % to", share(row.high)],
-        ["documents", row.documents.toLocaleString("en")], ["verdict", row.verdict], ["differs in", row.why],
-      ]);
-    });
-    return made.svg;
-  }
-
-  return { diagram, scores, coverage, errors, overTime };
+  return { diagram, scores, coverage, errors };
 })();

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..metrics.calibration_error import calibration_error, debiased_calibration_error
 from ..metrics.noise_floor import noise_floor
-from ..statistics.tables import JudgedCounts
+from ..pairs.build import JudgedPairs, top_pairs
 from ..types import Ints
 from .judged import JudgedView, in_context
 
@@ -135,17 +135,16 @@ PROMISED = 3.0
 _NAMED = 8
 
 
-def never_right(counts: JudgedCounts, labels: Sequence[str]) -> list[dict[str, Any]]:
+def never_right(judged: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
     """The labels predicted MANY times or more and right not once; the one predicted most often first.
 
     labels (Sequence[str]): The tags, as columns of the pairs.
     RETURNS (list): "label", "predicted" (how often), "promised" (hits that the calibrated scores expected).
     """
-    n = len(labels)
-    top = (counts.keys[2] > 0) & (counts.tags < n)
-    tags, pairs, hits = counts.tags[top], counts.pairs[top], counts.hits[top]
-    predicted, right = (np.bincount(tags, held, n) for held in (pairs, hits))
-    promised = np.bincount(tags, counts.keys[1][top].astype(np.float64) * pairs, n)
+    top, n = top_pairs(judged.pairs), len(labels)
+    top = top[(judged.pairs.tags[top] >= 0) & (judged.pairs.tags[top] < n)]
+    tags = judged.pairs.tags[top]
+    predicted, right, promised = (np.bincount(tags, held, n) for held in (None, judged.pairs.hits[top], judged.calibrated[top]))
     found = np.flatnonzero((predicted >= MANY) & (right == 0)).tolist()
     found.sort(key=lambda tag: (-predicted[tag], labels[tag]))
     return [{"label": labels[tag], "predicted": int(predicted[tag]), "promised": float(promised[tag])} for tag in found]

@@ -68,11 +68,6 @@ def counted(unit: str, n: int) -> str:
     return f"{n:,} {unit if n == 1 else several(unit)}"
 
 
-def block_of(unit: str) -> str:
-    """The word for several of them that can no longer be told apart."""
-    return f"block of {several(unit)}"
-
-
 def several(unit: str) -> str:
     """The word for more than one: "entities", "Docs of the file"."""
     first, *rest = unit.split(" ")

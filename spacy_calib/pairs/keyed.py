@@ -1,15 +1,14 @@
 """Numbers made random, and digests of words, texts and documents that cannot be guessed without their key.
 
 A *salt* is a key kept beside its digests: its owner can still try words one by one, but no table made beforehand
-helps. A `Key` is kept by those who collect statistics, and is in none of their files. Knows numbers, never texts.
+helps. A `Key` makes the salt of two fits the same. Knows numbers, never texts.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 from dataclasses import dataclass, field
-from hashlib import blake2b, shake_256
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -45,21 +44,11 @@ def keyed(values: Digests, salt: str) -> Digests:
     return np.frombuffer(made, dtype="<u8").astype(np.uint64)[place.reshape(-1)]
 
 
-def hasher(key: Key | None) -> blake2b:
-    """What makes the digest of a shard's content."""
-    return blake2b(digest_size=16, key=b"" if key is None else key.of_documents.encode())
-
-
 @dataclass(frozen=True)
 class Key:
-    """A collector's secret. What is derived does not lead back to it, nor to anything else derived. secret: Random."""
+    """A secret, from which the salt is made; it does not lead back. secret: Random."""
 
     secret: bytes = field(repr=False)
-
-    @classmethod
-    def draw(cls) -> Key:
-        """A new one."""
-        return cls(secrets.token_bytes(_BYTES))
 
     @classmethod
     def read(cls, path: str | Path) -> Key:
@@ -75,36 +64,7 @@ class Key:
             raise calib_error("C480", path=path, why=wanted)
         return cls(secret)
 
-    def write(self, path: str | Path) -> None:
-        """Write a new file that only its owner may read. RAISES OSError: it is there already, or cannot be written."""
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(f"{self.secret.hex()}\n")
-
-    @property
-    def fingerprint(self) -> str:
-        """The name of the key in files."""
-        return self._derived("fingerprint")[:16]
-
     @property
     def salt(self) -> str:
-        """The salt of pipes fitted with it, and of texts in files."""
-        return self._derived("salt")
-
-    @property
-    def of_documents(self) -> str:
-        """The salt of documents' digests, which is in no file."""
-        return self._derived("documents")
-
-    def seal(self, words: Digests) -> np.uint64:
-        """A digest of a Doc's words, under which they are hidden. words (Digests): Shape (k, n)."""
-        made = blake2b(words.astype("<u8").tobytes(), digest_size=8, key=bytes.fromhex(self._derived("seal"))).digest()
-        return np.uint64(int.from_bytes(made, "little"))
-
-    def hide(self, words: Digests, seal: np.uint64) -> Digests:
-        """The words as random-looking numbers, no two equal ones alike; applied again, the words."""
-        begin = bytes.fromhex(self._derived("stream")) + int(seal).to_bytes(8, "little")
-        return words ^ np.frombuffer(shake_256(begin).digest(8 * words.size), dtype="<u8").reshape(words.shape)
-
-    def _derived(self, purpose: str) -> str:
-        return blake2b(purpose.encode(), digest_size=16, key=self.secret).hexdigest()
+        """The salt of pipes fitted with it."""
+        return blake2b(b"salt", digest_size=16, key=self.secret).hexdigest()

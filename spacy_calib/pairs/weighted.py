@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..types import Floats, Ints
+from ..types import Floats
 
 
 class WeightedPairs(NamedTuple):
@@ -16,15 +16,6 @@ class WeightedPairs(NamedTuple):
     scores: Floats
     hits: NDArray[np.bool_]
     weights: Floats
-
-
-class TaggedPairs(NamedTuple):
-    """Distinct (tag, score, hit) with how often each occurs; of one length. tags (Ints): Columns of the labels."""
-
-    scores: Floats
-    hits: NDArray[np.bool_]
-    weights: Floats
-    tags: Ints
 
 
 def _keys(scores: Floats, hits: NDArray[np.bool_]) -> tuple[NDArray[Any], type]:
@@ -81,29 +72,3 @@ def collapse_groups(
     values = distinct.view(kind).astype(np.float64, copy=False)
     parts = [WeightedPairs(values[a:b], is_hit[a:b], weights[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
     return WeightedPairs(values, is_hit, weights), parts[1:]
-
-
-def with_misses_and_hits(scores: NDArray[Any], pairs: NDArray[Any], hits: NDArray[Any]) -> WeightedPairs:
-    """The weighted pairs of counts at distinct, ascending scores. pairs, hits: How many at each, and how many hit."""
-    weights = np.empty((len(scores), 2))
-    weights[:, 1] = hits
-    np.subtract(pairs, hits, out=weights[:, 0], casting="unsafe")
-    held = np.flatnonzero(weights.ravel())
-    return WeightedPairs(scores.astype(np.float64)[held >> 1], (held & 1).astype(bool), weights.ravel()[held])
-
-
-def spliced(parts: list[WeightedPairs]) -> tuple[WeightedPairs, list[WeightedPairs]]:
-    """(all parts as one, the parts but the first as views of it), as `collapse_groups` gives them; empties the list."""
-    ends = np.cumsum([len(part.scores) for part in parts])
-    scores, hits, weights = ([part[i] for part in parts] for i in range(3))
-    parts.clear()
-    whole = WeightedPairs(_joined(scores), _joined(hits), _joined(weights))
-    views = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    return whole, [WeightedPairs(whole.scores[own], whole.hits[own], whole.weights[own]) for own in views]
-
-
-def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:
-    """The columns as one; the list lets go of them."""
-    joined = np.concatenate(columns)
-    columns.clear()
-    return joined

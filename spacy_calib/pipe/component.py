@@ -27,12 +27,11 @@ from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
-from ..statistics.collected import FitStatistics
 from ..types import ANYWHERE
 from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
-from .fitting import fit_calibrator, fit_gathered
-from .gathering import FitArguments, gather_statistics
+from .fitting import fit_calibrator
+from .gathering import FitArguments
 from .lookup import Reading, accepted_labels, calibrated_spans, flags_of, readable
 from .saved import load_part
 from .state import PipeState
@@ -126,26 +125,22 @@ class Calibrator(CalibratingPipe):
 
     def fit(
         self,
-        examples: Iterable[Example] | Mapping[str, Iterable[Example]] | FitStatistics,
+        examples: Iterable[Example] | Mapping[str, Iterable[Example]],
         tag_counts: Mapping[str, int] | None = None,
         **options: Any,
     ) -> Calibrator:
         """Learn the maps from held-out gold.
 
-        examples (Iterable[Example] | Mapping | FitStatistics): `predicted` holds what the source reads (run the pipeline up to the source), `reference`
-            the gold; of gold from several sources, the name of each -> its examples (or `Doc._.calib_source` of each predicted Doc says it); or
-            statistics of any number of shards, see `collecting.collect_statistics`.
+        examples (Iterable[Example] | Mapping): `predicted` holds what the source reads (run the pipeline up to the source), `reference`
+            the gold; of gold from several sources, the name of each -> its examples (or `Doc._.calib_source` of each predicted Doc says it).
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
-        C425, C428, C432: statistics of something else, or of some shards only. C547: a single source has a name.
+        C547: a single source has a name.
         """
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
-            if isinstance(examples, FitStatistics):
-                self.learned, self.held_out = fit_gathered(self, gather_statistics(self, examples, arguments))
-            else:
-                given = named_examples(examples) if isinstance(examples, Mapping) else examples
-                self.learned, self.held_out = fit_calibrator(self, given, arguments)
+            given = named_examples(examples) if isinstance(examples, Mapping) else examples
+            self.learned, self.held_out = fit_calibrator(self, given, arguments)
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,15 +21,13 @@ from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
 from ..doc.gold import GoldSources, gold_columns
-from ..doc.reading import document_digest, document_of
+from ..doc.reading import document_of
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
 from ..pairs.documents import DocumentNumbers, SourceDocument, joint_unit
 from ..pairs.label_map import UnknownGold, shorter
 from ..sources.base import Source
-from ..statistics.further_tables import Totals
-from ..statistics.readings import FoundSpans, Readings
-from ..types import Ints, Marginals, Pairs, Spans, stack_spans
+from ..types import Floats, Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
 
@@ -70,44 +68,6 @@ class FitData:
     sources: tuple[str, ...]
     of_sources: Ints
     complete: bool
-
-    @classmethod
-    def of(
-        cls,
-        source: Source,
-        pipe: Any,
-        readings: Readings,
-        totals: Totals,
-        sources: Sequence[str] = (),
-        of_sources: Sequence[int] = (),
-    ) -> FitData:
-        """What was read of documents, and what was counted over these and perhaps more. of_sources (Sequence[int]): Of each document, where sources have names."""
-        pairs, unjudged = readings.pairs(totals.n_with_gold), readings.pairs_without_gold()
-        numbers, words = np.full(readings.n_documents, -1, dtype=np.intp), readings.words
-        if sources:
-            numbers = np.array(of_sources, dtype=np.intp)
-            words = None if words is None else replace(words, sources=numbers[readings.documents])
-        return cls(
-            pairs=pairs,
-            gold=readings.gold,
-            documents=readings.of_rows[pairs.rows],
-            counts=totals.counts,
-            n_docs=readings.n_documents,
-            n_unknown=totals.n_unknown,
-            n_gold=totals.n_gold,
-            why_missing=totals.why_missing,
-            spans=_span_data(source, readings) if source.span_labels(pipe) else None,
-            span_counts=totals.span_counts,
-            unit=joint_unit(totals.units),
-            unknown=totals.unknown(source.labels(pipe)),
-            unjudged=unjudged,
-            unjudged_documents=readings.of_rows[unjudged.rows],
-            words=words,
-            doc_documents=readings.documents,
-            sources=tuple(sources),
-            of_sources=numbers,
-            complete=len(pairs) == int(np.count_nonzero(readings.gold[readings.rows] != -2)),
-        )
 
     @property
     def of_spans_alone(self) -> bool:
@@ -156,13 +116,34 @@ def collect_fit_data(
         of gold that predicted Docs name; None does not look at them.
     RAISES C024, C040, C041: what the source found is no probability. C548, C549: see `GoldSources.number`.
     """
-    reader = Reader(source, pipe, lowest, event, words_of, sources)
-    readings = Readings.joined(list(reader.batches(examples)))
-    names = () if sources is None else sources.names
-    return FitData.of(source, pipe, readings, reader.totals(), names, reader.of_sources)
+    reader = _Reader(source, pipe, lowest, event, words_of, GoldSources("", ()) if sources is None else sources)
+    for batch in util.minibatch(examples, size=_BATCH):
+        reader.read(batch)
+    return reader.data()
 
 
-class Reader:
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What a batch of Docs gave: of each Doc its document and its gold spans; of each row its gold column and whether it could have gold and has
+    none; the entries, with whether each hits and whether that is known; the spans, with 1, 0 or -1 for each; what stands in the tokens.
+    """
+
+    documents: list[int]
+    n_rows: list[int]
+    n_spans: list[int]
+    gold: Ints
+    unjudged: NDArray[np.bool_]
+    rows: Ints
+    tags: Ints
+    scores: Floats
+    hits: NDArray[np.bool_]
+    known: NDArray[np.bool_]
+    spans: Spans | None
+    span_hits: Ints
+    words: Words | None
+
+
+class _Reader:
     """Reads batches of examples, and adds up what is counted over all of them; the arguments are those of `collect_fit_data`."""
 
     def __init__(
@@ -172,67 +153,58 @@ class Reader:
         lowest: float,
         event: str,
         words_of: Callable[[Sequence[Doc]], Words] | None,
-        sources: GoldSources | None = None,
+        sources: GoldSources,
     ):
         self.source, self.pipe, self.lowest, self.event, self.words_of = source, pipe, lowest, event, words_of
-        self.sources = GoldSources("", ()) if sources is None else sources
+        self.sources, self.annotation = sources, source.annotation(pipe)
+        self.parts: list[_Part] = []
         self.of_sources: list[int] = []  # of each document
-        self.annotation = source.annotation(pipe)
         self.labels: Sequence[str] = ()
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
         self.confusions: Counter[tuple[int, int]] = Counter()
         self.numbers = DocumentNumbers()
-        self._digests: list[int] = []
         self.n_unknown = self.n_gold = self.n_with_gold = 0
         self.why_missing = ""
 
-    def batches(self, examples: Iterable[Example]) -> Iterator[Readings]:
-        """What was read, batch by batch."""
-        for batch in util.minibatch(examples, size=_BATCH):
-            part = self.read(batch)
-            if part is not None:
-                yield part
-
-    def read(self, batch: Sequence[Example]) -> Readings | None:
-        """None where no Doc of the batch can be read."""
+    def read(self, batch: Sequence[Example]) -> None:
         given = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         counted = (eg.predicted if self.annotation.any_label else eg.reference for eg in given)
         self.counts.update(self.source.count(self.pipe, counted))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in given))
         reasons = self.source.missing(self.pipe, [eg.predicted for eg in given])
         self.why_missing = next(filter(None, reasons), self.why_missing)
-        readable = [eg for eg, why in zip(given, reasons, strict=True) if not why]
-        if not readable:
-            return None
-        scores = self.source.read(self.pipe, [eg.predicted for eg in readable])
+        read = [eg for eg, why in zip(given, reasons, strict=True) if not why]
+        if not read:
+            return
+        docs = [eg.predicted for eg in read]
+        scores = self.source.read(self.pipe, docs)
         self.labels = self.source.labels(self.pipe)  # a recognizer may have met new ones while it ran
-        sources = self.sources.of(eg.predicted for eg in readable)
-        numbers = [self._number(eg, of) for eg, of in zip(readable, sources.tolist(), strict=True)]
-        spans = None if scores.spans is None else self._spans(readable, scores.spans)
-        words = (
-            None if self.words_of is None else replace(self.words_of([eg.predicted for eg in readable]), hints=hints_of(scores))
-        )
-        return Readings(
-            documents=np.array(numbers, dtype=np.intp),
-            digests=np.array([self._digests[number] for number in numbers], dtype=np.uint64),
-            n_rows=np.array([self.annotation.n_units(eg.predicted) for eg in readable], dtype=np.intp),
-            spans=spans,
+        words = None if self.words_of is None else replace(self.words_of(docs), hints=hints_of(scores))
+        span_hits = np.zeros(0, dtype=np.intp)
+        if scores.spans is not None:
+            span_hits = hits_of_spans(self.annotation, read, scores.spans, self.source.span_labels(self.pipe), self.event)
+        part = _Part(
+            documents=[self._number(eg, of) for eg, of in zip(read, self.sources.of(docs).tolist(), strict=True)],
+            n_rows=[self.annotation.n_units(doc) for doc in docs],
+            n_spans=[len(self.annotation.spans_on(eg.reference)) for eg in read],
+            spans=scores.spans,
+            span_hits=span_hits,
             words=words,
-            **self._entries(readable, scores),
+            **self._entries(read, scores),
         )
+        self.parts.append(part)
 
     def _number(self, example: Example, source: int) -> int:
         """Of the example's document; those of two sources are two, whatever they are called."""
         document = document_of(example)
         number = self.numbers.number(document if source < 0 else SourceDocument(document.unit, (source, document.key)))
-        if number == len(self._digests):
-            self._digests.append(document_digest(document, example.reference))
+        if number == len(self.of_sources):
             self.of_sources.append(source)
         return number
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, NDArray[Any]]:
-        """Of the rows and the entries, see Readings."""
+        """Of the rows and the entries, see `_Part`."""
         marginals = scores.above(self.lowest)
         wanted = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, wanted, (*self.labels, *self.annotation.none))
@@ -251,32 +223,62 @@ class Reader:
         entries = {"rows": marginals.rows, "tags": marginals.tags, "scores": marginals.scores, "hits": hits, "known": known}
         return {"gold": columns, "unjudged": unjudged, **entries}
 
-    def _spans(self, examples: Sequence[Example], spans: Spans) -> FoundSpans:
-        hits = hits_of_spans(self.annotation, examples, spans, self.source.span_labels(self.pipe), self.event)
-        return FoundSpans(
-            spans, hits, np.array([len(self.annotation.spans_on(eg.reference)) for eg in examples], dtype=np.intp)
+    def data(self) -> FitData:
+        """All that was read."""
+        parts, spans = self.parts, None
+        lengths = [len(part.gold) for part in parts]
+        offsets = np.cumsum([0, *lengths])
+        documents = self._joined("documents", np.intp)
+        gold, unjudged, known = (
+            self._joined("gold", np.intp),
+            self._joined("unjudged", np.bool_),
+            self._joined("known", np.bool_),
+        )
+        rows = _join([part.rows + offset for part, offset in zip(parts, offsets, strict=False)], np.intp)
+        every = Pairs(
+            rows, self._joined("tags", np.intp), self._joined("scores", np.float64), self._joined("hits", np.bool_), len(gold)
+        )
+        of_rows = np.repeat(documents, self._joined("n_rows", np.intp))
+        with_gold, without = every.take(np.flatnonzero(known)), every.take(np.flatnonzero(unjudged[rows]))
+        n_documents = len(self.of_sources)
+        if self.source.span_labels(self.pipe):
+            found = stack_spans([part.spans for part in parts if part.spans is not None], lengths)
+            of_documents = np.bincount(documents, self._joined("n_spans", np.intp), n_documents).astype(np.intp)
+            hits = self._joined("span_hits", np.intp)
+            spans = SpanData(found, self.source.raw_span_scores(found), hits, of_rows[found.starts], of_documents)
+        read = [part.words for part in parts if part.words is not None]
+        words, of_sources = Words.joined(read) if read else None, np.array(self.of_sources, dtype=np.intp)
+        if words is not None and self.sources.names:
+            words = replace(words, sources=of_sources[documents])
+        known_labels, named = self.source.labels(self.pipe), _named(self.confusions, self.labels, self.counts)
+        return FitData(
+            pairs=replace(with_gold, n_units=self.n_with_gold),
+            gold=gold,
+            documents=of_rows[with_gold.rows],
+            counts=self.counts,
+            n_docs=n_documents,
+            n_unknown=self.n_unknown,
+            n_gold=self.n_gold,
+            why_missing=self.why_missing,
+            spans=spans,
+            span_counts=self.span_counts,
+            unit=joint_unit(self.numbers.units),
+            unknown=UnknownGold.of(named, self.n_unknown, self.counts, known_labels),
+            unjudged=without,
+            unjudged_documents=of_rows[without.rows],
+            words=words,
+            doc_documents=documents,
+            sources=tuple(self.sources.names),
+            of_sources=of_sources,
+            complete=len(with_gold) == int(np.count_nonzero(gold[rows] != -2)),
         )
 
-    def totals(self) -> Totals:
-        """What was counted so far."""
-        named = Counter(_named(self.confusions, self.labels, self.counts))
-        return Totals(
-            self.n_with_gold,
-            self.n_gold,
-            self.n_unknown,
-            self.counts,
-            self.span_counts,
-            named,
-            self.numbers.units,
-            self.why_missing,
-        )
+    def _joined(self, name: str, kind: Any) -> NDArray[Any]:
+        return _join([getattr(part, name) for part in self.parts], kind)
 
 
-def _span_data(source: Source, readings: Readings) -> SpanData:
-    found = readings.spans or FoundSpans(stack_spans([], []), *np.zeros((2, 0), dtype=np.intp))
-    gold = np.bincount(readings.documents, found.gold, readings.n_documents) if len(found.gold) else found.gold
-    of_span = readings.of_rows[found.spans.starts]
-    return SpanData(found.spans, source.raw_span_scores(found.spans), found.hits, of_span, gold.astype(np.intp))
+def _join(parts: Iterable[Any], kind: Any) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=kind), *parts]).astype(kind, copy=False)
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.auto import SELECTION
-from ..calibration.grouped import Countable, GroupedRecalibrator, GroupFit
+from ..calibration.grouped import GroupedRecalibrator, GroupFit
 from ..calibration.span_fit import SpanFit
 from ..calibration.sufficiency import HeldOut
 from ..doc.annotations import unit_of
@@ -62,7 +62,6 @@ _ADAPTATION = record(
 )  # fmt: skip
 _SOURCE = record({"name": text, "documents": whole(), "pairs": whole()})
 _CONVENTION = record({"source": text, "said": text, "gold": text, "tokens": whole(), "of": whole()})
-_SAMPLED = record({"documents": whole(), "pairs": whole(), "tables": listed(text)})
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,7 @@ class FitInfo(Saved):
     component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
     docs (int), unit (str): Documents, and what they are. tokens (int): With gold; documents, where these have the labels. unknown_gold (int): Those whose gold label the component
         does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
-    pairs (int): That reach the threshold. sampled (Mapping | None): Where only a sample of documents was looked at one by one, its "documents" and
-        "pairs", and the steps that were fitted on "tables" of all pairs. counted_on (str): Where the tag counts come from.
+    pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
     method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
         without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
@@ -146,7 +144,6 @@ class FitInfo(Saved):
     spans: SpanFitInfo | None = later(maybe(SpanFitInfo.read))
     adaptations: list[Mapping[str, Any]] = later(listed(_ADAPTATION), list)
     versions: Mapping[str, str] = kept(keyed(text), dict)
-    sampled: Mapping[str, Any] | None = later(maybe(_SAMPLED))
     sources: list[Mapping[str, Any]] = later(listed(_SOURCE), list)
     conventions: list[Mapping[str, Any]] = later(listed(_CONVENTION), list)
 
@@ -172,28 +169,23 @@ class FitInfo(Saved):
         return "" if self.spans is None else self.spans.event
 
 
-def summarize_fit(
-    pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10, counted: Countable | None = None
-) -> list[FitRow]:
+def summarize_fit(pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
     """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
 
     scaled (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
     groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
-    counted (Countable | None): What the maps were fitted on, where `pairs` are a sample of it.
     """
     calibrated = maps.predict(scaled, pairs.tags)
     fits = maps.fits_
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
         whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
-        fits = [GroupFit(*sizes, whose) for sizes in _sizes(pairs, groups, counted)]
+        fits = [GroupFit(*sizes, whose) for sizes in _sizes(pairs, groups)]
     return _summary(pairs, calibrated, groups, [maps.pooled_fit_, *fits], n_bins)
 
 
-def _sizes(pairs: Pairs, groups: Groups, counted: Countable | None) -> list[tuple[int, int]]:
-    """Pairs and hits of each group: those that were counted, else those of the pairs."""
-    if counted is None:
-        return [(len(hits), int(hits.sum())) for hits in (pairs.hits[part] for part in group_slices(pairs, groups))]
-    return [(int(own.weights.sum()), int(own.weights[own.hits].sum())) for own in counted.weighted(groups)[1]]
+def _sizes(pairs: Pairs, groups: Groups) -> list[tuple[int, int]]:
+    """Pairs and hits of each group."""
+    return [(len(hits), int(hits.sum())) for hits in (pairs.hits[part] for part in group_slices(pairs, groups))]
 
 
 def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[FitRow]:

@@ -66,7 +66,7 @@ def fit_calibrator(
 
 
 def fit_gathered(pipe: CalibratingPipe, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
-    """The same from what was gathered, of examples or of statistics."""
+    """The same from what was gathered."""
     plan = choose(gathered)
     learned = learn(gathered, plan)
     state = PipeState(
@@ -119,7 +119,6 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         intervals=settings.intervals,
         sets=settings.sets,
         promise_groups=plan.judged_by,
-        counted=gathered.counted,
     )
     conventions = _learn_portable(gathered, fitted)
     spans = None if data.spans is None else _learn_spans(gathered, data.spans, fitted)
@@ -135,9 +134,8 @@ def _learn_portable(gathered: Gathered, fitted: TokenFit) -> list[Convention]:
     tokens, found = gathered.tokens, fitted.chosen.context
     conventions, sources = conventions_in(gathered), _sources_of_pairs(gathered)
     if fitted.chosen.moves and isinstance(found, TokenContextFit):
-        words, usual = tokens.words.words, None
-        if tokens.words.shown:
-            usual = UsualWords.of(unusual_words(words)[words.counts], words.docs[words.counts])
+        words = tokens.words.words
+        usual = UsualWords.of(unusual_words(words)[words.counts], words.docs[words.counts])
         fitted.calibration.portable = Portable.fit(tokens.kept_pairs, conventions, sources, found.elsewhere, usual)
     return conventions
 
@@ -197,19 +195,17 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
     """What the pipe says of its fit."""
     data, settings, arguments = gathered.data, gathered.settings, gathered.arguments
     maps, tokens, judged = learned.tokens.maps, learned.tokens.calibration, learned.judged
-    counted = gathered.counted if "maps" in learned.tokens.of_all else None
     return FitInfo(
         component=settings.source.component,
         layer=gathered.annotation.name,
         threshold=settings.threshold,
-        docs=data.n_docs if gathered.collected is None else gathered.collected.n_documents,
+        docs=data.n_docs,
         unit=data.unit,
         tokens=data.pairs.n_units,
         unknown_gold=data.n_unknown,
         unknown=data.unknown.words() if data.n_unknown else None,
         label_map=map_of(settings.source),
         pairs=maps.pooled_fit_.pairs,
-        sampled=_sampled(gathered, learned),
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.chosen.prototype.registered,
@@ -218,7 +214,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         intervals=settings.intervals,
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,
-        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins, counted),
+        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins),
         held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents) if len(judged.pairs) else None,
         spans=None if learned.spans is None else _describe_spans(gathered, learned.spans),
         versions={
@@ -246,13 +242,6 @@ def _sources(gathered: Gathered) -> list[Mapping[str, Any]]:
         {"name": name, "documents": int((data.of_sources == number).sum()), "pairs": int((kept == number).sum())}
         for number, name in enumerate(data.sources)
     ]
-
-
-def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:
-    """What was looked at document by document, and which steps were fitted on the tables of all pairs; None where that is all."""
-    if gathered.counted is None:
-        return None
-    return {"documents": gathered.data.n_docs, "pairs": len(learned.judged), "tables": learned.tokens.of_all}
 
 
 def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:

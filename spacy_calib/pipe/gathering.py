@@ -1,35 +1,34 @@
-"""What a fit learns from: examples that are read, or statistics of them that were collected before."""
+"""What a fit learns from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
 
 from spacy.training import Example
 
-from ..calibration.grouped import Countable
 from ..calibration.grouping.named import group_beside
 from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
 from ..context.fit import FitWords
-from ..context.tokens import FurtherScores
+from ..context.surroundings import FromDocs
+from ..context.tokens import FurtherScores, TokenContext
+from ..context.words import Words
 from ..doc.annotations import Annotation
 from ..doc.gold import GoldSources
 from ..doc.reading import TextWatch
+from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
 from ..pairs.keyed import Key, draw_salt
-from ..statistics.collected import FitStatistics
 from ..types import Grouping, Groups
 from .calibrating import CalibratingPipe
-from .collecting import identity_of, read_words, restore_source, with_first
 from .fit_data import FitData, collect_fit_data
 from .settings import PipeSettings
-
-if TYPE_CHECKING:
-    from ..context.tokens import TokenContext
 
 HERE = "the fit data"
 
@@ -42,8 +41,7 @@ class FitArguments:
     span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
     counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
     max_unknown (float): A greater share of gold labels that the component does not know is refused.
-    key (Key | None): Of statistics, without which forms and texts stay unknown; of examples, where two fits are to be equal to the byte: digests are salted
-        with what is made of it. None draws a salt.
+    key (Key | None): Where two fits are to be equal to the byte: digests are salted with what is made of it. None draws a salt.
     progress (Callable): (steps, what they are) -> the steps, of work that takes long: to show how far it is.
     """
 
@@ -65,9 +63,9 @@ class Gathered:
     settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
     component (Any): What the source reads; None for a source that reads the Doc alone.
     annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
-    data (FitData): What the examples gave; of statistics, what their sample holds. tokens (TokenData): The tokens of data.
-    texts (TextUnits | None), seen (SeenTexts | None): Digests of the examples, and those that are kept; of statistics the latter alone, with their key.
-    counts (Mapping): Gold frequency of each label, for grouping. collected (FitStatistics | None): What it was gathered from, if not from examples.
+    data (FitData): What the examples gave. tokens (TokenData): The tokens of data.
+    texts (TextUnits), seen (SeenTexts): Digests of the examples, and those that are kept.
+    counts (Mapping): Gold frequency of each label, for grouping.
     """
 
     settings: PipeSettings
@@ -76,21 +74,15 @@ class Gathered:
     annotation: Annotation
     labels: tuple[str, ...]
     data: FitData
-    texts: TextUnits | None
-    seen: SeenTexts | None
+    texts: TextUnits
+    seen: SeenTexts
     tokens: TokenData
     counts: Mapping[str, int]
-    collected: FitStatistics | None = None
 
     @property
     def context(self) -> TokenContext | None:
         """The prototype of the context; None without one, and for labels of documents, at which it does not look."""
         return self.settings.context if self.annotation.unit == TOKEN else None
-
-    @property
-    def counted(self) -> Countable | None:
-        """The pairs of all tokens in cells, where the data holds a sample of them only; None where it holds all."""
-        return None if self.collected is None or self.collected.sampled_all else self.collected.pairs
 
     def groups(self, grouping: Grouping) -> Groups:
         source = self.settings.source
@@ -122,53 +114,11 @@ def gather(
         numbers,
     )
     texts, salt = watch.units(), draw_salt() if arguments.key is None else arguments.key.salt
-    return _gathered(pipe, arguments, component, data, texts=texts, seen=SeenTexts.of(texts.digests, salt))
-
-
-def gather_statistics(pipe: CalibratingPipe, statistics: FitStatistics, arguments: FitArguments) -> Gathered:
-    """The same from statistics of any number of shards.
-
-    Without their key a context does not look at forms and endings, and the fit does not know its texts again.
-    RAISES C425: they are of another model, or other settings. C428: shards are missing. C432: a feature of the context was not collected.
-    C481: the key is another one than theirs. And see `gather`.
-    """
-    statistics.check_complete()
-    identity, key = statistics.identity, arguments.key
-    statistics.check_key(key)
-    restore_source(pipe.source, identity)
-    component = pipe.lookup.to_fit()
-    annotation = pipe.source.annotation(component)
-    check_context(pipe, annotation)
-    own = identity_of(pipe, component, identity.sample, reading=identity.reading)
-    own = replace(own, features=identity.features, key=identity.key)
-    identity.check_same(own, statistics.name, "the pipeline")
-    readings = statistics.sample.readings.above(_lowest(pipe, annotation))
-    context = pipe.context if annotation.unit == TOKEN else None
-    if context is None and (annotation.unit == TOKEN or not pipe.source.beside):
-        readings = replace(readings, words=None)
-    for feature in () if context is None else context.functions:
-        if feature.registered not in identity.features:
-            raise calib_error("C432", name=feature.registered)
-    if key is not None and readings.words is not None:
-        readings = replace(readings, words=readings.words.shown(key))
-    data = FitData.of(pipe.source, component, readings, statistics.totals)
-    seen = None if key is None else SeenTexts(statistics.texts, key.salt)
-    return _gathered(pipe, arguments, component, data, seen=seen, collected=statistics)
-
-
-def _gathered(
-    pipe: CalibratingPipe, arguments: FitArguments, component: Any, data: FitData, *,
-    texts: TextUnits | None = None, seen: SeenTexts | None, collected: FitStatistics | None = None,
-) -> Gathered:  # fmt: skip
-    """Checked, with what follows from the data."""
-    annotation, labels = pipe.source.annotation(component), pipe.source.labels(component)
-    name = pipe.source.component or "the source"
+    labels, name = pipe.source.labels(component), pipe.source.component or "the source"
     # Identities are of no scheme, of which the gold could have another.
     most = 1.0 if annotation.spans_are_units else arguments.max_unknown
     data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, most, pipe.source.span_labels(component))
-    words = None
-    if data.words is not None:  # without a key they are hidden, and so have no salt
-        words = FitWords(data.words, "" if seen is None else seen.salt, shown=seen is not None)
+    words = None if data.words is None else FitWords(data.words, salt)
     return Gathered(
         settings=pipe,
         arguments=arguments,
@@ -177,12 +127,11 @@ def _gathered(
         labels=labels,
         data=data,
         texts=texts,
-        seen=seen,
+        seen=SeenTexts.of(texts.digests, salt),
         tokens=TokenData(
             data.pairs, data.gold, data.documents, len(labels), pipe.threshold, data.unjudged, words, annotation.unit
         ),
         counts=_counts(annotation, labels, data, arguments),
-        collected=collected,
     )
 
 
@@ -191,6 +140,26 @@ def _counts(annotation: Annotation, labels: Sequence[str], data: FitData, argume
     given = arguments.tag_counts
     foreign = annotation.any_label and set(labels).isdisjoint(given or ())
     return dict(data.counts if given is None or foreign else given)
+
+
+def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
+    """What a context is to know of tokens, whether the pipe has one or not; of documents, where the source has further scores of them."""
+    if annotation.unit != TOKEN:
+        return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
+    return partial(words_of, functions=_functions(pipe), first=annotation.first)
+
+
+def _functions(pipe: CalibratingPipe) -> Sequence[FromDocs]:
+    """The features of users that ask Docs, of the context that the pipe has or is to have."""
+    context = pipe.context or pipe.tokens.context
+    return context.functions if isinstance(context, TokenContext) else ()
+
+
+def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
+    """(the first example, all of them)."""
+    rest: Iterator[Example] = iter(examples)
+    first = next(rest, None)
+    return first, rest if first is None else chain([first], rest)
 
 
 def check_context(settings: PipeSettings, annotation: Annotation) -> None:

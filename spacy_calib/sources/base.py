@@ -230,16 +230,6 @@ def labels_unless_it_fails(source: Source) -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
-def labels_of_the_moment(source: Source) -> Iterator[None]:
-    """Take that back in any case: what is read is of no fit of this source."""
-    take_back = _take_back(source)
-    try:
-        yield
-    finally:
-        take_back()
-
-
 def _take_back(source: Source) -> Callable[[], None]:
     """A function that gives a source its labels and settings of now again."""
     kept, settings = source.kept_labels(), dict(vars(source))

@@ -1,4 +1,4 @@
-"""Calibrated scores, and statistics of a fit, on Apache Spark (extra `spark`).
+"""Calibrated scores on Apache Spark (extra `spark`).
 
 Workers import what they run by its name: spacy-calib and the pipeline must be there.
 """
@@ -14,8 +14,8 @@ except ModuleNotFoundError as error:
         raise
     raise calib_error("C450") from None
 
-from .collecting import collect, gold_frame
+from .sampling import gold_docs
 from .scoring import score
 from .session import local_session
 
-__all__ = ["collect", "gold_frame", "local_session", "score"]
+__all__ = ["gold_docs", "local_session", "score"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import random
 import re
 import shutil
@@ -23,7 +22,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
-from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
@@ -102,27 +100,6 @@ def save_key(path: Path) -> Path:
     """A key for `calib collect`, always the same one."""
     path.write_text(bytes(range(32)).hex())
     return path
-
-
-def in_shards(folder: Path, model: Path, docs: list[Doc], *options: object) -> dict[int, list[Path]]:
-    """n -> files with the statistics of n shards of some docs, for 1, 2 and 7; the key of all is `folder / "key"`."""
-    found = {}
-    save_key(folder / "key")
-    for n in (1, 2, 7):
-        for i in range(n):
-            gold, stats = save_docs(folder / f"{n}-{i}.spacy", docs[i::n]), folder / f"of{n}" / f"{i}.npz"
-            ok(calib("collect", model, gold, stats, *options, "--shard", f"{i + 1}/{n}", "--key", folder / "key", "--silent"))
-        found[n] = sorted((folder / f"of{n}").glob("*.npz"))
-    return found
-
-
-def judged_in_shards(folder: Path, model: Path, data: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(the JSON of `evaluate --from`, the same of 1, 2 and 7 shards; that of `evaluate DATA`), of 60 different documents."""
-    docs = list({doc.text: doc for doc in DocBin().from_disk(data).get_docs(Vocab())}.values())[:60]
-    files, data = in_shards(folder, model, docs, "--judge"), folder / "1-0.spacy"
-    printed = {ok(calib("evaluate", "--from", *some, "--format", "json")).printed for some in files.values()}
-    assert len(printed) == 1
-    return json.loads(*printed), json.loads(ok(calib("evaluate", model, data, "--format", "json")).printed)
 
 
 @pytest.fixture(scope="session")

@@ -125,7 +125,6 @@ def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
         (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
         (("select", "-n", "2"), "Documents to label, by least-confident"),
         (("expect", "--per-doc"), "120 documents Expected"),
-        (("watch", "--window", "50"), "120 documents, 3 windows of 50 documents"),
     ],
 )
 def test_every_table_says_documents(fitted, folder, arguments, said):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 from collections import defaultdict
@@ -78,26 +77,6 @@ def test_letters_mean_what_they_mean_in_the_commands_of_spacy():
 
 
 @pytest.mark.parametrize("command", OURS)
-def test_what_is_read_is_called_data_everywhere(command):
-    names = [
-        param.make_metavar() if not param.metavar else param.metavar
-        for param in OURS[command].params
-        if param.param_type_name == "argument"
-    ]
-    if command.endswith("-scores"):  # files of scores are no data that a pipeline reads
-        assert names in (["SCORES", "OUTPUT"], ["CALIBRATOR", "SCORES", "OUTPUT"])
-        return
-    assert names in (
-        ["MODEL"],
-        ["MODEL", "DATA"],
-        ["MODEL", "OUTPUT"],
-        ["MODEL", "DATA", "OUTPUT"],
-        ["MODEL", "DATA", "STATS"],
-        ["OUTPUT"],
-    )
-
-
-@pytest.mark.parametrize("command", OURS)
 def test_the_help_has_an_example_that_can_be_read_and_the_address_of_the_documentation(command):
     shown = calib(command, "--help").printed
     line = next(line for line in shown.splitlines() if "python -m spacy calib" in line and "Usage" not in line)
@@ -142,27 +121,7 @@ def places(name: str) -> list[Any]:
 # What else a command wants on its command line.
 ALSO = {"count": ["--query", "X"]}
 # Which arguments it wants where statistics take the place of others.
-BESIDE_STATISTICS = {"fit": ("model", "output"), "collect": ("stats",), "evaluate": ("model",)}
-
-
-@pytest.mark.parametrize("command", OURS)
-def test_a_name_that_the_system_refuses_is_one_sentence_wherever_it_is_given(command, calibrated, test_file, tmp_path):
-    """A name has 255 bytes at most on every usual file system."""
-    usual = {"model": calibrated, "data": test_file}
-    arguments = [param for param in OURS[command].params if param.param_type_name == "argument"]
-    assert places(command)
-    for place, suffix in itertools.product(places(command), ("", ".csv", ".jsonl", ".npz")):
-        long, of_statistics = tmp_path / ("n" * 300 + suffix), place.metavar == "STATS..."
-        wanted = [param for param in arguments if not of_statistics or param.name in BESIDE_STATISTICS[command]]
-        words = [long if param is place else usual.get(param.name, tmp_path / f"out{suffix}") for param in wanted]
-        outcome = calib(command, *words, *ALSO.get(command, []), *([] if place in arguments else [place.opts[0], long]))
-        refuses(outcome, "File name too long")
-        assert outcome.text.count(str(long)) == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_name_that_the_system_refuses_may_stand_behind_statistics(calibrated, tmp_path):
-    refuses(calib("fit", calibrated, "--from", "a.npz", tmp_path / ("n" * 300)), "File name too long")
+BESIDE_STATISTICS: dict = {}
 
 
 @each(GONE)

@@ -26,6 +26,8 @@ from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.coref.made import trained
 
+THE, A = '[{"LOWER": "the"}]', '[{"LOWER": "a"}]'
+
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
@@ -46,7 +48,7 @@ def some_tag(gold):
 
 def test_the_number_of_a_tag(calibrated, test_file):
     tag, gold = some_tag(test_file)
-    result = count(str(calibrated), test_file, query=[tag, "text=the"])
+    result = count(str(calibrated), test_file, query=[tag, THE])
     one, other = result["queries"]
     assert one["total"]["low"] <= gold <= one["total"]["high"]
     assert one["total"]["low"] < one["total"]["expected"] < one["total"]["high"]
@@ -66,7 +68,7 @@ def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp
         "-q",
         tag,
         "-q",
-        "text=the",
+        THE,
         "--name",
         "Tags",
         "--name",
@@ -106,9 +108,9 @@ def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp
 
 
 def test_periods_of_dates(calibrated, texts):
-    result = count(str(calibrated), texts, query=["text=the"], unit="document", by="on", every="decade")
+    result = count(str(calibrated), texts, query=[THE], unit="document", by="on", every="decade")
     assert [(row["group"], row["documents"]) for row in result["queries"][0]["rows"]] == [("1990s", 30)]
-    result = count(str(calibrated), texts, query=["text=the"], by="on", every="month")
+    result = count(str(calibrated), texts, query=[THE], by="on", every="month")
     assert [row["group"] for row in result["queries"][0]["rows"]] == ["1990-05", "1991-05", "1992-05"]
 
 
@@ -187,7 +189,7 @@ def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file
 
 
 def test_a_query_that_matches_nothing(calibrated, test_file):
-    outcome = calib("count", calibrated, test_file, "-q", "text=Rumpelstilzchen")
+    outcome = calib("count", calibrated, test_file, "-q", '[{"LOWER": "rumpelstilzchen"}]')
     assert outcome.code == 0
     assert "0 0.0 0 to 0" in outcome.text
     assert "Nothing satisfies this query in any of the texts" in outcome.text
@@ -196,17 +198,17 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
 @pytest.mark.parametrize(("options", "sentence"), [
     (["-q", "ANIMAL"], "No calib pipe of the pipeline knows the label 'ANIMAL' of the query 'ANIMAL'; they know: "),
     (["-q", '{"verb": "attack"}'], "add a parser to the pipeline"),
-    (["-q", "text=the", "--unit", "entity"], "A pattern is not counted by entity; give --unit token or document."),
-    (["-q", "text=the", "--by", "month"], "Text 1 of"),
-    (["-q", "text=the", "--by", "year", "--every", "day"], "1990: no day in it"),
-    (["-q", "text=the", "--every", "day"], "left out without --by"),
-    (["-q", "text=the", "--name", "a", "--name", "b"], "given once for each of the 1 queries"),
-    (["-q", "text=the", "-q", "text=a", "--name", "a", "--name", "a"], "must be another one for each query, but a was given"),
-    (["-q", "text=the", "--per", "0"], "Option --per must be at least 1, but 0 was given"),
-    (["-q", "text=the", "--per", "9", "--unit", "document"], "left out where documents are counted"),
-    (["-q", "text=the", "--plot", "x.png"], "left out without --by"),
-    (["-q", "text=the", "--by", "year", "--plot", "x.gif"], "ends in .png or .svg"),
-    (["-q", "text=the", "-o", "x.html"], "ends in .json or .csv"),
+    (["-q", THE, "--unit", "entity"], "A pattern is not counted by entity; give --unit token or document."),
+    (["-q", THE, "--by", "month"], "Text 1 of"),
+    (["-q", THE, "--by", "year", "--every", "day"], "1990: no day in it"),
+    (["-q", THE, "--every", "day"], "left out without --by"),
+    (["-q", THE, "--name", "a", "--name", "b"], "given once for each of the 1 queries"),
+    (["-q", THE, "-q", A, "--name", "a", "--name", "a"], "must be another one for each query, but a was given"),
+    (["-q", THE, "--per", "0"], "Option --per must be at least 1, but 0 was given"),
+    (["-q", THE, "--per", "9", "--unit", "document"], "left out where documents are counted"),
+    (["-q", THE, "--plot", "x.png"], "left out without --by"),
+    (["-q", THE, "--by", "year", "--plot", "x.gif"], "ends in .png or .svg"),
+    (["-q", THE, "-o", "x.html"], "ends in .json or .csv"),
     (["-q", '{"verb": "attack"}', "--gold", "x.spacy"], "left out where a query is of what an entity does"),
 ])  # fmt: skip
 def test_bad_input(options, sentence, calibrated, texts):
@@ -217,12 +219,10 @@ def test_no_query_and_no_texts(calibrated, texts, tmp_path):
     with pytest.raises(CalibError, match="C056"):
         count(str(calibrated), texts, query=[])
     (tmp_path / "empty.jsonl").write_text('{"text": " "}\n')
-    refuses(calib("count", calibrated, tmp_path / "empty.jsonl", "-q", "text=the"), "empty.jsonl")
+    refuses(calib("count", calibrated, tmp_path / "empty.jsonl", "-q", THE), "empty.jsonl")
     shutil.copy(texts, tmp_path / "texts.txt")
-    refuses(
-        calib("count", calibrated, tmp_path / "texts.txt", "-q", "text=the", "--by", "year"), "has nothing under the key 'year'"
-    )
-    refuses(calib("count", calibrated, texts, "-q", "text=the", "--gold", tmp_path / "none.spacy"), "none.spacy")
+    refuses(calib("count", calibrated, tmp_path / "texts.txt", "-q", THE, "--by", "year"), "has nothing under the key 'year'")
+    refuses(calib("count", calibrated, texts, "-q", THE, "--gold", tmp_path / "none.spacy"), "none.spacy")
 
 
 def test_gold_without_what_a_query_looks_at(calibrated, test_file, dev, tmp_path):
@@ -230,14 +230,13 @@ def test_gold_without_what_a_query_looks_at(calibrated, test_file, dev, tmp_path
     refuses(calib("count", calibrated, test_file, "-q", query), f"The query '{query}' needs dependencies; add a parser")
     docs = list(DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
     save_docs(tmp_path / "one.spacy", docs[:1])
-    refuses(
-        calib("count", calibrated, test_file, "-q", "text=the", "--gold", tmp_path / "one.spacy"), "needs two of them at least"
-    )
+    refuses(calib("count", calibrated, test_file, "-q", THE, "--gold", tmp_path / "one.spacy"), "needs two of them at least")
     tag, _ = some_tag(test_file)
     bare = save_docs(tmp_path / "bare.spacy", bare_docs(spacy.blank("xx"), docs[:9]))
     refuses(calib("count", calibrated, test_file, "-q", tag, "--gold", bare), "has no gold tag annotation")
-    sentence = "The query 'lemma=the' looks at LEMMA, which the labelled documents in"
-    refuses(calib("count", calibrated, test_file, "-q", "lemma=the", "--gold", bare), sentence)
+    query = '[{"LEMMA": "the"}]'
+    sentence = f"The query '{query}' looks at LEMMA, which the labelled documents in"
+    refuses(calib("count", calibrated, test_file, "-q", query, "--gold", bare), sentence)
 
 
 def test_what_entities_do_is_added_up_over_documents():
@@ -280,7 +279,7 @@ def test_what_entities_do(tmp_path):
     outcome = calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", query)
     assert "(documents)" in outcome.text
     assert "independent" not in outcome.text
-    refuses(calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", "text=x"), "has no fitted calib pipe")
+    refuses(calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", THE), "has no fitted calib pipe")
 
 
 def strange_docs(nlp, gold):
@@ -294,7 +293,7 @@ def strange_docs(nlp, gold):
 def test_texts_of_another_kind_are_counted_from_what_was_found(calibrated, test_file, tmp_path):
     tag, _ = some_tag(test_file)
     path = save_docs(tmp_path / "strange.spacy", strange_docs(spacy.load(calibrated), test_file))
-    outcome = calib("count", calibrated, path, "-q", tag, "-q", "text=the", "-o", tmp_path / "counts.json")
+    outcome = calib("count", calibrated, path, "-q", tag, "-q", THE, "-o", tmp_path / "counts.json")
     told = json.loads((tmp_path / "counts.json").read_text())
     one, sure = told["queries"]
     assert told["drift"] == {"calib": expect(str(calibrated), path)["drift"]}
@@ -315,7 +314,7 @@ def test_texts_like_the_fit_data_are_not_warned_of(calibrated, dev):
     assert told["drift"]["calib"]["verdict"] == "like the fit data"
     assert told["queries"][0]["centre"] == "expected"
     assert "Differs" not in calib("count", calibrated, dev, "-q", tag).text
-    assert count(str(calibrated), dev, query=["text=the"])["drift"] == {}
+    assert count(str(calibrated), dev, query=[THE])["drift"] == {}
 
 
 def test_few_texts_are_told_to_be_few(calibrated, tmp_path):

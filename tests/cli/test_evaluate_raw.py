@@ -135,11 +135,3 @@ def test_misaligned_tokens_are_counted_aloud(which, merged, request):
     assert table["misaligned"]["left_out"] == 0
     assert "are left out" not in text
 
-
-def test_shards_know_what_they_left_out(calibrated, merged, tmp_path):
-    docs = list(DocBin().from_disk(merged).get_docs(Vocab()))
-    for number, part in enumerate((docs[:40], docs[40:])):
-        data, stats = save_docs(tmp_path / f"{number}.spacy", part), tmp_path / f"{number}.npz"
-        ok(calib("collect", calibrated, data, stats, "--judge", "--silent"))
-    found = evaluated("--from", tmp_path / "0.npz", tmp_path / "1.npz")[1]
-    assert found["misaligned"] == evaluated(calibrated, merged)[1]["misaligned"]

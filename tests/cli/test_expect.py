@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
+import re
 import sys
 import warnings
 from dataclasses import replace
@@ -17,6 +18,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.cli.expect import expect
+from spacy_calib.expect.drift import DIFFERENT, LIKE, TOO_FEW
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
 
@@ -197,6 +199,22 @@ def test_each_slice_is_expected_as_its_texts_alone(calibrated, calibrated_ner, g
             _, alone = run_expect(model, tmp_path / f"{row['slice']}.jsonl", tmp_path)
             for key in ("tokens", "accuracy", "entities", "drift", "trusted"):
                 assert row[key] == alone[key], (row["slice"], key)
+
+
+def test_each_month_of_a_stream_has_its_own_verdict(calibrated, tmp_path):
+    """The texts of one month are like those of the fit, those of the next are not, and those of the last are too few."""
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(120, seed=2)]
+    months = {"2026-01": texts, "2026-02": ["xqzjk wxq . . . the the the a a a"] * 60, "2026-03": texts[:2]}
+    lines = [{"text": text, "month": month} for month, own in months.items() for text in own]
+    srsly.write_jsonl(tmp_path / "stream.jsonl", lines)
+    outcome, result = run_expect(calibrated, tmp_path / "stream.jsonl", tmp_path, "--by", "month")
+    verdicts = {row["slice"]: row["drift"]["verdict"] for row in result["slices"]["rows"]}
+    assert verdicts == {"2026-01": LIKE, "2026-02": DIFFERENT, "2026-03": TOO_FEW}
+    assert {row["slice"]: row["trusted"] for row in result["slices"]["rows"]} == {
+        month: verdict == LIKE for month, verdict in verdicts.items()
+    }
+    for month, verdict in verdicts.items():
+        assert re.search(rf"{month} [^a-z]*to[^a-z]* {verdict}", outcome.text), outcome.text
 
 
 def test_keys_that_tell_nothing_of_texts_are_refused(calibrated, test_file, tmp_path):
@@ -403,7 +421,7 @@ def test_labels_that_give_no_interval_are_refused(calibrated, model, test_file, 
     assert len(DocBin().from_disk(few)) == 5
 
 
-# Drawn by chance, or since they were doubtful
+# Labelled since they were doubtful
 
 
 def docs_in(path):
@@ -420,33 +438,6 @@ def answered(batch, gold, path):
     return save_docs(path, docs)
 
 
-def test_documents_drawn_by_chance_are_weighed(calibrated, test_file, tmp_path):
-    texts = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
-    outcome = calib(
-        "select", calibrated, texts, "--for", "expect", "--n", 30, "--output", tmp_path / "batch.spacy", "--format", "json"
-    )
-    told = json.loads(outcome.printed)
-    chances = [row["chance"] for row in told["rows"]]
-    assert (told["order"], len(chances), {row["drawn"] for row in told["rows"]}) == ("chance", 30, {"chance"})
-    assert max(chances) > 1.2 * min(chances)
-    assert [doc.user_data["calib_chance"] for doc in docs_in(tmp_path / "batch.spacy")] == chances
-    few = answered(tmp_path / "batch.spacy", texts, tmp_path / "few.spacy")
-    outcome, result = run_expect(calibrated, texts, tmp_path, "--gold", few, "--check")
-    assert (result["gold"]["weighed"], result["gold"]["among"], result["true"]["accuracy"]["inside"]) == (True, 30, True)
-    assert "drawn with the chances that they carry" in outcome.text
-    docs = docs_in(few)
-    for doc in docs:
-        del doc.user_data["calib_chance"]
-    _, plain = run_expect(calibrated, texts, tmp_path, "--gold", save_docs(tmp_path / "plain.spacy", docs))
-    assert not plain["gold"]["weighed"]
-    assert plain["accuracy"]["expected"] != result["accuracy"]["expected"]
-    del docs[3:]
-    mixed = save_docs(tmp_path / "mixed.spacy", [*docs, *docs_in(few)[3:]])
-    refuses(
-        calib("expect", calibrated, texts, "--gold", mixed), "3 of the 30 labelled documents (--gold) have no chance in (0, 1]"
-    )
-
-
 def test_answers_on_what_is_doubtful_are_no_estimate(calibrated, test_file, tmp_path):
     texts = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
     for purpose, unit in (("train", "document"), ("adapt", "document")):
@@ -458,13 +449,3 @@ def test_answers_on_what_is_doubtful_are_no_estimate(calibrated, test_file, tmp_
             assert not outcome.code
         else:
             refuses(outcome, "10 of the 10 labelled documents (--gold) were labelled since they were doubtful")
-
-
-@pytest.mark.parametrize("option", [("--order", "margin"), ("--max-words", 9), ("--exclude", "t.txt"), ("--min-words", 2)])
-def test_a_draw_by_chance_leaves_nothing_out(calibrated, tmp_path, option):
-    (tmp_path / "t.txt").write_text("the old dog")
-    option = [tmp_path / "t.txt" if one == "t.txt" else one for one in option]
-    refuses(
-        calib("select", calibrated, tmp_path / "t.txt", "--for", "expect", *option),
-        f"{option[0]} must be left out with --for expect",
-    )

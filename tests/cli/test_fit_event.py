@@ -9,7 +9,7 @@ import spacy
 
 from spacy_calib.cli.fitting.fit_event import show_followed
 
-from .conftest import calib, judged_in_shards, refuses, save_docs
+from .conftest import calib, refuses, save_docs
 from .test_adapt import odd_docs
 
 
@@ -38,23 +38,6 @@ def test_evaluate_shows_forecast_and_product(asking, test_file, tmp_path):
     assert "Squared loss of the forecast less that of the product" in outcome.text
     (event,) = json.loads((tmp_path / "out.json").read_text())["calib"]["events"]
     assert [row["name"] for row in event["rows"]] == ["raw", "product", "forecast"]
-
-
-def test_statistics_of_shards_know_it(asking, test_file, calibrated, tmp_path):
-    shown, of_data = judged_in_shards(tmp_path, asking, test_file)
-    (one,), (other,) = (found["calib"]["events"] for found in (shown, of_data))
-    change, of_file = one.pop("change"), other.pop("change")
-    assert change["estimate"] == pytest.approx(of_file["estimate"], abs=1e-12)
-    rows, of_rows = one.pop("rows"), other.pop("rows")
-    assert one == other
-    for row, wanted in zip(rows, of_rows, strict=True):
-        assert row == pytest.approx(wanted, abs=1e-12)
-    printed = calib("evaluate", asking, "--from", tmp_path / "of2").text
-    assert f"{one['units']} sentences, {100 * one['right']:.2f} % right" in printed
-    nlp = spacy.load(asking)
-    nlp.remove_pipe("calib_event")
-    nlp.to_disk(tmp_path / "without")
-    refuses(calib("evaluate", tmp_path / "without", "--from", tmp_path / "of2"), "they differ in the fit of the calib pipe")
 
 
 def test_info_names_it(asking, calibrated):

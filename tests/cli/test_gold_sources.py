@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy_calib.cli.shared.options import sources_of
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
-from tests.cli.conftest import calib, ok, refuses, save_gold, save_key
+from tests.cli.conftest import calib, ok, refuses, save_gold
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +127,6 @@ def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
 def test_where_no_source_was_named_none_can_be(calibrated, sources, tmp_path):
     asked = calib("apply", calibrated, sources / "news.spacy", tmp_path / "out.jsonl", "--gold-source", "EWT")
     refuses(asked, "'calib' was fitted on; its gold had no names, so name none.")
-
-
-def test_statistics_have_no_named_sources(model, sources, tmp_path):
-    ok(calib("collect", model, sources / "news.spacy", tmp_path / "one.npz", "--key", save_key(tmp_path / "key"), "--silent"))
-    asked = calib("fit", model, "--from", tmp_path / "one.npz", tmp_path / "out", "--gold", f"EWT={sources / 'web'}")
-    refuses(asked, "Option --gold looks at documents, which statistics do not hold; leave it out")
 
 
 def test_names_are_told_from_paths(tmp_path):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
-import stat
 import string
 import zipfile
 from pathlib import Path
@@ -19,7 +17,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib.corpus.distinct import digest
 from spacy_calib.doc.reading import GoldReader, document_digest, document_of
-from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.cli.conftest import calib, ok, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 STATE = Path("calib") / "calibration.msgpack"
@@ -158,50 +156,3 @@ def test_the_data_of_a_fit_is_known_again_with_the_key(files, secret):
         said = calib("evaluate", secret.parent / name, secret).text
         assert ("JUDGED ON THE FIT DATA" in said) == known
 
-
-def test_a_key_is_made_once_and_nobody_else_may_read_it(model, test_file, tmp_path):
-    key = tmp_path / "place" / "key"
-    first = ok(calib("collect", model, test_file, tmp_path / "1.npz", "--shard", "one", "--key", key))
-    assert f"A new key was made in {key}" in first.text
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    held = key.read_bytes()
-    again = ok(calib("collect", model, test_file, tmp_path / "2.npz", "--shard", "one", "--key", key))
-    assert "A new key" not in again.text
-    assert key.read_bytes() == held
-    assert (tmp_path / "1.npz").read_bytes() == (tmp_path / "2.npz").read_bytes()
-    told = json.loads(ok(calib("info", tmp_path / "1.npz", "--format", "json")).printed)
-    assert len(told["key"]) == 16
-    assert told["key"] in ok(calib("info", tmp_path / "1.npz")).text
-
-
-def test_keys_that_do_not_fit_are_one_sentence(model, files, secret, tmp_path):
-    with_key, without, key = files["with"], files["without"], secret.parent / "key"
-    ok(calib("collect", model, secret, tmp_path / "other.npz", "--key", tmp_path / "other", "--silent"))
-    for other in (tmp_path / "other.npz", without):
-        refuses(
-            calib("fit", model, "--from", with_key, other, tmp_path / "x"), "they differ in the key of their digests (--key)"
-        )
-    wrong = calib("fit", model, "--from", with_key, tmp_path / "x", "--key", tmp_path / "other")
-    refuses(wrong, "was collected with")
-    refuses(calib("fit", model, "--from", with_key, tmp_path / "x", "--key", tmp_path / "gone"), "There is no key in")
-    (tmp_path / "bad").write_text("password")
-    for command in (["fit", model, secret, tmp_path / "x"], ["collect", model, secret, tmp_path / "x.npz"]):
-        refuses(calib(*command, "--key", tmp_path / "bad"), "64 hexadecimal digits are wanted")
-    refuses(calib("collect", model, secret, tmp_path / "x.npz", "--key", tmp_path), "There is no key in")
-    refuses(calib("collect", model, secret, tmp_path / "x.npz", "--key", tmp_path / "x.npz"), "x.npz")
-    refuses(
-        calib("collect", "--merge", with_key, tmp_path / "m.npz", "--key", key), "Option --key must be left out beside --merge"
-    )
-    refuses(calib("collect", model, secret, key, "--key", key, "--force"), "a file that ends in .npz")
-    assert key.read_text("ascii").strip() == key.read_text("ascii")[:64]
-
-
-def test_what_files_without_a_key_cannot_do_is_said(model, files, secret, tmp_path):
-    said = ok(calib("collect", model, secret, tmp_path / "x.npz")).text
-    assert "Without --key a document that stands in two shards counts as two." in said
-    assert "does not look at how often forms were met" in said
-    for name in ("with", "without"):
-        out = tmp_path / name
-        said = ok(calib("fit", model, "--from", files[name], out, "--method", "isotonic", "--context")).text
-        assert "Without the --key of the statistics the context" in said
-        assert all(token._.calib_score is not None for token in spacy.load(out)("the old zyxomma saw a light duck ."))

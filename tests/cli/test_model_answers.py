@@ -65,21 +65,6 @@ def test_candidates_have_scores_too(place):
     assert all(0 < one.score < 1 for one in candidates)
 
 
-def test_statistics_of_shards_give_the_same_map(place, tmp_path):
-    how = ("-C", "names", "--method", "platt", "--no-context")
-    for command in (
-        ("collect", place / "model", place / "dev.spacy", tmp_path / "stats.npz", "-C", "names"),
-        ("fit", place / "model", "--from", tmp_path / "stats.npz", tmp_path / "of_stats", *how),
-        ("fit", place / "model", place / "dev.spacy", tmp_path / "direct", *how),
-    ):
-        outcome = calib(*command)
-        assert outcome.code == 0, outcome.text
-    text = gold_docs(1, 2)[0].text
-    made = [[ent._.calib_score for ent in spacy.load(tmp_path / name)(text).ents] for name in ("of_stats", "direct")]
-    assert made[0]
-    assert made[0] == pytest.approx(made[1], abs=1e-12)
-
-
 def test_any_tools_spans_by_one_option(place, tmp_path):
     """`spans_from` in a component of one's own: the key of its group is the score."""
     code = tmp_path / "tool.py"

@@ -137,14 +137,6 @@ def test_the_score_may_be_a_registered_function_and_dotted_settings_say_the_rest
     assert spacy.load(tmp_path / "n").config["components"]["calib"]["source"] == {**block, "score": "_.trust"}
 
 
-def test_statistics_of_such_scores_are_collected_by_the_same_options(place, tmp_path):
-    options = ("-C", "guess", "--source", "tokens", "--score", "_.trust", "--code", CODE)
-    collected = calib("collect", place / "model", place / "dev.spacy", tmp_path / "s.npz", *options)
-    assert collected.code == 0, collected.text
-    fitted = calib("fit", place / "model", "--from", tmp_path / "s.npz", tmp_path / "m", *options, "--method", "platt")
-    assert fitted.code == 0, fitted.text
-
-
 def test_further_scores_of_documents(place, tmp_path):
     """Categories are right as often as the second score says, of which the first knows nothing."""
     plugin, nlp, rng = import_file("python_code", CODE), spacy.load(place / "model"), random.Random(1)

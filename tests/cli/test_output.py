@@ -24,19 +24,17 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
     monkeypatch.setattr("spacy_calib.pipe.viewing.Server.serve_forever", end)
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
-        "collect": [model, dev, tmp_path / "statistics.npz"],
         "evaluate": [calibrated, test_file],
         "info": [calibrated],
         "view": [calibrated],
         "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],
         "stock": [calibrated, tmp_path / "stock"],
         "adapt": [calibrated, test_file, tmp_path / "adapted"],
-        "watch": [calibrated, test_file, "--window", "1000"],
         "rank": [calibrated, test_file],
         "audit": [calibrated, test_file],
         "select": [calibrated, test_file],
         "expect": [calibrated, test_file],
-        "count": [calibrated, test_file, "--query", "lemma=the"],
+        "count": [calibrated, test_file, "--query", '[{"LEMMA": "the"}]'],
         "apply": [calibrated, test_file, tmp_path / "scores.jsonl"],
     }
 
@@ -49,7 +47,6 @@ WITH_DOCUMENTS = [
     "select",
     "expect",
     "adapt",
-    "watch",
     "count",
     "apply",
 ]

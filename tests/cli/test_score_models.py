@@ -89,7 +89,6 @@ def test_rank_needs_no_gold_and_the_others_do(score_calibrator, tmp_path):
         ("apply", ["--unit", "entity"], "Option --unit must be left out for scores in files"),
         ("apply", ["--format", "parquet"], "Option --format must be table or json for scores in files"),
         ("rank", ["--n-process", 2], "Option --n-process must be left out for scores in files"),
-        ("evaluate", ["--watch", "SCORES", "--output", "page.html"], "Option --watch must be left out for scores in files"),
         ("rank", ["--unit", "entity"], "The pipe 'scores.calibrator' calibrates 'scores', which finds no entities"),
         ("rank", ["--output", "SCORES"], "Option --output must be none of the files that are read"),
         ("evaluate", ["--output", "MODEL"], "Option --output must be a file that ends in .json, .html"),
@@ -112,7 +111,7 @@ def test_files_that_do_not_go_together_are_refused(score_file, score_calibrator,
     refuses(calib("evaluate", score_calibrator, other), "There is no tag 'PRON' among the classes; they are: ADJ, ADV")
 
 
-@pytest.mark.parametrize("command", ["expect", "select", "info", "threshold", "watch"])
+@pytest.mark.parametrize("command", ["expect", "select", "info", "threshold"])
 def test_other_commands_say_what_goes_with_it(command, score_calibrator, dev):
     extra = {"threshold": ["--precision", "0.9"]}.get(command, [])
     data = [] if command == "info" else [dev]

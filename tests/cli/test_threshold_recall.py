@@ -11,7 +11,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.misses import find_recall_threshold
-from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, judged_in_shards, refuses, save_docs
+from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, refuses, save_docs
 
 RECALL = 0.9
 
@@ -116,14 +116,6 @@ def test_info_and_evaluate_show_it(applied, entity_test, tmp_path):
     assert (
         f"tokens ({100 * row['share']:.1f} %) are flagged; recall {row['recall']:.4f} of {row['tokens']} tokens" in outcome.text
     )
-
-
-def test_statistics_of_shards_show_it_too(applied, entity_test, tmp_path):
-    shown, of_data = judged_in_shards(tmp_path, applied[0], entity_test)
-    (one,), (other,) = (found["calib"]["entities"]["flagged"] for found in (shown, of_data))
-    assert one == other
-    assert one["wanted"] == 0.9
-    assert "are flagged; recall" in calib("evaluate", "--from", tmp_path / "of7").text
 
 
 def test_a_pipeline_without_cut_offs_flags_nothing_and_forgets_what_was_flagged(applied, calibrated_ner, scored):

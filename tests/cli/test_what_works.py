@@ -33,9 +33,6 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "fit --intervals": lambda: fit(made, "intervals", "--intervals"),
         "fit --context": lambda: fit(made, "context", "--context"),
         "fit --event tree": lambda: fit(made, "trees", "--event", "tree"),
-        "collect": lambda: calib("collect", made.model, made.dev, folder / "statistics.npz", "--shard", "made", *made.read_by),
-        "fit --from": lambda: calib("fit", made.model, "--from", folder / "statistics.npz", folder / "from", *made.how),
-        "collect --judge": lambda: calib("collect", fitted, data, folder / "judged.npz", "--judge", "--shard", "made"),
         "evaluate --from": lambda: calib("evaluate", "--from", folder / "judged.npz"),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),
@@ -44,11 +41,9 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "rank --unit sentence": lambda: calib("rank", fitted, data, "--unit", "sentence"),
         "select": lambda: calib("select", fitted, data),
         "select --for adapt": lambda: calib("select", fitted, data, "--for", "adapt", "--top", 3),
-        "select --for expect": lambda: calib("select", fitted, data, "--for", "expect", "--top", 3),
         "audit": lambda: calib("audit", fitted, made.dev),
         "expect": lambda: calib("expect", fitted, data),
         "expect --gold": lambda: calib("expect", fitted, data, "--gold", made.few),
-        "watch": lambda: calib("watch", fitted, data, "--window", 7),
         "count": lambda: calib("count", fitted, data, "--query", made.label),
         "apply": lambda: calib("apply", fitted, data, folder / "scores"),
         "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
@@ -102,8 +97,7 @@ def test_the_page_names_every_kind_and_every_command(page, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_command_works_or_says_why_not(kind, page, tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_calib.expect.alarms._WINDOWS", 1000)  # drawn for thresholds that nobody looks at here
+def test_every_command_works_or_says_why_not(kind, page, tmp_path):
     made = make(KINDS[kind], tmp_path)
     wrong = []
     for command, call in calls(made).items():

@@ -118,16 +118,6 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
     assert not any(named[name].any() for name in ("tag", "form", "ending", "rival"))
 
 
-def test_hidden_words_are_not_looked_at():
-    words, pairs, documents = words_and_pairs()
-    blind = FitWords(words, shown=False)
-    found = fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, blind, 2)
-    assert not {"form", "ending", "before"} & set(found.context.model_.weights)
-    assert not found.about["words"]
-    other = words_of([(np.arange(30) + 500).tolist()] * 60)
-    assert np.array_equal(moved(found.context, words, pairs), moved(found.context, other, pairs))
-
-
 def test_too_little_data_or_overlapping_labels_leave_scores_as_they_are():
     few, words, pairs = fitted(n_docs=1)
     assert few.why == "one document, and two are wanted"

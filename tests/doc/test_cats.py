@@ -209,7 +209,7 @@ def test_pairs_of_several_categories_are_known_one_by_one():
     assert corpus.pairs().pairs.scores.tolist() == [0.2]
 
 
-def test_a_monitor_reads_documents():
+def test_labels_of_documents_are_read_from_blocks():
     reader = CarriedReader("calib", OWN)
     docs = [scored(), scored("film"), doc_with("none"), scored("   ")]
     read = reader.read([reader.prepare(doc) for doc in docs])

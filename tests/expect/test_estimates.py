@@ -17,8 +17,8 @@ from spacy_calib.expect.estimates import (
     Estimate,
     Residuals,
     Sums,
+    entity_estimates,
     expected_accuracy,
-    expected_entities,
     interval,
     token_sums,
 )
@@ -145,6 +145,10 @@ def test_what_the_scores_miss_on_the_fit_data_is_corrected():
 
 
 # Entities
+
+
+def expected_entities(model, sums):
+    return entity_estimates(model, model.sums(sums), float(sums.predicted.sum()))
 
 
 def entity_sums(rng, n_docs):

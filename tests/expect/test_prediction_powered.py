@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.corpus.queue.choosing import draw_by_chance
 from spacy_calib.errors import CalibError
 from spacy_calib.expect.estimates import Estimate
-from spacy_calib.expect.few_labels import Beside, chances_in
+from spacy_calib.expect.few_labels import Beside, check_drawn
 from spacy_calib.expect.survey import Known, Survey, accuracy, entities
 
 
@@ -158,76 +156,7 @@ def test_texts_that_are_summed_say_what_they_say_one_by_one():
     assert accuracy(Survey(known, np.zeros(1), np.zeros(1), *sums)) == accuracy(Survey(known, np.zeros(1), np.zeros(1), *rest))
 
 
-def test_equal_chances_weigh_nothing():
-    plain = replace(by_hand(inside=14.0, inside_units=20.0), squares=200.0)  # two texts of ten tokens
-    same = replace(plain, chances=np.full(2, 0.4), among=np.ones(2, dtype=bool))
-    for one, other in zip(accuracy(plain), accuracy(same), strict=True):
-        assert one == pytest.approx(other)
-
-
-def test_a_document_speaks_for_as_many_as_its_chance_says():
-    # Drawn with chances of 1 and 1/3, and among the texts: the first speaks for no other, the second for two. Its residual is -.2 a token.
-    known = Known(column(10, 6), column(9, 8), column(0.2, 0.2), column(10, 10))
-    survey = Survey(
-        known, np.array([16.0]), np.array([20.0]), column(17), column(20), None, np.array([1, 1 / 3]), np.ones(2, dtype=bool)
-    )
-    assert survey.weights()[:, 0] == pytest.approx([0, 2])
-    assert survey.correction() == pytest.approx([-0.2])
-    assert survey.totals() == pytest.approx([16 + 17 - 0.2 * 20])
-    # Alone, the first counts once and the second three times: (10 + 18) / 40.
-    assert accuracy(survey)[1].expected == pytest.approx(0.7)
-
-
-def test_variance_of_a_draw_by_chance_by_hand():
-    # Each speaks for 1 / chance - 1 others: 1 and 3, of all 40 tokens; (1 - chance) / chance² is 2 and 12. Residuals about the correction of -.05:
-    # 1.5 and -.5; less what their length foretells, -3/14: 12/7 and -2/7, which have 6/7 and 1/7 left of what they were.
-    known = Known(column(9, 7), column(8, 8), column(0.2, 0.2), column(10, 10))
-    inside, rest = (np.array([16.0]), np.array([20.0])), (column(32), column(40))
-    survey = Survey(known, *inside, *rest, None, np.array([1 / 2, 1 / 4]), np.ones(2, dtype=bool))
-    assert survey.variance(np.ones(1)) == pytest.approx(2 * (12 / 7) ** 2 / (6 / 7) + 12 * (2 / 7) ** 2 / (1 / 7))
-    assert survey.documents(np.ones(1)) == pytest.approx(14**2 / (2**2 + 12**2))
-
-
-@pytest.mark.parametrize("n", [9, 20])
-def test_what_doubt_foretells_does_not_vary_between_draws_that_are_spread_over_it(n):
-    spread = np.linspace(0.5, 2, n)[:, None]
-    known = Known(8 - 3 * spread, np.full((n, 1), 8.0), spread, np.full((n, 1), 10.0))
-    chances = np.sqrt(spread[:, 0]) / 5
-    survey = Survey(known, np.zeros(1), np.zeros(1), column(8000), column(10000), None, chances)
-    least = float((np.square(survey.factors()) * spread).sum())
-    assert (survey.variance(np.ones(1)) == pytest.approx(least)) == (n >= 20)  # of fewer than twenty only the length is known
-    assert survey.variance(np.ones(1)) >= least
-
-
-def test_intervals_of_documents_drawn_by_chance_hold():
-    rng = np.random.default_rng(5)
-    units = rng.integers(5, 60, 300).astype(float)
-    doubt = rng.beta(1, 6, 300)
-    spread = units * doubt * (1 - doubt)
-    right = rng.binomial(units.astype(int), np.clip(1 - 1.5 * doubt, 0, 1)).astype(float)  # the scores are too high
-    true, held = right.sum() / units.sum(), []
-    for seed in range(200):
-        places, chances = draw_by_chance(spread, units, 30, seed)
-        rest = np.setdiff1d(np.arange(300), places)
-        known = Known(*(part[places][:, None] for part in (right, units * (1 - doubt), spread, units)))
-        inside = right[places].sum(keepdims=True), units[places].sum(keepdims=True)
-        expected, others = (units * (1 - doubt))[rest][:, None], units[rest][:, None]
-        survey = Survey(known, *inside, expected, others, None, chances[places], np.ones(30, dtype=bool))
-        found = accuracy(survey)[0]
-        held.append(found.low <= true <= found.high)
-    assert np.mean(held) >= 0.91  # 95 % less three standard errors
-
-
-@pytest.mark.parametrize(
-    ("drawn", "sentence"),
-    [
-        ([("doubt", None), ("random", None)], "1 of the 2 labelled documents .* were labelled since they were doubtful"),
-        ([("chance", 0.5), (None, None)], "1 of the 2 labelled documents .* have no chance"),
-        ([("chance", 0.5), ("chance", 1.5)], r"no chance in \(0, 1\] with which they were drawn \(1.5\)"),
-    ],
-)
-def test_what_does_not_stand_for_all_is_refused(drawn, sentence):
-    with pytest.raises(CalibError, match=sentence):
-        chances_in(drawn)
-    assert chances_in([(None, None), ("random", None)]) is None
-    assert chances_in([("chance", 0.5), ("chance", 1)]).tolist() == [0.5, 1]
+def test_what_does_not_stand_for_all_is_refused():
+    with pytest.raises(CalibError, match="1 of the 2 labelled documents .* were labelled since they were doubtful"):
+        check_drawn(["doubt", "random"])
+    check_drawn([None, "random"])

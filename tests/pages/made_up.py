@@ -8,10 +8,10 @@ import numpy as np
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
+from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pages.contents import view_contents
 from spacy_calib.pages.judged import JudgedView, judged_entities, judged_tokens
 from spacy_calib.pages.tag_rows import never_right
-from spacy_calib.statistics.judged import count_judged, table_of_counts
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"
@@ -103,9 +103,10 @@ def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, JudgedView]:
 
 def view_of(corpus: ScoredCorpus, judged: JudgedView, facts: dict[str, Any]) -> dict[str, Any]:
     """What a page shows of scores, judged as `calib evaluate` does."""
-    counts = count_judged(judged, len(judged.labels))
-    table = table_of_counts(counts, judged.groups, judged.n_bins, judged.seed, judged.unit, judged.metrics)
-    never = never_right(counts, judged.labels) if judged.named else []
+    table = calibration_table(
+        judged.pairs, judged.calibrated, judged.groups, judged.n_bins, judged.seed, judged.documents, judged.unit, judged.metrics
+    )
+    never = never_right(judged, judged.labels) if judged.named else []
     return view_contents(corpus, judged, {**table, "never_right": never}, facts)
 
 

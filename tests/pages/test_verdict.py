@@ -10,7 +10,6 @@ import pytest
 from spacy_calib.pages.tag_rows import never_right, warning_of
 from spacy_calib.pages.verdict import Evidence, status_of, worse_of
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.statistics.judged import count_judged
 from spacy_calib.types import Pairs
 from tests.pages.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of
 
@@ -67,7 +66,7 @@ def made(labels, n=40, score=0.9):
 def never(pairs, labels):
     """Of scores as they are, all of one document."""
     judged = JudgedPairs(pairs, pairs.scores, np.zeros(len(pairs), dtype=int))
-    return never_right(count_judged(judged, len(labels)), labels)
+    return never_right(judged, labels)
 
 
 def test_labels_that_are_never_right():

@@ -14,7 +14,6 @@ from spacy_calib.pairs.documents import (
     TEXT,
     DocumentNumbers,
     SourceDocument,
-    block_of,
     by_unit,
     contiguous_folds,
     counted,
@@ -50,7 +49,6 @@ def test_the_unit_is_named_by_what_is_known(units, named):
 
 
 def test_words_for_tables():
-    assert block_of("Doc of the file") == "block of Docs of the file"
     assert by_unit(DOCUMENT, 2077) == "by document (2,077)"
     assert [counted(DOC, 1), counted(DOC, 1208), counted(SENTENCE, 2)] == [
         "1 Doc of the file",

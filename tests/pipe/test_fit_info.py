@@ -1,15 +1,10 @@
 """What a pipe says of its fit: attributes, and the plain form that is saved and written to JSON."""
 
-import numpy as np
 import pytest
 
-from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sufficiency import HeldOut
-from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo, summarize_fit
+from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo
 from spacy_calib.schema import Misfit
-from spacy_calib.statistics.cells import PairCells
-from spacy_calib.types import Groups, Pairs
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
 ENTITIES = SpanFitInfo(
@@ -33,7 +28,7 @@ INFO = FitInfo(
 LATER = {
     "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "context": None,
     "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None, "adaptations": [],
-    "sampled": None, "sources": [], "conventions": [],
+    "sources": [], "conventions": [],
 }  # fmt: skip
 
 
@@ -63,7 +58,6 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "spans",
         "adaptations",
         "versions",
-        "sampled",
         "sources",
         "conventions",
     ]
@@ -94,23 +88,3 @@ def test_a_row_that_is_not_whole_is_refused():
     with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
         FitInfo.read(plain, "fit_info")
 
-
-def test_groups_that_share_a_map_count_the_pairs_that_it_was_fitted_on():
-    rng = np.random.default_rng(0)
-    tags, scores = rng.integers(0, 3, 300), rng.random(300)
-    hits = rng.random(300) < scores
-    counted = PairCells.of(tags, scores, hits, 3)
-    maps = GroupedRecalibrator(IsotonicRegression(), Groups(("all",), np.zeros(3, dtype=int))).fit_counts(counted)
-    sample = Pairs(np.arange(40), tags[:40], scores[:40], hits[:40], 40)
-    judged = Groups(("1", "2"), np.array([0, 0, 1]))
-    rows = summarize_fit(sample, sample.scores, maps, judged, counted=counted)
-    assert [(row.pairs, row.hits) for row in rows] == [
-        (300, hits.sum()),
-        ((tags < 2).sum(), hits[tags < 2].sum()),
-        ((tags == 2).sum(), hits[tags == 2].sum()),
-    ]
-    assert {row.fallback for row in rows[1:]} == {"one for all tags"}
-    assert [row.pairs for row in summarize_fit(sample, sample.scores, maps, judged)[1:]] == [
-        (sample.tags < 2).sum(),
-        (sample.tags == 2).sum(),
-    ]

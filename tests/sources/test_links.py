@@ -372,7 +372,7 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     refuses(calib("expect", folder / "fitted", folder / "test.spacy", "--gold", data), "labelled since they were doubtful")
     assert "40 entities" in ok(calib("select", folder / "fitted", folder / "test.spacy", "--unit", "document", "--n", 20)).text
     drawn = tmp_path / "drawn.json"
-    how = ("--for", "expect", "--n", 15, "--format", "argilla", "--output", drawn)
+    how = ("--for", "adapt", "--n", 15, "--format", "argilla", "--output", drawn)
     ok(calib("select", folder / "fitted", folder / "test.spacy", *how))
     whole = {doc.text.strip(): {(one.start_char, one.end_char): one.kb_id_ for one in doc.ents} for doc in link_docs(40, 62)}
     given = records_in(drawn)
@@ -383,7 +383,7 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     write(drawn, given, array=True)
     few = answer("argilla", drawn, lambda record: True, tmp_path / "few.json")
     result = expect(str(folder / "fitted"), folder / "test.spacy", gold=few, check=True)
-    assert (result["gold"]["documents"], result["gold"]["tokens"], result["gold"]["weighed"]) == (15, 30, True)
+    assert (result["gold"]["documents"], result["gold"]["tokens"]) == (15, 30)
     assert result["true"]["accuracy"]["inside"]
 
 

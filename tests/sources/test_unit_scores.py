@@ -13,11 +13,9 @@ from spacy.training import Example
 
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.collecting import collect_statistics
 from spacy_calib.pipe.saved import dump
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
-from spacy_calib.statistics.collected import FitStatistics
 from tests.categories import category_docs, fitted_categorizer
 
 NLP = spacy.blank("xx")
@@ -125,22 +123,6 @@ def test_documents_with_a_map(conf, table):
     assert doc._.calib_raw == doc._.conf[label]
     assert doc._.calib_score == pytest.approx(doc._.conf[label] ** 2, abs=0.15)
     assert next(iter(doc._.calib_cats)) == table[label]
-
-
-def test_neither_a_collection_nor_a_refused_fit_changes_what_was_learned(conf):
-    calib = pipe_with("Token", source={"score": "_.conf"}).fit(token_examples(60, 0, "mapping"))
-    before = calib.to_bytes()
-    others = collect_statistics(calib, token_examples(40, 1, "number", ["X", "Y"]), "others")
-    assert others.identity.labels == ("X", "Y")
-    assert calib.to_bytes() == before
-    assert calib.source.distributions
-    calib.threshold = 0.2
-    with pytest.raises(CalibError, match="they differ in the threshold"):
-        calib.fit(others)
-    calib.threshold = 0.01
-    assert calib.to_bytes() == before
-    assert calib.source.distributions
-    assert calib.fit(others).labels == ("X", "Y")
 
 
 def test_a_token_without_a_value_has_none_and_labels_that_are_left_out_too(conf):
@@ -414,18 +396,6 @@ def test_damaged_states_of_further_scores():
     assert "2 labels" in refused(model=more)
     assert "further scores" in refused(names=["sure", "of"])
     refused(model=None)
-
-
-def test_statistics_hold_further_scores():
-    """Of two shards; others with other further scores are refused beside them."""
-    calib = pipe_with("Doc", source={"score": "cats,sure", "labels": TAGS}, selection=AUTO)
-    shards = [collect_statistics(calib, further_examples(100, seed), f"{seed + 1}/2") for seed in (0, 1)]
-    calib.fit(FitStatistics.merged(shards))
-    assert calib.fit_info.context["kept"]
-    assert loss_of(calib, further_examples(300, 2)) == pytest.approx(0.5, abs=0.06)
-    other = pipe_with("Doc", source={"score": "cats,of", "labels": TAGS}, selection=AUTO)
-    with pytest.raises(CalibError, match=r"\[C425\]"):
-        other.fit(FitStatistics.merged(shards))
 
 
 def test_a_document_without_a_value_has_none(conf):

@@ -112,7 +112,7 @@ def compared(found: Judgement, run: EvaluateOptions) -> dict[tuple[str, str], di
     """
     from ...corpus.paired import compare_slices, compare_spans, compare_units, judged, same_units
 
-    sides = found.sides or [read_side(run, run.model, found.statistics[0].identity.component)]
+    sides = found.sides or [read_side(run, run.model, found.judged[0].component)]
     told: dict[tuple[str, str], dict[str, Any]] = {}
     for side in sides:
         other = read_side(run, str(run.against), side.component)

@@ -8,18 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...doc.annotations import plain_name
 from ...errors import CalibError, calib_error
-from ...pipe.loading import check_readable, open_model, pipe_of
+from ...pipe.loading import check_readable
 from ..fitting.fit_pipe import ready_to_read
 from ..fitting.new_calib import own_block, place_calib
 from ..fitting.settings import DEFAULTS, pipe_settings
 from ..scores import is_calibrator, judged_scores, scored_file
 from ..shared.checks import check_option
-from ..shared.collected import read_judged, statistics_files, windows_over_time
 from ..shared.evidence import check_bins, unknown_sentence
 from ..shared.examples import read_examples
 from ..shared.options import go_by
-from ..shared.outputs import check_files
 from ..shared.run import judge, pipes_to_run
 from ..shared.scored import ScoredModel, of_pipe, of_scores
 from ..shared.screen import number, warn
@@ -28,9 +27,10 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...pages.judged import JudgedView
+    from ...pairs.build import JudgedPairs
     from ...pipe.component import Calibrator
-    from ...statistics.judged import JudgedStatistics
-    from ...statistics.tables import JudgedCounts
+    from ...pipe.judging import Judged
+    from ...types import Groups
     from .against import Side
     from .options import EvaluateOptions
 
@@ -42,14 +42,14 @@ _ATTR = "raw_scores"
 _CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 
 
-def judge_raw(run: EvaluateOptions, nlp: Language) -> tuple[JudgedStatistics, list[dict[str, Any]]]:
-    """(the statistics of raw scores on the gold of a run, where conventions differ): a pipe that changes nothing is put behind the component, in memory.
+def judge_raw(run: EvaluateOptions, nlp: Language) -> tuple[Judged, list[dict[str, Any]]]:
+    """(what raw scores show on the gold of a run, where conventions differ): a pipe that changes nothing is put behind the component, in memory.
 
     RAISES C317, C318: there is no such component. C030 to C035, C164: the gold, or the component, see `Calibrator.fit`.
     """
     from ...pipe.fitting import conventions_in
     from ...pipe.gathering import FitArguments, gather
-    from ...pipe.judging import raw_statistics
+    from ...pipe.judging import judge_unfitted
 
     nlp, calib = place_raw(run, nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
@@ -58,7 +58,7 @@ def judge_raw(run: EvaluateOptions, nlp: Language) -> tuple[JudgedStatistics, li
     if gathered.data.n_unknown and not run.silent:
         words = gathered.data.unknown.words()
         warn(unknown_sentence(words, calib.source.component or "the source", gathered.annotation.unit))
-    return raw_statistics(calib, gathered, done), [one.told(gathered.labels) for one in conventions_in(gathered)]
+    return judge_unfitted(calib, gathered, done), [one.told(gathered.labels) for one in conventions_in(gathered)]
 
 
 def place_raw(run: EvaluateOptions, nlp: Language) -> tuple[Language, Calibrator]:
@@ -93,32 +93,22 @@ def without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
     return bare if table.get("entities") is None else {**bare, "entities": without_calibrated(table["entities"])}
 
 
-def verdict_on_raw(found: JudgedStatistics) -> str:
+def verdict_on_raw(found: Judged) -> str:
     """How far raw scores are off, in one sentence; "" where there is none to judge."""
-    from ...doc.annotations import get_annotation, unit_of
     from ...metrics.calibration_error import calibration_error
     from ...pages.verdict import leaning_in_words
+    from ...pairs.build import top_pairs
 
-    of, counts = f"the likeliest label of each {unit_of(found.about['layer'])}", found.tokens
-    if found.spans is not None and found.spans.total and get_annotation(found.identity.layer).spans_first:
-        of, counts = f"predicted {found.about['called'][1]}", found.spans
-    scores, hits, weights = _likeliest(counts)
-    off = calibration_error(scores, hits, found.about["bins"], norm="l1", weights=weights)
+    annotation, of, pairs = found.annotation, f"the likeliest label of each {found.annotation.unit}", found.tokens.pairs
+    if found.spans is not None and len(found.spans) and annotation.spans_first:
+        of, pairs = f"predicted {annotation.span_words[1]}", found.spans.pairs
+    pairs = pairs.take(top_pairs(pairs))
+    off = calibration_error(pairs.scores, pairs.hits, found.scorer.n_bins, norm="l1")
     if off is None:
         return ""
-    excess = float((weights * (scores - hits)).sum() / weights.sum())
-    whose = f"The scores of '{found.identity.component}'" if found.identity.component else "The scores"
+    whose = f"The scores of '{found.component}'" if found.component else "The scores"
+    excess = float((pairs.scores - pairs.hits).mean())
     return f"{whose} are off by {number(off, 3)} on average, {leaning_in_words(excess, off)} ({of}, on this data)"
-
-
-def _likeliest(counts: JudgedCounts) -> tuple[Any, Any, Any]:
-    """(raw scores, hits, weights) of the likeliest labels."""
-    import numpy as np
-
-    rows, hits, weights = counts.by_hit()
-    raw, _, likeliest = (key[rows].astype(np.float64) for key in counts.keys)
-    own = likeliest > 0
-    return raw[own], hits[own], weights[own]
 
 
 def fit_command(run: EvaluateOptions, component: str) -> str:
@@ -131,20 +121,19 @@ def fit_command(run: EvaluateOptions, component: str) -> str:
 class Judgement:
     """What was judged.
 
-    name, version (str): What a page calls MODEL; of a calibrator of scores no more than its file. statistics (list[JudgedStatistics]): Of each pipe.
+    name, version (str): What a page calls MODEL; of a calibrator of scores no more than its file. judged (list[Judged]): What each pipe says.
     models (list[ScoredModel]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
-    is not judged. over_time (dict | None): What windows show, see `windows_over_time`. values (Sequence | None): Of each Doc, of the key of --by.
+    is not judged. values (Sequence | None): Of each Doc, of the key of --by.
     fields (dict): Key of the user data -> the name that each Doc has under it; where slices are searched.
     conventions (dict): By pipe, where labels and gold look like two conventions, see `FitInfo`; without the pipes of which it is not known.
     sides (list[Side]): What fitted pipes say, for --against.
     """
 
     name: str
-    statistics: list[JudgedStatistics]
+    judged: list[Judged]
     version: str = ""
     models: list[ScoredModel] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    over_time: dict[str, Any] | None = None
     values: Sequence[str | None] | None = None
     fields: dict[str, list[str | None]] = field(default_factory=dict)
     conventions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -152,11 +141,7 @@ class Judgement:
 
     def tables(self, run: EvaluateOptions) -> dict[str, Any]:
         """By pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-        names = [one.about["name"] for one in self.statistics]
-        return {
-            name: {**told_of(one, run), "conventions": self.conventions.get(name)}
-            for name, one in zip(names, self.statistics, strict=True)
-        }
+        return {one.name: {**told_of(one, run), "conventions": self.conventions.get(one.name)} for one in self.judged}
 
 
 def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
@@ -166,8 +151,6 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
     """
     from ...pipe.judging import conventions_met
 
-    if run.statistics:
-        return Judgement("", [_collected(run)])
     if is_calibrator(run.model):
         for name, given in (("--by", run.by), ("--find-slices", run.find_slices)):
             check_option(name, not given, "left out beside a file of scores", given)
@@ -179,46 +162,29 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
     pipes = _pipes_of(run, nlp, shown)
     if not pipes:
         raw, met = judge_raw(run, nlp)
-        return Judgement(name, [raw], version, conventions={raw.about["name"]: met})
-    over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
+        return Judgement(name, [raw], version, conventions={raw.name: met})
     behind = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if shown else []
-    statistics, scored_by, done = judge(run, nlp, pipes, also=behind)
-    found = Judgement(name, statistics, version, over_time=over_time)
-    for pipe, own, corpus in zip(pipes, statistics, scored_by, strict=True):
+    judged, scored_by, done = judge(run, nlp, pipes, also=behind)
+    found = Judgement(name, judged, version)
+    for pipe, own, corpus in zip(pipes, judged, scored_by, strict=True):
         try:
             check_readable(nlp, pipe)
         except CalibError as error:
             found.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
             continue
-        seen = None if own.seen is None else own.seen.share()
         found.conventions[pipe.name] = conventions_met(pipe, corpus)
         if run.against is not None:
             from .against import side_of
 
             found.sides.append(side_of(pipe, done, run.by))
         if shown:
-            found.models.append(of_pipe(pipe, corpus, None if seen is None else seen.to_dict()))
+            found.models.append(of_pipe(pipe, corpus, own.seen))
     if run.by is not None or run.find_slices:
         from ...doc.keys import fields_of, names_under
 
         references = [example.reference for example in done]
         found.values = None if run.by is None else names_under(references, run.by)
         found.fields = fields_of(references) if run.find_slices else {}
-    return found
-
-
-def _collected(run: EvaluateOptions) -> JudgedStatistics:
-    """Those of shards. RAISES C425 to C430, C434, C436: the files, and whether they go together. C054 to C056: the output."""
-    from ...pipe.event import event_pipes
-    from ...pipe.judging import check_pipe
-
-    files = statistics_files(run.statistics)
-    check_files(run.outputs(), run.force, inputs=[*files, run.code], model=run.model or "")
-    found = read_judged(files)
-    if run.model:
-        nlp = open_model(run.model, code=run.code, gpu_id=run.gpu_id)
-        pipe = pipe_of(nlp, found.about["attr"])
-        check_pipe(pipe, event_pipes(nlp, pipe.attr), found)
     return found
 
 
@@ -240,65 +206,54 @@ def _pipes_of(run: EvaluateOptions, nlp: Language, shown: bool) -> list[Calibrat
     return []
 
 
-def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
+def told_of(found: Judged, run: EvaluateOptions) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`; raw scores alone of one that is not fitted. RAISES C005: see `table_of`."""
     table = table_of(found, run.bins, run.groups)
-    if found.identity.fit:
+    if found.fitted:
         return table
-    unfitted = {"verdict": verdict_on_raw(found), "fit": fit_command(run, found.identity.component)}
+    unfitted = {"verdict": verdict_on_raw(found), "fit": fit_command(run, found.component)}
     return {**without_calibrated(table), "unfitted": unfitted}
 
 
-def table_of(found: JudgedStatistics, bins: int | None, groups: int | None) -> dict[str, Any]:
+def table_of(found: Judged, bins: int | None, groups: int | None) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-    from ...calibration.cutoffs import RecallCutoffs
+    from ...metrics.table import calibration_table
     from ...pages.tag_rows import never_right
+    from ...pipe.judging import event_table
     from ...pipe.registered import metrics
-    from ...pipe.scorer import CalibScorer, scorer_like
-    from ...statistics.further_tables import event_table, flagged_rows
-    from ...statistics.judged import table_of_counts
-    from ...types import OPEN, Groups
+    from ...pipe.scorer import scorer_like
+    from ...types import OPEN
 
-    about, identity = found.about, found.identity
-    scorer, known = scorer_like(CalibScorer(about["bins"], about["n_groups"]), bins, groups), metrics()
+    annotation, scorer, known = found.annotation, scorer_like(found.scorer, bins, groups), metrics()
 
-    def judge_counts(counts: JudgedCounts, own: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        judging = scorer.judging(Groups.read(own), names)
-        table = table_of_counts(counts, judging, scorer.n_bins, _SEED, found.unit, known)
-        never = [] if about["layer"] in OPEN else never_right(counts, names)
-        return {"bins": scorer.n_bins, **table, "never_right": never}
+    def judge_pairs(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
+        judging, n_bins = scorer.judging(own, names), scorer.n_bins
+        of = (judged.documents, judged.unit) if judged.unit else (None, "")
+        table = calibration_table(judged.pairs, judged.calibrated, judging, n_bins, _SEED, *of, known)
+        never = [] if plain_name(found.layer) in OPEN else never_right(judged, names)
+        return {"bins": n_bins, **table, "never_right": never}
 
-    if found.tokens.total:
-        check_bins(found.tokens.total, bins, identity.threshold)
-    seen = None if found.seen is None else found.seen.share()
+    if len(found.tokens):
+        check_bins(len(found.tokens), bins, found.threshold)
     result = {
-        "component": identity.component,
-        "layer": about["layer"],
-        "accuracy_is": about["accuracy_is"],
-        "seen": None if seen is None else seen.to_dict(),
-        "weights_changed": about["weights_changed"],
+        "component": found.component,
+        "layer": plain_name(found.layer),
+        "accuracy_is": annotation.accuracy_name,
+        "seen": found.seen,
+        "weights_changed": found.weights_changed,
         "misaligned": found.misaligned,
-        **judge_counts(found.tokens, about["groups"], identity.labels),
+        **judge_pairs(found.tokens, found.groups, found.labels),
     }
-    if found.spans is not None:
-        accepted = None
-        if about["precision"] is not None:
-            judged, kept, right = (found.accepted[key] for key in ("judged", "kept", "right"))
-            accepted = {
-                "wanted": about["precision"], "kept": kept, "share": kept / judged if judged else None,
-                "precision": right / kept if kept else None,
-            }  # fmt: skip
-        flagged = None if found.flags is None else flagged_rows(found.flags, RecallCutoffs.read(about["recall"]))
+    if found.spans is not None and found.span_groups is not None:
         result["entities"] = {
-            "called": about["called"],
-            "event": about["event"],
-            "accepted": accepted,
-            "flagged": flagged,
-            **judge_counts(found.spans, about["span_groups"], identity.span_labels),
+            "called": list(annotation.span_words),
+            "event": found.event,
+            "accepted": found.accepted,
+            "flagged": found.flagged,
+            **judge_pairs(found.spans, found.span_groups, found.span_labels),
         }
     if found.events:
-        events = zip(found.events, about["events"], strict=True)
-        result["events"] = [event_table(counts, event, bins or 10, _SEED) for counts, event in events]
+        result["events"] = [event_table(one, bins or 10, _SEED) for one in found.events]
     return result
 
 
@@ -327,5 +282,5 @@ def table_of_unit(table: Mapping[str, Any], unit: str) -> Any:
 
 def nothing_to_show(found: Judgement) -> CalibError:
     """C030: no unit of any pipe has both gold and a score."""
-    about = found.statistics[0]
-    return calib_error("C030", layer=about.about["layer"], component=about.identity.component or "the source")
+    first = found.judged[0]
+    return calib_error("C030", layer=plain_name(first.layer), component=first.component or "the source")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ...errors import calib_error
-from ..shared.arguments import From, check_source
 from ..shared.checks import check_option
 from ..shared.command import option
 from ..shared.options import Format, GoldSource, MapFor, OnlyAttr
@@ -27,7 +26,6 @@ class EvaluateOptions(Run):
 
     needs_gold = True
 
-    statistics: From = field(default_factory=list)
     output: Annotated[
         list[Path],
         option(
@@ -44,10 +42,6 @@ class EvaluateOptions(Run):
     unit: Annotated[
         str | None,
         option("What pictures are of", "-u", words=tuple(UNITS), show_default="entity or document where the pipe scores them"),
-    ] = None
-    watch: Annotated[
-        Path | None,
-        option("Windows that `calib watch` wrote, drawn over time on the page (file or folder)"),
     ] = None
     attr: OnlyAttr = None
     gold_source: GoldSource = None
@@ -87,16 +81,7 @@ class EvaluateOptions(Run):
         super().__post_init__()
 
     def check_options(self) -> None:
-        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics. C056: an output of
-        another kind, or options that do not go together. C097: one file for several pictures.
-        """
-        of_documents = {
-            "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1, "--component": self.component,
-            "--gold-source": self.gold_source, "--map-for": self.map_for, "--kind": self.kind, "--tag": self.tags, "--unit": self.unit,
-            "--watch": self.watch, "--by": self.by, "--against": self.against, "--find-slices": self.find_slices,
-            **{f"--output {path.name}": kind_of(path) != "numbers" for path in self.output},
-        }  # fmt: skip
-        check_source(self.statistics, self.data, of_documents)
+        """RAISES C056: an output of another kind, or options that do not go together. C097: one file for several pictures."""
         for path in self.output:
             wanted = "a file that ends in .json, .html, .png, .svg or .pdf, or a folder for pictures"
             check_option("--output", kind_of(path) != "", wanted, path)
@@ -133,9 +118,6 @@ class EvaluateOptions(Run):
     def outputs(self) -> list[Output]:
         plain = [path for path in self.output if kind_of(path) in ("numbers", "page")]
         return [Output("--output", path) for path in (*plain, *(path for _, path in self.pictures))]
-
-    def read_files(self) -> list[Path]:
-        return [] if self.watch is None else [self.watch]
 
 
 def kind_of(path: Path) -> str:

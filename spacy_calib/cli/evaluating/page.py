@@ -43,7 +43,6 @@ def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateOpti
         "made": how_made(found, run, views),
         "skipped": skipped,
         "views": views,
-        "watch": found.over_time,
     }
 
 

@@ -163,10 +163,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
             f"{told['n']} {info.row_unit}s ({told['share']} %) have a gold label that '{info.component or 'the source'}' does not know "
             f"({unknown}) and count as misses; `--map` renames them"
         )
-    if info.sampled is not None:
-        msg.info(f"A sample was looked at: {sampled_line(info.sampled)}")
     warn_of_promises(info)
-    warn_of_held_out(info.held_out, info.row_unit, sampled=info.sampled is not None)
+    warn_of_held_out(info.held_out, info.row_unit)
     if info.selection:
         say_what_was_chosen(info.selection, LABEL_WORDS[info.row_unit][1])
     if info.context:
@@ -185,27 +183,20 @@ def verdict_on(info: FitInfo) -> str:
     if info.spans is not None and info.spans.held_out is not None and get_annotation(info.layer).spans_first:
         held, of = info.spans.held_out, f"predicted {words_of_spans(info)[1]}"
     whose = f"The scores of '{info.component}'" if info.component else "The scores"
-    return "" if held is None else verdict_sentence(whose, held, of, "the data" if info.sampled is None else "the sample")
+    return "" if held is None else verdict_sentence(whose, held, of)
 
 
-def verdict_sentence(whose: str, held: HeldOut, of: str, data: str = "the data") -> str:
-    """whose (str): Begins it. of (str): What was judged. data (str): On parts of what. RETURNS (str): "" of an older fit."""
+def verdict_sentence(whose: str, held: HeldOut, of: str) -> str:
+    """whose (str): Begins it. of (str): What was judged. RETURNS (str): "" of an older fit."""
     from ...pages.verdict import leaning_in_words
 
     if held.off is None or held.off_raw is None or held.excess is None:
         return ""
     before = f"off by {number(held.off_raw, 3)} on average, {leaning_in_words(held.excess, held.off_raw)}"
-    where = f"({of}, on parts of {data} that were held out in turn)"
+    where = f"({of}, on parts of the data that were held out in turn)"
     if held.verdict == "same":
         return f"{whose} are {before}, and stay as they are {where}"
     return f"{whose} were {before}; calibrated, they are off by {number(held.off, 3)} {where}"
-
-
-def sampled_line(sampled: Mapping[str, Any]) -> str:
-    """What was looked at document by document, and what all pairs were counted for."""
-    tables = ", ".join(sampled["tables"])
-    rest = f"; {tables} of all pairs" if tables else "; nothing of all pairs"
-    return f"{sampled['documents']:,} documents one by one ({sampled['pairs']:,} pairs){rest}"
 
 
 def words_of_spans(info: FitInfo) -> tuple[str, str]:
@@ -215,13 +206,13 @@ def words_of_spans(info: FitInfo) -> tuple[str, str]:
     return get_annotation(info.layer).span_words
 
 
-def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN, *, sampled: bool = False) -> None:
-    """Say where calibrated scores are not clearly better than raw ones. unit (str): What has labels. sampled (bool): Of all, a sample was judged."""
+def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN) -> None:
+    """Say where calibrated scores are not clearly better than raw ones. unit (str): What has labels."""
     if held is not None and held.verdict == "unclear":
         msg.warn(
             f"On held-out parts of these {held.tokens:,} {unit}s calibrated scores are not clearly better than raw ones: log loss "
             f"{number(held.calibrated)}, raw {number(held.raw)} (standard error of the difference {number(held.error)}); "
-            f"{'a larger sample (`calib collect --sample`)' if sampled else 'more data'} would help, or the raw scores are true already"
+            f"more data would help, or the raw scores are true already"
         )
 
 
@@ -247,9 +238,8 @@ def in_plain_words(candidate: str, labels: str) -> str:
 
 def print_fit_tables(info: FitInfo) -> None:
     """Print the errors on the fit data, and where spans are scored theirs too."""
-    where = "the FIT data" if info.sampled is None else "the sample of the FIT data"
     several = LABEL_WORDS[info.row_unit][1]
-    print_fit_table(info.table, f"Errors on {where}: too good to be true", several)
+    print_fit_table(info.table, "Errors on the FIT data: too good to be true", several)
     msg.text(
         f"Raw, calibrated: how far scores are from how often they are right (root mean square), of all {several} together (SMCE) and of each "
         "group of them (GMCE)."

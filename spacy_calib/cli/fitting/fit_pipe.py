@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from ...calibration.sufficiency import HeldOut
     from ...doc.annotations import Annotation
     from ...expect.record import SeenShare, TextUnits
-    from ...pairs.keyed import Key
     from ...pipe.component import Calibrator
-    from ...statistics.collected import FitStatistics
 
 
 class GoldCounts(NamedTuple):
@@ -48,20 +46,12 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
     return counts
 
 
-def share_of_training(
-    calib: Calibrator, counts: GoldCounts, read: Iterable[Example] | FitStatistics, key: Key | None
-) -> SeenShare | None:
-    """How much of what a pipe is to be fitted on was counted for training; None where that is not known.
-
-    read (Iterable[Example] | FitStatistics): What it is fitted on. key (Key | None): Of statistics.
-    """
+def share_of_training(calib: Calibrator, counts: GoldCounts, read: Iterable[Example]) -> SeenShare:
+    """How much of what a pipe is to be fitted on was counted for training."""
     from ...expect.record import SeenTexts
-    from ...statistics.collected import FitStatistics
 
-    if not isinstance(read, FitStatistics):
-        annotation = calib.source.annotation(calib.lookup.component())
-        return SeenTexts.of(counts.texts.digests).share_of(_texts_of(annotation, read))
-    return None if key is None else SeenTexts(read.texts, key.salt).share_in(counts.texts)
+    annotation = calib.source.annotation(calib.lookup.component())
+    return SeenTexts.of(counts.texts.digests).share_of(_texts_of(annotation, read))
 
 
 def _texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
@@ -77,25 +67,23 @@ def _texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
 def fit_pipe(
     nlp: Language,
     calib: Calibrator,
-    read: list[Example] | FitStatistics,
+    examples: list[Example],
     counts: GoldCounts | None,
     *,
     silent: bool = True,
     n_process: int = 1,
     **told: Any,
 ) -> None:
-    """Fit on examples, for which what stands before the source runs, and the source's own component if its output is read; or on what
-    `calib collect` gathered. told: Further fields of `FitArguments`. RAISES: see `ready_to_read` and `Calibrator.fit`.
+    """Fit on examples, for which what stands before the source runs, and the source's own component if its output is read.
+
+    told: Further fields of `FitArguments`. RAISES: see `ready_to_read` and `Calibrator.fit`.
     """
     from ...pipe.scorer import scorer_like
 
     n_bins = scorer_like(calib.scorer).n_bins
     told |= {"span_counts": counts and counts.spans, "min_pairs": n_bins, "n_bins": n_bins}
-    given: Any = read
-    if isinstance(read, list):
-        given = ready_to_read(nlp, calib, read, silent=silent, n_process=n_process)
-        told["progress"] = partial(shown, silent=silent)
-    calib.fit(given, counts and counts.tags, **told)
+    ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
+    calib.fit(ready, counts and counts.tags, progress=partial(shown, silent=silent), **told)
 
 
 def ready_to_read(
@@ -115,13 +103,12 @@ def ready_to_read(
     return without_presets(calib, ready)
 
 
-def check_held_out(held: HeldOut | None, method: str, unit: str = TOKEN, *, sampled: bool = False) -> None:
+def check_held_out(held: HeldOut | None, method: str, unit: str = TOKEN) -> None:
     """RAISES C130: by the cross-validation of the fit the calibrated scores are clearly worse than the raw ones.
 
-    method (str): Registered name. unit (str): What has labels. sampled (bool): Of all, a sample was judged.
+    method (str): Registered name. unit (str): What has labels.
     """
     if held is not None and held.verdict == "worse":
         n, rows = held.tokens, f"{unit}s"
-        more = "collect a larger sample (`calib collect --sample`)" if sampled else "give more data"
         kind = method.split(".")[-2]
-        raise calib_error("C130", method=kind, n=n, rows=rows, raw=held.raw, calibrated=held.calibrated, more=more)
+        raise calib_error("C130", method=kind, n=n, rows=rows, raw=held.raw, calibrated=held.calibrated, more="give more data")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...pipe.component import Calibrator
-    from ...statistics.identity import Identity
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
@@ -163,18 +161,3 @@ def place_calib(
     check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), wanted, "it")
     check_whole_documents(annotation.unit, gold_preproc)
     return nlp, calib
-
-
-def as_collected(identity: Identity, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options, with those of the collection for what is not given: component, threshold, event and label map."""
-    from ...doc.annotations import ARC_EVENTS
-    from ...doc.events import EVENTS
-
-    table = json.loads(identity.label_map)
-    collected = {
-        "component": identity.component or None,
-        "threshold": identity.threshold,
-        "event": identity.event if identity.span_labels and identity.event in (*EVENTS, *ARC_EVENTS) else None,
-        "label_map": ",".join(f"{label}={other}" for label, other in table.items()) or None,
-    }
-    return {**{key: value for key, value in collected.items() if value is not None}, **given}

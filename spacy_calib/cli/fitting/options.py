@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...doc.annotations import ARC_EVENTS
 from ...doc.events import EVENTS, UNIT_EVENTS
+from ...errors import calib_error
 from ...sequence.factory import WAYS
-from ..shared.arguments import From, TakesStatistics, WithOverrides, check_source
+from ..shared.arguments import MayLeaveOut, WithOverrides
 from ..shared.checks import check_option
 from ..shared.command import Options, argument, option
 from ..shared.examples import read_examples
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitOptions(Options):
-    """What is calibrated, on what, and how. statistics: Files of `calib collect`; DATA is None then. gold: NAME=PATH of each source; DATA may be None."""
+    """What is calibrated, on what, and how. gold: NAME=PATH of each source; DATA may be None."""
 
     model: Annotated[str | None, argument("MODEL", "Pipeline to calibrate: package name or path; left out for scores")]
     data: Annotated[
@@ -48,13 +49,12 @@ class FitOptions(Options):
         argument(
             "DATA",
             "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them; left "
-            "out beside --from, and where --gold names all gold. Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
+            "out where --gold names all gold. Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
             ".npz with tag, score and gold on each row",
         ),
     ]
     output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline; of scores a file")]
     _: KW_ONLY
-    statistics: From = field(default_factory=list)
     gold: Annotated[
         list[str],
         option(
@@ -144,13 +144,9 @@ class FitOptions(Options):
     overrides: Mapping[str, Any] | None = None
 
     def check_options(self) -> None:
-        """RAISES C056: MODEL beside scores, or neither. C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics. C545 to C547: see `sources_of`."""
-        of_documents = {
-            "--gold": self.gold, "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1,
-            "--event": self.event in UNIT_EVENTS,
-        }  # fmt: skip
-        given = self.data is not None or (self.gold and not self.statistics)
-        check_source(self.statistics, Path() if given else None, of_documents)
+        """RAISES C056: MODEL beside scores, or neither. C433: neither DATA nor --gold. C545 to C547: see `sources_of`."""
+        if self.data is None and not self.gold:
+            raise calib_error("C433", option="--gold", given="DATA")
         scores = self.of_scores
         check_option("MODEL", not scores or self.model is None, "left out where DATA is a file of scores", self.model)
         check_option("MODEL", scores or self.model is not None, "given, as DATA is no file of scores", "none")
@@ -186,14 +182,14 @@ class FitOptions(Options):
         return super().given() | ({} if self.context is None else {"context": self.context})
 
 
-class FitCommand(WithOverrides, TakesStatistics):
-    """With dotted settings, and statistics or named sources in the place of DATA."""
+class FitCommand(WithOverrides, MayLeaveOut):
+    """With dotted settings, and named sources in the place of DATA."""
 
     headings = {
         "How the maps are learned": ("groups", "scaling", "tag_offsets", "context", "threshold", "normalize", "config"),
         "What else is learned": ("intervals", "sets", "event"),
         "Where the scores come from": ("source", "score", "way", "second_pass", "label_map"),
-        "Several sources, and shards": ("gold", "statistics", "key", "doc_key"),
+        "Several sources": ("gold", "key", "doc_key"),
         "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
     }
 
@@ -202,5 +198,5 @@ class FitCommand(WithOverrides, TakesStatistics):
         from ...arrays.files import is_score_file
 
         if any(one.partition("=")[0] == "--gold" for one in args):
-            return self.replaced
+            return ("data",)
         return ("model",) if any(is_score_file(Path(one)) for one in args) else ()

@@ -1,134 +1,47 @@
-"""What typer cannot read: options with any number of values, which take the place of arguments, and dotted settings of the pipe."""
+"""What typer cannot read: arguments that may be left out beside others, and dotted settings of the pipe."""
 
 from __future__ import annotations
 
 import copy
-import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from ...errors import calib_error
-from .checks import check_option
-from .command import MORE_OPTIONS, CalibCommand, option
+from .command import MORE_OPTIONS, CalibCommand
 
 # Newer versions of typer have a click of their own.
 _CLICK_ERRORS: Any = import_module(typer.BadParameter.__module__)
 
 
-SUFFIX = ".npz"
-
-
-From = Annotated[
-    list[Path],
-    option(
-        "Statistics that `calib collect` wrote, files or folders of them, in the place of DATA", "--from", metavar="STATS..."
-    ),
-]
-
-
-class TakesStatistics(CalibCommand):
-    """A command whose option names any number of files of statistics, which take the place of some of its arguments.
-
-    several (str): The option, whose values end with the next option. replaced (tuple[str, ...]): Arguments that are left out then.
-    optional (tuple[str, ...]): Arguments that may be left out then.
-    """
-
-    several = "--from"
-    replaced: tuple[str, ...] = ("data",)
-    optional: tuple[str, ...] = ()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if self.several not in args:
-            return self._parse_instead(ctx, args)
-        _leave_out(ctx, self.replaced)
-        others, held = split_values(self.several, args)
-        check_option(self.several, bool(held), "files or folders of statistics", "nothing")
-        if len(held) > 1 and not held[-1].endswith(SUFFIX) and not os.path.exists(held[-1]):
-            others, held = [*others, held[-1]], held[:-1]  # where the output will be
-        try:
-            return super().parse_args(ctx, spread(self.several, held, others))
-        except _CLICK_ERRORS.MissingParameter:
-            if len(held) < 2:
-                raise
-            # The last value is the argument that stands behind them.
-            return super().parse_args(ctx, spread(self.several, held[:-1], [*others, held[-1]]))
-        except _CLICK_ERRORS.UsageError as error:
-            if "unexpected extra argument" not in str(error.message):
-                raise
-            raise calib_error("C433", option=self.several, given=self.replaced[0].upper()) from None
+class MayLeaveOut(CalibCommand):
+    """A command of whose arguments some may be left out beside certain others."""
 
     def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
-        """The arguments that may be left out without statistics too."""
+        """The arguments that may be left out."""
         return ()
 
-    def _parse_instead(self, ctx: Any, args: list[str]) -> list[str]:
-        """Where an argument is missing, those are that may be."""
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, list(args))
         except _CLICK_ERRORS.MissingParameter:
             names = self.may_be_missing(args)
             if not names:
                 raise
-        _leave_out(ctx, names)
+        ctx.meta.setdefault(MORE_OPTIONS, {}).update(dict.fromkeys(names, _nothing))
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        params = super().get_params(ctx)
         left_out = {name for name, read in ctx.meta.get(MORE_OPTIONS, {}).items() if read is _nothing}
-        if not left_out:
-            return params
-        kept = [copy.copy(one) if one.name in self.optional else one for one in params if one.name not in left_out]
-        for one in kept:
-            if one.name in self.optional:
-                one.required = False
-        return kept
+        return [one for one in super().get_params(ctx) if one.name not in left_out]
 
 
 def _nothing() -> None:
     """What stands for an argument that is left out."""
-
-
-def _leave_out(ctx: Any, names: Iterable[str]) -> None:
-    ctx.meta.setdefault(MORE_OPTIONS, {}).update(dict.fromkeys(names, _nothing))
-
-
-def check_source(statistics: Sequence[Path], data: Path | None, of_documents: Mapping[str, Any]) -> None:
-    """of_documents (Mapping): Option -> whether it is given, of those that look at documents. RAISES C433: both DATA and statistics, or neither.
-    C435: such an option, beside statistics.
-    """
-    if bool(statistics) == (data is not None):
-        raise calib_error("C433", option="--from", given="DATA")
-    for flag, given in of_documents.items():
-        if statistics and given:
-            raise calib_error("C435", option=flag)
-
-
-def split_values(option: str, args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(the other arguments, the values of an option): all that stands behind it up to the next option."""
-    others: list[str] = []
-    held: list[str] = []
-    inside = False
-    for one in args:
-        if one == option or one.startswith(f"{option}="):
-            inside = True
-            held += [one.removeprefix(f"{option}=")] if one != option else []
-        elif inside and not one.startswith("-"):
-            held.append(one)
-        else:
-            inside = False
-            others.append(one)
-    return others, held
-
-
-def spread(option: str, held: Sequence[str], others: Sequence[str]) -> list[str]:
-    """The arguments with the option before each of its values."""
-    return [*(word for value in held for word in (option, value)), *others]
 
 
 _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)

@@ -173,7 +173,6 @@ GONE = {
     "apply-scores": "apply CALIBRATOR SCORES OUTPUT",
     "report": "evaluate MODEL DATA --output page.html",
     "plot": "evaluate MODEL DATA --output picture.png",
-    "watch --date": "watch --by KEY",
     **{f"{command} --by": f"{command} --order ORDER" for command in ("rank", "select")},
     "select --signal": "rank --order raw",
     **{f"select --per-{unit}": "select --max-words N" for unit in ("word", "sentence")},
@@ -182,7 +181,6 @@ GONE = {
     "collect --granularity": "collect --components.calib.source.granularity biluo",
     "collect --threshold": "collect --components.calib.threshold SCORE",
     **{f"init-config --{option}": f"init-config --components.calib.{setting}" for option, setting in _OF_CONFIG.items()},
-    **{f"evaluate {option} watch": "watch MODEL WINDOWS --output picture.png" for option in ("--kind", "-k")},
     **{f"select {option} doc": "select --unit document" for option in ("--unit", "-u")},
     "fit -b": "fit --components.calib.scorer.n_bins N",
     "adapt -C": "adapt --attr PREFIX",
@@ -191,14 +189,12 @@ GONE = {
     "evaluate --title": "evaluate MODEL DATA --output page.html",
     "rank --doc-key": "rank MODEL DATA",
     "adapt --component": "adapt --attr PREFIX",
-    "watch --confidence": "watch MODEL DATA",
     "select --rare-share": "select --order rare-tag --tag NAME",
     "collect --bounded": "collect MODEL DATA STATS",
     **{f"{command} --seed": f"{command} MODEL DATA" for command in ("expect", "count")},
-    **{f"watch --{name}": "watch MODEL DATA" for name in ("gold-preproc", "doc-key")},
     **{
         f"{command} --{name}-column": f"{command} --columns {name}=NAME"
-        for command in ("apply", "count", "expect", "rank", "select", "watch")
+        for command in ("apply", "count", "expect", "rank", "select")
         for name in ("text", "id")
     },
 }

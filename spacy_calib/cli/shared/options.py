@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
 FORMATS = ("table", "json")
-TEXTS = (
-    '.spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line; also .jsonl.gz), .parquet (a column text), .txt (a text on each '
-    "line), or a folder of them"
-)
 
 CalibratedModel = Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path")]
 Gold = Annotated[
@@ -27,7 +23,14 @@ Gold = Annotated[
         "DATA", "Gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them"
     ),
 ]
-Texts = Annotated[Path, argument("DATA", f"Texts: {TEXTS}")]
+Texts = Annotated[
+    Path,
+    argument(
+        "DATA",
+        'Texts: .spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line; also .jsonl.gz), .parquet (a column text), .txt '
+        "(a text on each line), or a folder of them",
+    ),
+]
 FirstAttr = Annotated[str | None, option("The calib pipe with this prefix; else the first", "--attr")]
 OnlyAttr = Annotated[str | None, option("Only the calib pipe with this prefix; else all of them", "--attr")]
 Component = Annotated[str | None, option("Component to calibrate", "--component", "-C", show_default="tagger")]

@@ -148,7 +148,7 @@ def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequenc
     from spacy.tokens import DocBin
 
     from ...doc.cutting import cut
-    from ...doc.reading import MARK_KEYS
+    from ...doc.reading import DRAWN_KEY
 
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
@@ -162,7 +162,7 @@ def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequenc
         for row in rows_of[place]:
             is_whole = row["sentence"] is None
             doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
-            doc.user_data.update({key: row[name] for name, key in MARK_KEYS.items() if name in row})
+            doc.user_data[DRAWN_KEY] = row["drawn"]
             docs[row["rank"]] = doc
     assert run.output is not None
     write_file(run.output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())

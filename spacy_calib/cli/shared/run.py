@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...corpus.scored import ScoredCorpus
-    from ...pairs.keyed import Key
     from ...pipe.component import Calibrator
-    from ...statistics.judged import JudgedStatistics
+    from ...pipe.judging import Judged
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
@@ -249,36 +248,26 @@ class Run(Options):
 
 
 def judge(
-    run: Run,
-    nlp: Language,
-    pipes: Sequence[Calibrator],
-    shard: str | None = None,
-    what: str = "Evaluating",
-    key: Key | None = None,
-    also: Sequence[str] = (),
-) -> tuple[list[JudgedStatistics], list[ScoredCorpus], list[Example]]:
-    """The statistics and the scores of each pipe on the gold data of a run, and the examples, on whose predicted Docs all pipes have written.
+    run: Run, nlp: Language, pipes: Sequence[Calibrator], also: Sequence[str] = ()
+) -> tuple[list[Judged], list[ScoredCorpus], list[Example]]:
+    """What each pipe says of the gold data of a run, judged and as scores, and the examples, on whose predicted Docs all pipes have written.
 
     also (Sequence[str]): Names of other pipes that are to run.
-    shard (str | None), key (Key | None): See `judged_statistics`. what (str): Beside the progress bar.
     RAISES C021, C069: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
     """
     from ...doc.annotations import plain_name
     from ...pipe.event import event_pipes
-    from ...pipe.judging import judged_statistics
+    from ...pipe.judging import judge_pipe
     from ...pipe.scorer import corpus_of
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
     asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
     events = [one.name for several in asked for one in several]
-    done = run.annotate(nlp, pipes, what=what, also=[*events, *also])
+    done = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
     scored = [corpus_of(done, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
-    found = [
-        judged_statistics(pipe, events, done, corpus, shard, gold_preproc=run.gold_preproc, key=key)
-        for pipe, events, corpus in zip(pipes, asked, scored, strict=True)
-    ]
-    if not any(one.tokens.total or (one.spans and one.spans.total) for one in found):
+    found = [judge_pipe(pipe, events, done, corpus) for pipe, events, corpus in zip(pipes, asked, scored, strict=True)]
+    if not any(one.anything for one in found):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)

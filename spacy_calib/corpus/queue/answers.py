@@ -146,7 +146,7 @@ def _code_points(text: str, value: dict[str, Any]) -> tuple[int, int]:
 
 
 def _doccano(record: dict[str, Any]) -> Answer | None:
-    meta = record.get("meta") or {key: record[key] for key in ("drawn", "chance", "asked", "doc", "unit") if key in record}
+    meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "doc", "unit") if key in record}
     found = next(record[key] for key in ("entities", "label", "labels") if key in record)
     if "entities" in record:
         return of_spans(record["text"], _marks(found, "start_offset", "end_offset"), meta)
@@ -272,7 +272,7 @@ def _checked(made: Answer | None) -> Answer | None:
     texts = () if made is None else (made.text, *made.cats, *(mark.label for mark in made.spans))
     if not all(isinstance(one, str) for one in texts) or (made is not None and not isinstance(made.meta, Mapping)):
         raise ValueError("a label or a text is none, or its meta no object")
-    kept = () if made is None else [made.meta.get(key) for key in ("drawn", "chance", "doc")]
+    kept = () if made is None else [made.meta.get(key) for key in ("drawn", "doc")]
     if not all(one is None or isinstance(one, (str, float)) or (isinstance(one, int) and abs(one) < _TOO_BIG) for one in kept):
         raise ValueError("how it was drawn is neither a text nor a number of at most 64 bits")
     for one in (*texts, *(one for one in kept if isinstance(one, str))):

@@ -22,10 +22,8 @@ IN, ACCEPTED, SHORT = 0, 1, 2
 # The shortest documents that together hold less than this share of the words tell next to nothing, and cost a label each.
 SHARE_OF_SHORT = 0.1
 NONE: Digests = np.zeros(0, dtype=np.uint64)
-# How units came into a queue: the doubtful ones first, all with one chance, or each with a chance of its own.
-BY_DOUBT, AT_RANDOM, BY_CHANCE = "doubt", "random", "chance"
-# Part of every chance that is the same for all: scores that are sure and wrong would make weights without bound.
-UNIFORM = 0.1
+# How units came into a queue: the doubtful ones first, or all with one chance.
+BY_DOUBT, AT_RANDOM = "doubt", "random"
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Plan:
     Whether priorities are divided by the words. raw_first (bool): Of units of equal priority the one of higher doubt before calibration comes first; else the
     shorter one (Mejer & Crammer 2010, section 6). min_words (int): With a letter or a digit. below_only (bool): Entities below their cut-off alone.
     repeats (bool): Whether one text may be there several times. n, max_words, per_doc (int | None): At most that many units, words, units of one document.
-    spread (bool): n that stand for all, see `stand_for_all`. by_chance (bool): n drawn with chances, see `chances_of`. labelled (Digests | None): Keys of texts that are labelled already.
+    spread (bool): n that stand for all, see `stand_for_all`. labelled (Digests | None): Keys of texts that are labelled already.
     """
 
     kind: str
@@ -53,19 +51,16 @@ class Plan:
     per_doc: int | None = None
     spread: bool = False
     labelled: Digests | None = None
-    by_chance: bool = False
 
     @property
     def drawn(self) -> str:
         """How its units are drawn."""
-        return BY_CHANCE if self.by_chance else AT_RANDOM if self.spread or self.order.over == "random" else BY_DOUBT
+        return AT_RANDOM if self.spread or self.order.over == "random" else BY_DOUBT
 
     @property
     def compares_all(self) -> bool:
         """Whether something has to be known of every unit; else the best ones so far do."""
-        return (
-            self.spread or self.by_chance or self.labelled is not None or self.max_words is not None or self.per_doc is not None
-        )
+        return self.spread or self.labelled is not None or self.max_words is not None or self.per_doc is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +115,7 @@ class Queue:
     """corpus (ScoredCorpus): With the units of the queue, and perhaps others. units (Units): Its own. values (Floats): See `token_values`. scores
     (Floats): Priority of each unit. order (Ints): The units of the queue, first to last. left_out (dict): How many of all units are not in it, "accepted",
     "too_short" and "repeats"; "labelled" of those with such a text. possible (bool): Whether there is one but for the budget. n_blocks (int): How many corpora
-    there were. chances (Floats | None): Of each unit of the order, where it was drawn by chance. drawn (str): See Plan.
+    there were. drawn (str): See Plan.
     """
 
     corpus: ScoredCorpus
@@ -131,17 +126,15 @@ class Queue:
     left_out: dict[str, int]
     possible: bool
     n_blocks: int
-    chances: Floats | None = None
     drawn: str = BY_DOUBT
 
 
 class Chosen(NamedTuple):
-    """order (Ints): The units that are wanted, first to last. left_out (dict): See Queue. possible (bool): Whether there is one but for the budget. chances (Floats | None): See Queue."""
+    """order (Ints): The units that are wanted, first to last. left_out (dict): See Queue. possible (bool): Whether there is one but for the budget."""
 
     order: Ints
     left_out: dict[str, int]
     possible: bool
-    chances: Floats | None = None
 
 
 def choose(pool: Pool, plan: Plan, labelled: ArrayLike = ()) -> Chosen:
@@ -157,15 +150,11 @@ def choose(pool: Pool, plan: Plan, labelled: ArrayLike = ()) -> Chosen:
     }
     if plan.per_doc is not None:
         kept = _round_robin(kept, pool.documents[kept], plan.per_doc)
-    chances = None
-    if plan.by_chance:
-        places, of_all = draw_by_chance(pool.scores[kept], pool.words[kept], plan.n or 0, plan.seed)
-        chosen, chances = kept[places], of_all[places]
-    elif plan.spread:
+    if plan.spread:
         chosen = kept[stand_for_all(pool.scores[kept], pool.words[kept], plan.n or 0, plan.seed)]
     else:
         chosen = _within(kept, pool.words[kept], plan.n, plan.max_words)
-    return Chosen(chosen, left_out, len(kept) > 0, chances)
+    return Chosen(chosen, left_out, len(kept) > 0)
 
 
 def queue_of(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[ScoredCorpus], None]) -> Queue:
@@ -195,7 +184,7 @@ def _of_one(corpus: ScoredCorpus, plan: Plan, n_blocks: int = 1) -> Queue:
     pool = Pool.of(corpus, units, values, plan)
     labelled = NONE if plan.labelled is None else labelled_keys(corpus, units, pool.keys, plan.labelled)
     chosen = choose(pool, plan, labelled)
-    return Queue(corpus, units, values, pool.scores, *chosen[:3], n_blocks, chosen.chances, plan.drawn)
+    return Queue(corpus, units, values, pool.scores, *chosen, n_blocks, plan.drawn)
 
 
 def _compared(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[ScoredCorpus], None]) -> Queue:
@@ -220,7 +209,7 @@ def _compared(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[Scor
     own = np.searchsorted(corpus.numbers_of_docs[corpus.docs[units.firsts]], docs) + inside
     scores = np.zeros(len(units))
     scores[own] = every.scores[chosen.order]
-    return Queue(corpus, units, values, scores, own, *chosen[1:3], len(parts), chosen.chances, plan.drawn)
+    return Queue(corpus, units, values, scores, own, *chosen[1:], len(parts), plan.drawn)
 
 
 def _new_texts(order: Ints, keys: Digests, labelled: ArrayLike) -> Ints:
@@ -294,47 +283,3 @@ def spread(values: Floats, n: int, seed: int = 0) -> Ints:
     # What is left over when all are cut into equal parts is chosen at random, or the places in smaller parts would be likelier than others.
     parts = order[np.sort(rng.permutation(len(values))[: n * size])].reshape(n, size)
     return rng.permutation(parts[np.arange(n), rng.integers(size, size=n)])
-
-
-# Documents drawn with chances that grow with doubt
-
-
-def chances_of(spread: Floats, n: int) -> Floats:
-    """With what chance each of m documents is drawn where n are: in proportion to how far its number of right labels may be off, mixed with an even
-    part (Gligoric et al. 2024, section 3.2; Neyman's allocation, Cochran 1977, section 5.5).
-
-    spread (Floats): Variance of each one's right labels by their scores, shape (m,). RETURNS (Floats): In (0, 1], summing to min(n, m).
-    """
-    worth, certain = np.sqrt(spread), np.zeros(len(spread), dtype=bool)
-    mean = worth.mean() if len(worth) else 0.0
-    worth = (1 - UNIFORM) * (worth / mean if mean else np.ones(len(worth))) + UNIFORM
-    chances = np.ones(len(worth))
-    while not certain.all():
-        chances[~certain] = (n - certain.sum()) * worth[~certain] / worth[~certain].sum()
-        if not (chances[~certain] > 1).any():
-            break
-        certain |= chances >= 1
-        chances[certain] = 1.0
-    return chances
-
-
-def draw_by_chance(spread: Floats, words: ArrayLike, n: int, seed: int = 0) -> tuple[Ints, Floats]:
-    """(the places of min(n, m) documents, in random order; the chance of each of all m, see `chances_of`). Neighbours by doubt per word compete for a
-    place (the ordered pivotal method, Deville and Tille 1998), so that the draw is spread over doubt, too.
-    """
-    chances, rng = chances_of(spread, min(n, len(spread))), np.random.default_rng(seed)
-    order = np.lexsort((rng.random(len(spread)), spread / np.maximum(1, np.asarray(words)))).tolist()
-    drawn, held, left, luck = [], -1, 0.0, rng.random(len(spread))
-    for place in order:
-        own = float(chances[place])
-        if own >= 1 or left <= 0:
-            drawn += [place] if own >= 1 else []
-            held, left = (held, left) if own >= 1 else (place, own)
-        elif left + own < 1:
-            held, left = (place if luck[place] * (left + own) >= left else held), left + own
-        else:
-            stays = luck[place] * (2 - left - own) >= 1 - own
-            drawn.append(place if stays else held)
-            held, left = (held if stays else place), left + own - 1
-    drawn += [held] if left > 0.5 else []  # what is left of a whole number by rounding
-    return rng.permutation(np.array(drawn, dtype=np.intp)), chances

@@ -39,7 +39,7 @@ def record_of(task: Task) -> dict[str, Any]:
     """Everything about a task, as plain data. Characters of "marks" count from the beginning of "text"; a "reason" is there where the unit has one."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": one.start, "end": one.end, "label": one.label, "score": one.score} for one in task.spans]
-    return {**record, **({} if task.reason is None else {"reason": task.reason}), **(task.doubted or {}), **_mark(task)}
+    return {**record, **({} if task.reason is None else {"reason": task.reason}), **(task.doubted or {}), "drawn": task.drawn}
 
 
 def prodigy_of(task: Task) -> dict[str, Any]:
@@ -134,16 +134,11 @@ def _is_category(task: Task) -> bool:
     return task.unit == DOCUMENT and task.labelled
 
 
-def _mark(task: Task) -> dict[str, Any]:
-    """How the task came into the queue: answers are an estimate of accuracy only where that was no doubt, or a chance that is known."""
-    return {"drawn": task.drawn, **({} if task.chance is None else {"chance": task.chance})}
-
-
 def _meta(task: Task) -> dict[str, Any]:
     """What an annotator is shown beside the text, and what came with it; "meta" as a whole where it has one of our keys."""
     ours: dict[str, Any] = {
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence,
-        "unit": task.unit, **_mark(task),
+        "unit": task.unit, "drawn": task.drawn,
     }  # fmt: skip
     asked = [f"{span.start} {span.end} {span.label}" for span in task.spans]
     if asked and (task.each_asked or task.unit in _ASKED_ALONE):

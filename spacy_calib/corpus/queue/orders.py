@@ -51,14 +51,8 @@ LABEL = {
 }
 
 
-# By how much the number of right labels of a unit may be off: the variance of independent ones.
-SPREAD = Order("spread", "sum")
-
-
 def token_values(corpus: ScoredCorpus, order: Order, tags: Collection[str] = ()) -> Floats:
     """What each token is worth, NaN for tokens that are not counted; shape (n tokens,). tags (Collection[str]): Those that are hunted."""
-    if order.value == "spread":
-        return np.where(corpus.counted, corpus.calibrated * (1 - corpus.calibrated), np.nan)
     return tag_probability(corpus, tags) if order.value == "rare-tag" else doubts(corpus, order.value)
 
 

@@ -48,8 +48,9 @@ class Task:
     alternatives (dict): Tag -> calibrated probability, highest first; of a token or document, or of the reason.
     gold (str | None): The gold label of a token or document, where it is known. right (bool | None): Whether the unit is right, where that is known.
     doubted (dict | None): Of gold that is audited: what is wrong with it ("kind"), "suggestion" ("" for nothing), its calibrated "suggestion_score", and
-    "suggested_text" where it stands elsewhere. drawn (str): How it came into the queue, see `choosing.Plan`. chance (float | None): That it had, where
-    each has one of its own. each_asked (bool): Whether each span of a whole text is a question of its own, so that one which is gone is wrong, and no more.
+    "suggested_text" where it stands elsewhere. drawn (str): How it came into the queue, see `choosing.Plan`: answers are an
+    estimate of accuracy only where that was no doubt. each_asked (bool): Whether each span of a whole text is a question of its own, so that one which is
+    gone is wrong, and no more.
     """
 
     text: str
@@ -75,7 +76,6 @@ class Task:
     right: bool | None
     doubted: dict[str, Any] | None = None
     drawn: str = BY_DOUBT
-    chance: float | None = None
     each_asked: bool = False
 
 
@@ -119,7 +119,6 @@ def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str], each_
         gold=corpus.names[gold] if has_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
         drawn=queue.drawn,
-        chance=None if queue.chances is None else float(queue.chances[place]),
         each_asked=each_asked,
     )
 

@@ -195,14 +195,6 @@ def split_query(text: str) -> tuple[str, Any]:
         except (ValueError, RecursionError) as error:
             raise calib_error("C392", given=repr(text), why=f"it is no JSON ({error})") from None
         return ("event", _event(held, text)) if isinstance(held, dict) else ("pattern", _pattern(held, text))
-    key, equals, value = given.partition("=")
-    if equals and key in ("text", "lemma", "label"):
-        if not value:
-            raise calib_error("C392", given=repr(text), why=f"nothing stands behind {key}=")
-        if key == "label":
-            return "label", value
-        words = value.split()
-        return "pattern", [{"LOWER": word.lower()} if key == "text" else {"LEMMA": word} for word in words]
     if not given:
         raise calib_error("C392", given=repr(text), why="it is empty")
     return "label", given

@@ -176,7 +176,6 @@ def test_data_without_gold_is_refused(calibrated, tmp_path):
             ["--output", "page.txt"],
             "Option --output must be a file that ends in .json, .html, .png, .svg or .pdf, or a folder for",
         ),
-        (["--watch", "."], "Option --watch must be left out without a page (--output page.html), but . was given"),
     ],
 )
 def test_bad_options_are_one_sentence(calibrated, test_file, tmp_path, monkeypatch, options, sentence):

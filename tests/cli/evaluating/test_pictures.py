@@ -105,12 +105,6 @@ def test_wrong_options(calibrated, test_file, tmp_path, monkeypatch, arguments, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_statistics_hold_no_scores_to_draw(tmp_path):
-    for name in ("page.html", "one.png"):
-        outcome = calib("evaluate", "--from", tmp_path / "a.npz", "-o", name)
-        refuses(outcome, f"Option --output {name} looks at documents, which statistics do not hold")
-
-
 def test_an_older_picture_stays_when_the_new_one_cannot_be_written(calibrated, test_file, tmp_path):
     taken = tmp_path / "taken"
     taken.write_text("kept")

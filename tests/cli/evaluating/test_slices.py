@@ -84,10 +84,6 @@ def test_keys_that_tell_nothing_are_refused(calibrated, filed, test_file):
     refuses(calib("evaluate", calibrated, test_file, "--by", "kind"), "No document has anything under the key 'kind'")
 
 
-def test_it_needs_documents(tmp_path, calibrated):
-    refuses(calib("evaluate", "--from", tmp_path / "no.stats", "--by", "kind"), "--by")
-
-
 def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_path):
     """Long sentences have wrong tags; nothing but the field and their length tells them."""
     docs = [gold_doc(Vocab(), sentence) for sentence in made_up_sentences(400, seed=5)]

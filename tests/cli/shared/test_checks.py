@@ -14,7 +14,6 @@ from tests.cli.conftest import calib, refuses
 ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
     "adapt": ["no_model", "DATA", "OUT"],
-    "collect": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
     "apply": ["no_model", "DATA", "OUT"],
     "count": ["no_model", "DATA", "--query", "NN"],

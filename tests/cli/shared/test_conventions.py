@@ -73,12 +73,6 @@ def test_the_page_has_a_section_where_conventions_meet(sure, met, tmp_path):
         assert (f'<th scope="row">{SAID}</th><td>{OTHER}</td>' in page) == there
 
 
-def test_statistics_do_not_know_of_any(calibrated, tmp_path):
-    gold = save_gold(tmp_path / "gold.spacy", 30, 3)
-    ok(calib("collect", calibrated, gold, tmp_path / "one.npz", "--judge"))
-    assert told("evaluate", "--from", tmp_path / "one.npz") is None
-
-
 def test_the_first_ones_are_shown(capsys):
     rows = [{"source": "", "said": f"T{i}", "gold": "X", "tokens": 99 - i, "of": 100} for i in range(SHOWN + 2)]
     show_conventions(rows)

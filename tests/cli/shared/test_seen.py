@@ -136,11 +136,3 @@ def test_other_training_data_passes_and_a_little_of_it_is_a_warning(place, model
     assert (outcome.code, "3 of 103 documents (3 % of the words) stand in --train-data too" in outcome.text) == (0, True)
     refuses(fit(model, [half], tmp_path / "half", place / "new.spacy"), f"{TRAINED}: 100 of 200 documents")
 
-
-def test_statistics_of_the_training_data_are_known_by_their_key(place, model, tmp_path):
-    stats, key = tmp_path / "stats.npz", ["--key", tmp_path / "key"]
-    assert calib("collect", model, place / "chunks.spacy", stats, *key, "--silent").code == 0
-    refuses(fit(model, ["--from", stats], tmp_path / "out", place / "fit.spacy", *key), f"{TRAINED}: 100 of 110 texts")
-    for train, more in (("new.spacy", key), ("fit.spacy", []), ("fit.spacy", [*key, "--allow-seen"])):
-        outcome = fit(model, ["--from", stats], tmp_path / f"{train}{len(more)}", place / train, *more)
-        assert (outcome.code, TRAINED in outcome.text) == (0, "--allow-seen" in more)

@@ -35,8 +35,7 @@ def many_tasks(kind, labels="PQ", each_asked=False):
             spans=spans,
             doc=number // 2,
             rank=number + 1,
-            drawn="chance",
-            chance=0.25,
+            drawn="random",
             each_asked=each_asked,
         )
 
@@ -56,7 +55,7 @@ def test_no_span_is_lost_on_the_way(tool, kind, tmp_path):
         assert found.text == task.text
         assert list(found.spans) == [Mark(one.start, one.end, one.label) for one in task.spans]
         assert found.whole is (kind == "sentence")
-        assert (found.meta["drawn"], found.meta["chance"], found.meta["doc"]) == ("chance", 0.25, task.doc)
+        assert (found.meta["drawn"], found.meta["doc"]) == ("random", task.doc)
         rejected += not all(found.spans.values())
     assert rejected > N / 10 if kind == "entity" else rejected == 0
 
@@ -74,7 +73,7 @@ def test_no_category_is_lost_on_the_way(tool, tmp_path):
     assert [one.text for one in answers] == [task.text for task in tasks]
     assert [{name for name, has in one.cats.items() if has} for one in answers] == [{task.spans[0].label} for task in tasks]
     assert {one.whole for one in answers} == {tool != "prodigy"}
-    assert {one.meta["chance"] for one in answers} == {0.25}
+    assert {one.meta["drawn"] for one in answers} == {"random"}
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
@@ -223,8 +222,8 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         (json.dumps({"text": "a", "label": "x", "answer": "accept", "meta": 2}), "line 1 is not as Prodigy writes it"),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
         (json.dumps({**RIGHT, "meta": {"drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({**RIGHT, "meta": {"chance": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
-        (json.dumps({**RIGHT, "meta": {"chance": [0.5]}}), "neither a text nor a number of at most 64 bits"),
+        (json.dumps({**RIGHT, "meta": {"drawn": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
+        (json.dumps({**RIGHT, "meta": {"drawn": [0.5]}}), "neither a text nor a number of at most 64 bits"),
     ],
 )
 def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):

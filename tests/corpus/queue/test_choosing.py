@@ -18,9 +18,7 @@ from spacy_calib.corpus.queue.choosing import (
     SHORT,
     Plan,
     Pool,
-    chances_of,
     choose,
-    draw_by_chance,
     queue_of,
     spread,
     stand_for_all,
@@ -280,27 +278,3 @@ def test_entities_that_reach_their_cut_off_are_left_out():
     queue = queue_of([corpus], Plan("entity", REVIEW["calibrated"], below_only=True), lambda _: None)
     assert (queue.order.tolist(), queue.left_out["accepted"]) == ([0], 2)
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3
-
-
-# Draws with chances that grow with doubt
-
-
-def test_chances_by_hand():
-    # Worth is the root: 1, 2 and 3 of a mean of 2, nine tenths of it, and a tenth that is the same for all: .55, 1, 1.45 of 3.
-    assert chances_of(np.array([1.0, 4, 9]), 1) == pytest.approx(np.array([0.55, 1, 1.45]) / 3)
-    # What would be drawn more than once is drawn for certain, and the others share what is left.
-    assert chances_of(np.array([0.0, 0, 100]), 2) == pytest.approx([0.5, 0.5, 1])
-    assert chances_of(np.zeros(4), 2) == pytest.approx([0.5] * 4)
-    assert chances_of(np.zeros(0), 0).tolist() == []
-
-
-def test_each_is_drawn_as_often_as_its_chance_says():
-    rng = np.random.default_rng(0)
-    spread, words, n, draws = rng.gamma(0.7, 2, 30), rng.integers(3, 40, 30), 8, 3000
-    drawn = np.zeros(30)
-    for seed in range(draws):
-        places, chances = draw_by_chance(spread, words, n, seed)
-        assert len(np.unique(places)) == n
-        drawn[places] += 1
-    assert np.abs(drawn / draws - chances).max() < 4 * np.sqrt(0.25 / draws)
-    assert draw_by_chance(spread, words, 99)[0].size == 30

@@ -60,7 +60,7 @@ def test_a_tag(doc):
 def test_entities_begin_where_their_chance_rises(doc):
     answer = ask("PER").answer(doc)
     assert (answer.calibrated.tolist(), answer.found) == ([0.9, 0.5], 1)  # the 0.4 may be the rest of the first one
-    tokens = ask("label=PER", "token").answer(doc)
+    tokens = ask("PER", "token").answer(doc)
     assert tokens.calibrated.tolist() == [0.9, 0.4, 0.5]
     doc.set_ents([Span(doc, 0, 1, "PER"), Span(doc, 1, 2, "PER")], default="outside")
     assert ask("PER").answer(doc).calibrated.tolist() == [0.9, 0.4, 0.5]
@@ -91,20 +91,20 @@ def test_patterns_multiply_what_is_uncertain(doc):
 
 
 def test_texts_are_sure(doc):
-    answer = ask("text=may leave").answer(doc)
+    answer = ask([{"LOWER": "may"}, {"LOWER": "leave"}]).answer(doc)
     assert (answer.calibrated.tolist(), answer.found) == ([1.0], 1)
-    assert ask("text=nobody").answer(doc).found == 0
+    assert ask([{"LOWER": "nobody"}]).answer(doc).found == 0
 
 
 def test_labels_that_are_asked_for():
     assert ask("NNP").labels == [("calib", "NNP")]
     assert ask([{"TAG": {"IN": ["MD", "VB"]}}, {"LOWER": "x"}]).labels == [("calib", "MD"), ("calib", "VB")]
-    assert ask("text=x").labels == []
+    assert ask([{"LOWER": "x"}]).labels == []
 
 
 @pytest.mark.parametrize(("text", "code", "part"), [
     ("", "C392", "it is empty"), ("[{", "C392", "no JSON"), ("[]", "C392", "a list with an object for each token"),
-    ("text=", "C392", "nothing stands behind text="), ('[{"TAG": "NNP", "OP": "+"}]', "C392", "no fixed length"),
+    ('[{"TAG": "NNP", "OP": "+"}]', "C392", "no fixed length"),
     ('[{"TAG": {">": 3}}]', "C392", "IN, NOT_IN, REGEX"), ('[{"TAG": {"REGEX": "("}}]', "C392", "unterminated"),
     ('[{"NOSUCH": "x"}]', "C392", "NOSUCH"), ('{"names": ["x"]}', "C392", "needs a verb"), ('{"verb": 3}', "C392", "words, or lists"),
     ('{"verb": "a", "who": "x"}', "C392", "but not who"), ("ANIMAL", "C393", "they know: MD, NNP, O, PER, VB"),
@@ -125,15 +125,15 @@ def test_what_a_pipeline_cannot_do():
         with pytest.raises(CalibError, match="C395") as error:
             ask(event, **options)
         assert part in error.value.message
-    for text, unit in ((event, "token"), ("NNP", "entity"), ("text=x", "entity")):
+    for text, unit in ((event, "token"), ("NNP", "entity"), ([{"LOWER": "x"}], "entity")):
         with pytest.raises(CalibError, match="C398"):
             ask(text, unit)
 
 
 def test_kinds():
     assert split_query(" PERSON ") == ("label", "PERSON")
-    assert split_query("label=text=x") == ("label", "text=x")
-    assert split_query("lemma=attack") == ("pattern", [{"LEMMA": "attack"}])
+    assert split_query("lemma=attack") == ("label", "lemma=attack")
+    assert split_query('[{"lemma": "attack"}]') == ("pattern", [{"LEMMA": "attack"}])
 
 
 # Events

@@ -1,1 +1,0 @@
-"""Tables of counts of pairs that add up over any number of shards, and the maps and figures that follow from them."""
