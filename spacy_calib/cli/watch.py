@@ -109,7 +109,6 @@ def exit_code(run: WatchOptions, result: dict[str, Any]) -> int:
 
 @command(
     WatchOptions,
-    does="Tell when texts change: windows over time, with alarms",
     example="./calibrated texts.jsonl --by date --every week -o windows.jsonl",
     exit_code=exit_code,
 )
