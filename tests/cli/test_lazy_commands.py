@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import docs_commands
 import pytest
+from typer.main import get_command
 
-from spacy_calib.cli import COMMANDS
+from spacy_calib.cli import COMMANDS, ENTRY_POINTS, calib_cli
 from tests.cli.conftest import calib, refuses
 from tests.forked import alone
 
@@ -140,3 +143,22 @@ def test_an_unknown_command_is_refused_with_a_suggestion():
     outcome = calib("evalute", "model", "data")
     refuses(outcome, "No such command 'evalute'", code=2)
     assert "Did you mean 'evaluate'" in outcome.text
+
+
+def test_the_shell_completes_names_of_commands(greenhouse, monkeypatch):
+    monkeypatch.syspath_prepend(greenhouse)
+    group = get_command(calib_cli)
+    context = group.make_context("calib", ["info"])
+    items = [item for start in ("ev", "wate") for item in group.shell_complete(context, start)]
+    assert [(item.value, item.help) for item in items] == [("evaluate", COMMANDS["evaluate"]), ("water", "Water a plant.")]
+
+
+def test_the_reference_has_commands_of_other_packages(greenhouse, monkeypatch):
+    monkeypatch.syspath_prepend(greenhouse)
+    monkeypatch.setattr(
+        "spacy_calib.cli.added_commands", lambda: {"water": EntryPoint("water", "watering:water", ENTRY_POINTS)}
+    )
+    page = docs_commands.page()
+    assert "| [`calib water`](#calib-water) | `calib water`: water the plants of a pipeline |" in page
+    assert "## calib water" in page
+    assert page.count("## calib ") == len(COMMANDS) + 1
