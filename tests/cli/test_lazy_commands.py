@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import docs_commands
 import pytest
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from spacy_calib.cli import COMMANDS, ENTRY_POINTS, calib_cli
@@ -18,6 +20,8 @@ from tests.forked import alone
 
 # Modules of ours that `python -m spacy` of anything else may import.
 MOST_MODULES = 45
+# Older versions of typer suggest no command.
+SUGGESTS = "suggest_commands" in inspect.signature(TyperGroup).parameters
 PRINT_MODULES = """
 import json, runpy, sys
 
@@ -117,7 +121,7 @@ def test_a_command_of_another_package_runs_with_options_and_help(greenhouse, mon
     assert "Water a plant." in shown
     assert "python -m spacy calib water rose" in shown
     assert calib("water").code == 2
-    assert "Did you mean 'water'" in calib("watr").text
+    assert not SUGGESTS or "Did you mean 'water'" in calib("watr").text
 
 
 def test_a_command_of_another_package_replaces_none_of_ours(greenhouse, monkeypatch):
@@ -142,7 +146,7 @@ def test_a_package_that_cannot_be_imported_is_one_sentence(name, why, greenhouse
 def test_an_unknown_command_is_refused_with_a_suggestion():
     outcome = calib("evalute", "model", "data")
     refuses(outcome, "No such command 'evalute'", code=2)
-    assert "Did you mean 'evaluate'" in outcome.text
+    assert not SUGGESTS or "Did you mean 'evaluate'" in outcome.text
 
 
 def test_the_shell_completes_names_of_commands(greenhouse, monkeypatch):
