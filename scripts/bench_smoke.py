@@ -35,7 +35,6 @@ class Run(NamedTuple):
 
 SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
 RUNS = {
-    "bench_cli.py": Run("--rows 3000 --formats csv --method platt", "| .csv |"),
     "bench_overhead.py": Run("--runs 1 --single", "| one Doc at a time, 12 tokens |"),
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
     "bench_statistics.py": Run("--pairs 20000 --kinds moved", "Targets"),

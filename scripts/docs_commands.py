@@ -17,7 +17,7 @@ from typing import Any
 
 import typer
 
-from spacy_calib.cli import COMMANDS, calib_cli
+from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +38,7 @@ What `python -m spacy calib COMMAND --help` says of each command. What they have
 def page() -> str:
     """The page as Markdown."""
     group: Any = typer.main.get_command(calib_cli)
-    rows = [f"| [`calib {name}`](#calib-{name}) | {COMMANDS[name].does} |" for name in group.commands]
+    rows = [f"| [`calib {name}`](#calib-{name}) | {line} |" for name, line in help_lines().items()]
     return BEGINNING + "\n".join(rows) + "\n\n" + "\n".join(section(name, command) for name, command in group.commands.items())
 
 
@@ -52,7 +52,7 @@ def section(name: str, command: Any) -> str:
     lines = [f"## calib {name}", "", *_paragraphs(command.help), "<!-- not run: how it is called -->", "", "```bash"]
     lines += [
         f"python -m spacy calib {name} {usage} [OPTIONS]",
-        f"python -m spacy calib {name} {COMMANDS[name].example}",
+        f"python -m spacy calib {name} {load_command(name).example}",
         "```",
         "",
     ]
@@ -107,7 +107,7 @@ def _marked(text: str) -> str:
 def public_page() -> str:
     """The page that names what is public, with the lists that stand in it today."""
     lists = {
-        "python": _named(_python()), "commands": _named(f"calib {name}" for name in COMMANDS), "attributes": _named(_attributes()),
+        "python": _named(_python()), "commands": _named(f"calib {name}" for name in command_names()), "attributes": _named(_attributes()),
         "columns": _columns(), "figures": _figures(), "configs": _configs(),
     }  # fmt: skip
     page = (REFERENCE / "stability.md").read_text(encoding="utf8")

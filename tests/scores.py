@@ -1,16 +1,13 @@
-"""Made-up scores of a tagger that is too sure of itself, as arrays and as the rows of a file."""
+"""Made-up scores of a tagger that is too sure of itself, as arrays."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 LABELS = ["ADJ", "ADV", "NOUN", "VERB", "X"]
-WORDS = ["green", "ideas", "sleep", "furiously", "today"]
 
 
 class Made(NamedTuple):
@@ -27,30 +24,3 @@ def made_scores() -> Made:
     y = np.array([LABELS[rng.choice(5, p=row)] for row in true])
     P = true**2
     return Made(P / P.sum(axis=1, keepdims=True), y, np.arange(600) // 50)
-
-
-def rows_of(made: Made, least: float = 1e-4) -> list[dict[str, Any]]:
-    """A row for each score of at least this; the third unit of each document has no gold."""
-    rows = []
-    for unit, column in zip(*np.nonzero(least <= made.P), strict=True):
-        place = int(unit) % 50
-        rows.append(
-            {
-                "document": f"d{made.documents[unit]}",
-                "unit": str(place),
-                "sentence": str(place // 5),
-                "word": WORDS[place % 5],
-                "tag": LABELS[column],
-                "score": float(made.P[unit, column]),
-                "gold": "" if place == 2 else str(made.y[unit]),
-            }
-        )
-    return rows
-
-
-def write_csv(path: Path, rows: list[dict[str, Any]], delimiter: str = ",") -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(rows)
-    return path

@@ -1,4 +1,4 @@
-"""Calibration of probabilities from outside of spaCy: a scikit-learn estimator over arrays, and files of scores."""
+"""Calibration of probabilities from outside of spaCy: a scikit-learn estimator over arrays."""
 
 from .tag_calibrator import TagCalibrator
 

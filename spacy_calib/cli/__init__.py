@@ -1,70 +1,175 @@
-"""`python -m spacy calib ...`: one command per file. Imported by every `python -m spacy`, so nothing heavy is imported here."""
+"""`python -m spacy calib ...`: one command per file.
 
-from typing import Any
+Every `python -m spacy` imports this module. It therefore imports a command only when that command is used, and contains the
+line of help of each, so that `calib --help` imports none.
+"""
+
+import ast
+import importlib.util
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
 
 import typer
 from spacy.cli._util import app
+from typer.core import TyperGroup
 
 from ..about import __url__
-from . import (
-    adapt,
-    apply,
-    audit,
-    count,
-    evaluate,
-    expect,
-    fit,
-    info,
-    init_config,
-    rank,
-    select,
-    stock,
-    threshold,
-    view,
-)
-from .shared.command import Command
-from .shared.session import CalibGroup
+
+if TYPE_CHECKING:
+    from .shared.command import Command
 
 HELP = """Calibrated probabilities for whatever a trained pipeline says of tokens, entities,
 texts or trees: fit them on held-out gold, judge them, and use them. Begin with
 fit.
 """
-
-
-COMMANDS: dict[str, Command[Any, Any]] = {
-    "fit": fit.fit,
-    "adapt": adapt.adapt,
-    "evaluate": evaluate.evaluate,
-    "rank": rank.rank,
-    "select": select.select,
-    "audit": audit.audit,
-    "expect": expect.expect,
-    "count": count.count,
-    "apply": apply.apply,
-    "threshold": threshold.threshold,
-    "view": view.view,
-    "info": info.info,
-    "init-config": init_config.init_config,
-    "stock": stock.stock,
+# Name -> line of help. The command NAME is the function NAME of the module NAME of this folder.
+COMMANDS = {
+    "fit": "Learn calibrated probabilities from held-out gold",
+    "adapt": "Make the scores true on new kinds of text by a few labels",
+    "evaluate": "Show on gold how true scores are: table, page, pictures",
+    "rank": "List predictions to check, the most likely wrong first",
+    "select": "Pick unlabelled texts to annotate, to train on or adapt to",
+    "audit": "List gold labels that are probably wrong, the likeliest first",
+    "expect": "Tell the accuracy to be expected on texts without gold",
+    "count": "Count what satisfies a query, with an interval",
+    "threshold": "Find cut-offs: entities right as often as asked, or few missed",
+    "view": "Show in the browser how sure a pipeline is of any text",
+    "info": "Show what a calibrated pipeline was fitted with, and on what",
+    "stock": "Turn a calibrated pipeline back into the one that it was",
 }
+# Entry points of other packages: the name is that of the command, the value its `Command` object.
+ENTRY_POINTS = "spacy_calib_commands"
 
 
-def epilog(command: str) -> str:
-    """What ends the help: an example, and where the documentation is. (\\b keeps the lines as they are.)"""
-    example = f"python -m spacy calib {command} {COMMANDS[command].example}"
-    return f"\b\nExample:\n  {example}\n\n\b\nDocumentation:\n  {__url__}"
+def added_commands() -> dict[str, EntryPoint]:
+    """Find the commands that other installed packages add. None of them replaces one of ours."""
+    points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    return {point.name: point for point in points if point.name not in COMMANDS}
+
+
+def command_names() -> list[str]:
+    """List all commands in the order of the help."""
+    return [*COMMANDS, *added_commands()]
+
+
+def help_lines() -> dict[str, str]:
+    """Return the line of help of each command; no command is imported."""
+    return COMMANDS | {name: first_line(point.module) for name, point in added_commands().items()}
+
+
+def first_line(module: str) -> str:
+    """Read the first line of a module's docstring from its source, without the full stop; "" where there is none.
+
+    Neither the module nor a package around it is imported: a broken or slow package must not break `calib --help`.
+    """
+    name, *parts = module.split(".")
+    try:
+        spec = importlib.util.find_spec(name)
+        for part in parts:
+            name = f"{name}.{part}"
+            spec = PathFinder.find_spec(name, spec.submodule_search_locations)  # type: ignore[union-attr]
+        source = spec.loader.get_source(name)  # type: ignore[union-attr]
+        return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].rstrip(".")
+    except (AttributeError, ImportError, OSError, SyntaxError, TypeError, ValueError):
+        return ""
+
+
+def load_command(name: str) -> "Command[Any, Any]":
+    """Import a command. RAISES KeyError: there is none of this name. C105: a package names it, but it cannot be imported."""
+    from ..errors import calib_error
+    from .shared.command import Command
+
+    if name in COMMANDS:
+        command: Any = getattr(import_module(f".{name}", __package__), name)
+        return command
+    point = added_commands()[name]
+    try:
+        command = point.load()
+    except Exception as error:
+        raise calib_error("C105", name=name, value=point.value, why=f"{type(error).__name__}: {error}") from None
+    if not isinstance(command, Command):
+        raise calib_error(
+            "C105", name=name, value=point.value, why="it is not made by @command of spacy_calib.cli.shared.command"
+        )
+    return command
+
+
+def click_command(name: str) -> Any:
+    """Build the command as typer runs it. RAISES KeyError, C105: see `load_command`."""
+    command = load_command(name)
+    # \b keeps the lines as they are.
+    example = f"\b\nExample:\n  python -m spacy calib {name} {command.example}"
+    alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+    register = alone.command(
+        name,
+        cls=command.kind,
+        short_help=COMMANDS.get(name),
+        epilog=f"{example}\n\n\b\nDocumentation:\n  {__url__}",
+        context_settings={"max_content_width": 100},
+    )
+    register(command.typer_function())
+    return typer.main.get_command(alone)
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The click command of each name, built when it is looked up."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            self._built[name] = click_command(name)
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(command_names())
+
+    def __len__(self) -> int:
+        return len(command_names())
+
+
+class CalibGroup(TyperGroup):
+    """The group of our commands. Its help is printed inside a session too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands: Any = LazyCommands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return command_names()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(help_lines().items()))
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        from .shared.session import session
+
+        with session():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        from .shared.session import session
+
+        with session():
+            return super().invoke(ctx)
+
+
+def _no_command() -> None:
+    """Make typer build a group; it counts only commands that are registered with it."""
 
 
 calib_cli = typer.Typer(
     cls=CalibGroup,
     name="calib",
     help=HELP,
+    callback=_no_command,
     epilog=f"`calib COMMAND --help` has an example of each. Documentation: {__url__}",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for name, command in COMMANDS.items():
-    wide = {"max_content_width": 100}
-    register = calib_cli.command(name, cls=command.kind, short_help=command.does, epilog=epilog(name), context_settings=wide)
-    register(command.typer_function())
 app.add_typer(calib_cli, name="calib")

@@ -54,7 +54,6 @@ class AdaptOptions(Run):
 
 @command(
     AdaptOptions,
-    does="Make the scores true on new kinds of text by a few labels",
     example="./calibrated tweets.spacy ./adapted",
 )
 def adapt(options: AdaptOptions) -> Calibrator:

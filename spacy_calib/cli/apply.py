@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from ..pairs.documents import counted
 from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, format_of
 from .applying.shards import Shards, check_apart
-from .scores import check_for_scores, check_score_file, is_calibrator, read_calibrator
 from .shared.checks import check_option, check_raw_cells
 from .shared.command import argument, command, option
 from .shared.options import FORMATS, Columns, GoldSource, MapFor, OnlyAttr, RawCells, Texts, go_by
@@ -69,8 +68,6 @@ class ApplyOptions(Run):
 
     def check_options(self) -> None:
         """RAISES C056: OUTPUT has no format, or another one than was given; --unit beside whole Docs, or --raw-cells beside something else than CSV."""
-        if is_calibrator(self.model):
-            return check_applied(self)
         own = format_of(self.output)
         known = own is not None or (not self.output.suffix and self.output.name != "-") or self.output.is_dir()
         wanted = f"a folder, or a file that ends in {', '.join(SUFFIXES.values())}"
@@ -92,9 +89,7 @@ class ApplyOptions(Run):
         return (format_of(self.output) if self.one_file else None) or FILE_FORMATS[0]
 
 
-@command(
-    ApplyOptions, does="Write the scores of many texts as files", example="./calibrated articles.parquet ./scores --unit entity"
-)
+@command(ApplyOptions, example="./calibrated articles.parquet ./scores --unit entity")
 def apply(options: ApplyOptions) -> dict[str, Any]:
     """
     Score texts of any number and write a row for each token, entity, sentence or
@@ -103,17 +98,12 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     not grow with the texts. Rows without text (empty, blank or null) are left out and
     counted.
 
-    Of a calibrator that `fit` made of a file of scores, and another such file, write
-    its rows with one column more, calibrated: empty for scores below the threshold.
-
     RETURNS (dict): "output", "format", "unit" (None for Docs), "texts" (rows of DATA), "left_out" (those without text), "shards" (0 for one file), "finished_before" (shards that
         were there), "rows": written by this run.
     RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C470: another run writes there. C446, C447: nothing scores what --unit asks for. C548: --gold-source is none of the fit.
         CalibError: every other fault of the input.
     """
-    if is_calibrator(options.model):
-        return apply_scores(options)
-    from ..arrays.files.npz import load_pyarrow
+    from ..doc.score_rows import load_pyarrow
     from ..pipe.component import pipes_named
     from ..pipe.loading import check_readable, open_model
     from .applying.inputs import choose_unit, look_at, pipes_needed
@@ -240,50 +230,3 @@ def show(result: dict[str, Any], texts: ManyTexts) -> None:
     older = counted("shard", before)
     kept = f"; {older} of an earlier run stayed" if n_shards else f", beside those of {older} of an earlier run"
     msg.good(f"Wrote {what}{where}: {result['output']}{kept if before else ''}")
-
-
-# Scores in files
-
-
-def check_applied(options: ApplyOptions) -> None:
-    """RAISES C056: an option of pipelines, or --raw-cells of something else than CSV."""
-    from ..arrays.files import has_cells
-
-    check_for_scores(options)
-    check_option("--unit", options.unit in (None, "token"), "left out for scores in files", options.unit)
-    of_rows = options.format not in (None, *FORMATS)
-    check_option("--format", not of_rows, "table or json for scores in files, whose suffix tells the rest", options.format)
-    check_score_file("DATA", options.data)
-    check_score_file("OUTPUT", options.output)
-    check_raw_cells(options.raw_cells, has_cells(options.output))
-
-
-def apply_scores(options: ApplyOptions) -> dict[str, Any]:
-    """Write the rows of DATA with one column more: calibrated, empty for scores below the threshold of the calibrator.
-
-    RETURNS (dict): "output", "units", "scores": rows with a score, "calibrated": those that reach the "threshold".
-    RAISES CalibError: every fault of the input.
-    """
-    from ..arrays.files import read_units, with_calibrated
-    from .shared.writing import write_chunks
-
-    inputs = [options.data, Path(options.model), options.code]
-    check_files([Output("OUTPUT", options.output)], options.force, inputs=inputs)
-    calibrator = read_calibrator(options.model, options.code)
-    found = read_units(options.data)
-    classes = calibrator.classes_.tolist()
-    calibrated = calibrator.transform(found.scores_for(classes))
-    of_rows = found.of_rows(calibrated, classes, calibrator.threshold)
-    write_chunks(options.output, with_calibrated(options.data, options.output, of_rows, options.raw_cells))
-    result: dict[str, Any] = {
-        "output": str(options.output),
-        "units": found.n_units,
-        "scores": found.n_entries,
-        "calibrated": found.n_reaching(calibrator.threshold),
-        "threshold": calibrator.threshold,
-    }
-    below = result["scores"] - result["calibrated"]
-    left = f"; {below:,} below the threshold {calibrator.threshold:g} have none" if below else ""
-    told = f"Calibrated {result['calibrated']:,} scores of {found.n_units:,} units: {options.output}{left}"
-    deliver(result, lambda: msg.good(told), output=None, format=str(options.format), silent=options.silent)
-    return result

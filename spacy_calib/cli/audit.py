@@ -56,7 +56,6 @@ class AuditOptions(QueueOptions):
 
 @command(
     AuditOptions,
-    does="List gold labels that are probably wrong, the likeliest first",
     example="en_core_web_sm test.spacy --format prodigy -o queue.jsonl",
 )
 def audit(run: AuditOptions) -> dict[str, Any]:

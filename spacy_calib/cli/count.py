@@ -113,7 +113,6 @@ class CountOptions(Run):
 
 @command(
     CountOptions,
-    does="Count what satisfies a query, with an interval",
     example="./calibrated texts.jsonl --query NOUN --by year --plot nouns.png",
 )
 def count(run: CountOptions) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from .shared.writing import print_json, write_json, write_text
 
 @command(
     EvaluateOptions,
-    does="Show on gold how true scores are: table, page, pictures",
     example="./calibrated test.spacy -o report.html -o curve.png -o numbers.json",
 )
 def evaluate(run: EvaluateOptions) -> dict[str, Any]:

@@ -96,7 +96,6 @@ def exit_code(run: ExpectOptions, result: dict[str, Any]) -> int:
 
 @command(
     ExpectOptions,
-    does="Tell the accuracy to be expected on texts without gold",
     example="./calibrated texts.jsonl --per-doc",
     exit_code=exit_code,
 )

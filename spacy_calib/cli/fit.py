@@ -13,7 +13,6 @@ from .fitting.fit_pipe import check_held_out, count_tags, fit_pipe, share_of_tra
 from .fitting.new_calib import new_calib
 from .fitting.options import FitCommand, FitOptions
 from .fitting.settings import MOST_UNKNOWN
-from .scores import fit_scores
 from .shared.command import command
 from .shared.evidence import check_apart
 from .shared.examples import data_files
@@ -30,29 +29,23 @@ if TYPE_CHECKING:
 
 @command(
     FitOptions,
-    does="Learn calibrated probabilities from held-out gold",
     example="en_core_web_sm dev.spacy ./calibrated",
     kind=FitCommand,
 )
-def fit(options: FitOptions) -> Any:
+def fit(options: FitOptions) -> Calibrator:
     """
     Learn from gold how far the scores of a component of a trained pipeline can be
     trusted, and write the whole pipeline, with calibrated probabilities, to OUTPUT.
     The gold has to be held out: the pipeline was not trained on it.
-
-    Or learn the same from a file of scores, of any tagger: `fit SCORES OUTPUT`.
-    A row holds document, unit (a token of it), tag, score and gold.
 
     Any setting of the pipe can be given as in `spacy train`, for instance
     --components.calib.grouping.n_groups 3. Of several that disagree the first
     counts: options, such settings, --config, the calib pipe that the pipeline has
     already, the defaults named here.
 
-    RETURNS (Calibrator | TagCalibrator): The fitted pipe; of scores the fitted calibrator.
+    RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
     """
-    if options.model is None and options.data is not None:
-        return fit_scores(options, options.data)
     from .shared.writing import write_pipeline
 
     event = take_event(options.given())
@@ -91,7 +84,7 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     inputs = [*read, options.config, options.code, options.key]
 
     def check() -> None:
-        check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model or "")
+        check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model)
 
     nlp, calib, own = new_calib(options, given, check)
     event = take_event(options.given())

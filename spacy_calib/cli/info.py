@@ -52,7 +52,7 @@ class InfoOptions(Options):
     silent: Silent = True
 
 
-@command(InfoOptions, does="Show what a calibrated pipeline was fitted with, and on what", example="./calibrated --all")
+@command(InfoOptions, example="./calibrated --all")
 def info(options: InfoOptions) -> dict[str, Any]:
     """
     Show what the fitted calib pipes of a pipeline hold: source, groups with

@@ -12,14 +12,13 @@ import numpy as np
 from ..corpus.queue.orders import REVIEW
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
-from .scores import is_calibrator, scored_file
 from .shared.checks import check_option
 from .shared.command import command, option
 from .shared.evidence import show_seen
 from .shared.examples import holds_gold
 from .shared.outputs import Output
 from .shared.queues import MIN_WORDS, QueueOptions, deliver_queue
-from .shared.scored import ScoredModel, of_pipe, of_scores
+from .shared.scored import ScoredModel, of_pipe
 from .shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from .shared.writing import write_picture
 
@@ -69,14 +68,13 @@ class RankOptions(QueueOptions):
             raw_first=True,
             min_words=(MIN_WORDS if kind == "sentence" else 0) if self.min_words is None else self.min_words,
             below_only=self.not_accepted,
-            repeats=self.repeats or model.without_sentences,
+            repeats=self.repeats,
             n=SHOWN if self.top is None and self.output is None and self.format == "table" else self.top,
         )
 
 
 @command(
     RankOptions,
-    does="List predictions to check, the most likely wrong first",
     example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl",
 )
 def rank(run: RankOptions) -> dict[str, Any]:
@@ -118,10 +116,7 @@ def rank(run: RankOptions) -> dict[str, Any]:
 
 
 def _scored(run: RankOptions) -> tuple[ScoredModel, Plan, Iterable[ScoredCorpus]]:
-    """What is known of the pipe or calibrator, the queue that is wanted, and the scored texts; a whole queue, and one of gold, is of all of them at once."""
-    if is_calibrator(run.model):
-        model = of_scores(run.model, scored_file(run))
-        return model, run.plan(model), [model.corpus]
+    """What is known of the pipe, the queue that is wanted, and the scored texts; a whole queue, and one of gold, is of all of them at once."""
     nlp, pipe = run.open()
     model = of_pipe(pipe)
     plan = run.plan(model)

@@ -153,7 +153,6 @@ class SelectOptions(QueueOptions):
 
 @command(
     SelectOptions,
-    does="Pick unlabelled texts to annotate, to train on or adapt to",
     example="./calibrated texts.txt --order margin --max-words 2000 -o batch.jsonl",
 )
 def select(run: SelectOptions) -> dict[str, Any]:

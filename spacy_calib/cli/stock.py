@@ -31,7 +31,7 @@ class StockOptions(Options):
     silent: Silent = True
 
 
-@command(StockOptions, does="Turn a calibrated pipeline back into the one that it was", example="./calibrated ./stock")
+@command(StockOptions, example="./calibrated ./stock")
 def stock(options: StockOptions) -> Language:
     """
     Turn a calibrated pipeline back into one of spaCy's own components: the same

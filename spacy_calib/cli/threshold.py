@@ -69,7 +69,6 @@ class ThresholdOptions(Run):
 
 @command(
     ThresholdOptions,
-    does="Find cut-offs: entities right as often as asked, or few missed",
     example="./calibrated test.spacy --precision 0.9",
 )
 def threshold(run: ThresholdOptions) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class ViewOptions(Options):
     silent: Silent = True
 
 
-@command(ViewOptions, does="Show in the browser how sure a pipeline is of any text", example="./calibrated")
+@command(ViewOptions, example="./calibrated")
 def view(options: ViewOptions) -> dict[str, Any]:
     """
     Show in the browser how sure a calibrated pipeline is of any text that you type.

@@ -18,8 +18,3 @@ def parts(data: Any) -> Iterator[tuple[Any, int]]:
             to_see += [(part, depth + 1) for pair in held.items() for part in pair]
         elif isinstance(held, list):
             to_see += [(part, depth + 1) for part in held]
-
-
-def is_too_deep(data: Any) -> bool:
-    """Whether something in the data is nested deeper than DEEPEST."""
-    return any(depth > DEEPEST for _, depth in parts(data))

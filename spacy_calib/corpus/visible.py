@@ -45,14 +45,12 @@ _FORMULA = re.compile(rf"(?!{_NEGATIVE})'*[{re.escape(_BEGINS)}]")
 _SUSPECT = frozenset(GUARD + _BEGINS)
 
 
-def csv_lines(
-    header: Sequence[str], rows: Iterable[Sequence[object]], *, raw: bool = False, delimiter: str = ","
-) -> Iterator[str]:
+def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]], *, raw: bool = False) -> Iterator[str]:
     """The lines of the header and the rows, as they are made; numbers stay, and NUL, where readers stop, is U+FFFD.
 
     raw (bool): Whether all cells stay as they are.
     """
-    table = csv.writer(_Echo(), delimiter=delimiter)  # lines end in \r\n, so that a cell with either of them is quoted
+    table = csv.writer(_Echo())  # lines end in \r\n, so that a cell with either of them is quoted
     for row in chain([header], rows):
         yield table.writerow(row if raw else [guarded(cell) if isinstance(cell, str) else cell for cell in row])
 

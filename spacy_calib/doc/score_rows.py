@@ -107,10 +107,18 @@ def columns_of_unit(unit: str) -> dict[str, tuple[str, str]]:
     return COLUMNS[unit]
 
 
+def load_pyarrow() -> Any:
+    """Import pyarrow with its Parquet module. RAISES C304: it is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise calib_error("C304") from None
+    return pyarrow
+
+
 def score_schema(unit: str) -> Any:
     """The Arrow schema of the rows. RAISES C001: there is no such unit. C304: pyarrow is not installed."""
-    from ..arrays.files.npz import load_pyarrow
-
     columns = columns_of_unit(unit)
     pa = load_pyarrow()
     category = pa.struct([("label", pa.string()), ("score", pa.float64()), ("raw", pa.float64())])

@@ -118,7 +118,7 @@ MESSAGES = {
     "C100": "The output {path} lies in the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
-    "C105": "There is no `calib {old}` any more; write `calib {new}`.",
+    "C105": "The command `calib {name}` cannot be used: {value} cannot be imported ({why}); upgrade or remove the package that adds it.",
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
     # Analysis
@@ -155,16 +155,10 @@ MESSAGES = {
     "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
     "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
     "C297": "This calibrator has no {what}; fit it with {parameter}.",
-    "C298": "No calibrator can be read from {path} ({why}); give a file that `calib fit` made of scores, or TagCalibrator.to_disk wrote.",
+    "C298": "No calibrator can be read from {path} ({why}); give a file that TagCalibrator.to_disk wrote.",
     "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
-    # Files of scores
-    "C300": "{path} has no column {missing}; it has: {known}. Give a tag and a score on each row, best with document, unit and gold.",
-    "C301": "{where} of {path} cannot be read: {why}.",
-    "C302": "{path} holds no scores; give a row for each unit and tag.",
-    "C303": "{path} cannot be read as a file of scores ({why}); give .csv, .tsv, .jsonl, .parquet or .npz.",
+    # Parquet
     "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
-    "C305": "{path} has no gold, which is needed to learn and to judge; add a column gold (in .npz beside a matrix P: y).",
-    "C306": "{share} % of the gold tags in {path} are on no row ({unknown}); give rows for these tags too, or go on with --allow-unknown.",
     # Pictures and text
     "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
     "C096": "The scores with the prefix '{attr}' are of {unit}s ({layer}), not of entities; render them with style='tokens'.",

@@ -27,7 +27,6 @@ from typer.testing import CliRunner
 import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
-from tests.scores import made_scores, rows_of, write_csv
 
 # The app of spaCy is made into commands once, not at every call.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
@@ -335,17 +334,3 @@ def two_pipes(calibrated_ner, entity_dev, tmp_path_factory) -> Path:
     """The same with the tagger calibrated too, under the prefix tag_calib. Not to be changed."""
     path = tmp_path_factory.mktemp("two_pipes") / "both"
     return fitted_to(path, calibrated_ner, entity_dev, "--component", "tagger", "--attr", "tag_calib")
-
-
-@pytest.fixture(scope="session")
-def score_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Scores of 600 units in twelve documents as a CSV file."""
-    return write_csv(tmp_path_factory.mktemp("scores") / "scores.csv", rows_of(made_scores()))
-
-
-@pytest.fixture(scope="session")
-def score_calibrator(score_file: Path) -> Path:
-    """What `fit --method isotonic` wrote of them."""
-    path = score_file.parent / "scores.calibrator"
-    assert calib("fit", score_file, path, "--method", "isotonic", "--silent").code == 0
-    return path

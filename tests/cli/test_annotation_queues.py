@@ -62,14 +62,11 @@ def test_entities_below_their_cut_off_make_a_queue(of_gold, accepting, entity_te
     assert f"Left out: {found['accepted']:,} accepted (--not-accepted)" in shown
 
 
-def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, accepting, entity_test, test_file, tmp_path):
+def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, accepting, entity_test, test_file):
     refuses(calib("rank", calibrated_ner, entity_test, "--not-accepted"), "The pipe 'calib' has no cut-offs")
     refuses(calib("rank", calibrated, test_file, "--not-accepted"), "which finds no entities")
     given = (accepting, entity_test, "--not-accepted", "--unit", "token")
     refuses(calib("rank", *given), "Option --not-accepted must be left out with --unit token")
-    (tmp_path / "file.calibrator").write_bytes(b"")
-    given = (tmp_path / "file.calibrator", tmp_path / "scores.csv", "--not-accepted")
-    refuses(calib("rank", *given), "Option --not-accepted must be left out for scores in files")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections import defaultdict
@@ -15,10 +16,8 @@ from spacy.cli._util import app
 from typer.main import get_command
 
 from spacy_calib.about import __url__
-from spacy_calib.cli import COMMANDS, calib_cli
-from spacy_calib.cli.shared.command import GONE
+from spacy_calib.cli import COMMANDS, calib_cli, load_command
 from tests.cli.conftest import calib, refuses
-from tests.looping import each
 
 OURS = get_command(calib_cli).commands
 # spaCy's commands that run a pipeline over data, as ours do.
@@ -77,6 +76,16 @@ def test_letters_mean_what_they_mean_in_the_commands_of_spacy():
 
 
 @pytest.mark.parametrize("command", OURS)
+def test_what_is_read_is_called_data_everywhere(command):
+    names = [
+        param.make_metavar() if not param.metavar else param.metavar
+        for param in OURS[command].params
+        if param.param_type_name == "argument"
+    ]
+    assert names in (["MODEL"], ["MODEL", "DATA"], ["MODEL", "OUTPUT"], ["MODEL", "DATA", "OUTPUT"])
+
+
+@pytest.mark.parametrize("command", OURS)
 def test_the_help_has_an_example_that_can_be_read_and_the_address_of_the_documentation(command):
     shown = calib(command, "--help").printed
     line = next(line for line in shown.splitlines() if "python -m spacy calib" in line and "Usage" not in line)
@@ -90,7 +99,7 @@ def test_the_help_has_an_example_that_can_be_read_and_the_address_of_the_documen
 def test_the_list_of_commands_tells_each_in_one_whole_line():
     lines = [line.split(maxsplit=1) for line in calib("--help").printed.splitlines()]
     shown = {line[0]: line[1].strip() for line in lines if len(line) == 2 and line[0] in OURS}
-    assert shown == {name: command.does for name, command in COMMANDS.items()}
+    assert shown == COMMANDS
     assert len(set(shown.values())) == len(OURS)
 
 
@@ -113,24 +122,25 @@ def test_choices_are_shown_as_choices_and_completed():
 
 def places(name: str) -> list[Any]:
     """What a command reads and writes: the arguments and options that are files or folders, and the pipeline, which may be one."""
-    kinds = get_type_hints(COMMANDS[name].options)
+    kinds = get_type_hints(load_command(name).options)
     paths = {field for field, kind in kinds.items() if {Path, list[Path]} & {kind, *get_args(kind)}}
     return [param for param in OURS[name].params if param.name in {"model", *paths}]
 
 
 # What else a command wants on its command line.
 ALSO = {"count": ["--query", "X"]}
-# Which arguments it wants where statistics take the place of others.
-BESIDE_STATISTICS: dict = {}
 
 
-@each(GONE)
-def test_what_is_gone_says_what_stands_for_it(old):
-    refuses(calib(*old.split()), f"There is no `calib {old}` any more; write `calib {GONE[old]}`.")
-
-
-@each(GONE)
-def test_what_stands_for_it_is_there(old):
-    command, *words = GONE[old].split()
-    known = {spelling for option in OURS[command].params for spelling in option.opts}
-    assert {word for word in words if word.startswith("--") and "." not in word} <= known
+@pytest.mark.parametrize("command", OURS)
+def test_a_name_that_the_system_refuses_is_one_sentence_wherever_it_is_given(command, calibrated, test_file, tmp_path):
+    """A name has 255 bytes at most on every usual file system."""
+    usual = {"model": calibrated, "data": test_file}
+    arguments = [param for param in OURS[command].params if param.param_type_name == "argument"]
+    assert places(command)
+    for place, suffix in itertools.product(places(command), ("", ".csv", ".jsonl")):
+        long = tmp_path / ("n" * 300 + suffix)
+        words = [long if param is place else usual.get(param.name, tmp_path / f"out{suffix}") for param in arguments]
+        outcome = calib(command, *words, *ALSO.get(command, []), *([] if place in arguments else [place.opts[0], long]))
+        refuses(outcome, "File name too long")
+        assert outcome.text.count(str(long)) == 1
+    assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
-from spacy_calib.cli import calib_cli
+from spacy_calib.cli import COMMANDS
 from tests.cli.conftest import calib, files_of, refuses, save_key
 
 
@@ -52,29 +52,24 @@ WITH_DOCUMENTS = [
 ]
 
 
-def registered() -> list[str]:
-    """The commands that tell of something; init-config makes a file and has no --format."""
-    return [command.name for command in calib_cli.registered_commands if command.name != "init-config"]
-
-
 def test_the_table_holds_every_command(commands):
-    assert set(commands) == set(registered())
+    assert set(commands) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("command", registered())
+@pytest.mark.parametrize("command", COMMANDS)
 def test_json_is_all_that_is_printed(commands, command):
     result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--format", "json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("command", registered())
+@pytest.mark.parametrize("command", COMMANDS)
 def test_silent_prints_nothing(commands, command, tmp_path):
     outcome = calib(command, *commands[command], "--silent")
     assert (outcome.code, outcome.text) == (0, "")
 
 
-@pytest.mark.parametrize("command", registered())
+@pytest.mark.parametrize("command", COMMANDS)
 def test_an_unknown_format_is_refused_before_anything_is_done(commands, command, tmp_path):
     before = sorted(tmp_path.rglob("*"))
     refuses(calib(command, *commands[command], "--format", "xml"), "Option --format must be one of table, json")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import spacy
 
+from spacy_calib.cli.fitting.settings import pipe_settings
 from tests.cli.conftest import Outcome, calib, refuses
 from tests.forked import alone
 
@@ -57,10 +58,11 @@ def test_its_source_is_chosen_for_the_component_without_being_named(leveled):
     assert nlp("the old dog saw a duck .")[0]._.calib_score is not None
 
 
-def test_the_full_name_is_taken_too(tmp_path):
+def test_the_full_name_is_taken_too(leveled):
+    """The fixture imported the plugin."""
     for name in ("level", "garden.Level.v1"):
-        assert with_plugin("init-config", tmp_path / f"{name}.cfg", "--method", name).code == 0
-        assert '@calib_recalibrators = "garden.Level.v1"' in (tmp_path / f"{name}.cfg").read_text()
+        _, settings = pipe_settings(None, {"method": name})
+        assert settings["recalibrator"]["@calib_recalibrators"] == "garden.Level.v1"
 
 
 def test_auto_tries_them(model, dev, tmp_path):

@@ -13,14 +13,12 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 
 from spacy_calib import CalibError, render
-from spacy_calib.cli import calib_cli
+from spacy_calib.cli import COMMANDS
 from spacy_calib.pipe.viewing import Viewer
-from tests.cli.conftest import Outcome, bare_docs, calib, refuses, save_docs, spacy_command
+from tests.cli.conftest import Outcome, bare_docs, calib, refuses, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "what-works.md"
-# It looks at no pipeline.
-ELSEWHERE = {"init-config"}
 STYLES = {"render, style tokens": "tokens", "render, style ents": "ents"}
 
 
@@ -92,7 +90,7 @@ def test_the_page_names_every_kind_and_every_command(page, tmp_path):
     assert [row["kind"] for row in described] == list(KINDS)
     assert set(page) == {(kind, command) for kind in KINDS for command in (*calls(Made(tmp_path)), *STYLES)}
     named = {command.partition(" ")[0] for _, command in page}
-    assert {command.name for command in calib_cli.registered_commands} - ELSEWHERE <= named
+    assert set(COMMANDS) <= named
     assert "?" not in page.values()
 
 
@@ -122,22 +120,3 @@ def render_works_or_says_why_not(kind: str, page: dict[tuple[str, str], str], ma
             continue
         with pytest.raises(CalibError, match=".*".join(map(re.escape, page[kind, command].split(" ... ")))):
             render(scored, style=style)
-
-
-def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calibrator, score_file, tmp_path):
-    outputs = ["--output", tmp_path / "report.html", "--output", tmp_path / "errors.svg", "--force"]
-    for command, options in (("evaluate", outputs), ("rank", [])):
-        assert calib(command, score_calibrator, score_file, *options).code == 0
-    made = Made(tmp_path)
-    save_docs(made.test, KINDS["tags"].docs(2, 62))
-    save_docs(made.few, KINDS["tags"].docs(2, 63))
-    (tmp_path / "model").symlink_to(score_calibrator)
-    (tmp_path / "fitted").symlink_to(score_calibrator)
-    (tmp_path / "dev.spacy").symlink_to(made.test)
-    assert calib("apply", score_calibrator, score_file, tmp_path / "scores.csv").code == 0
-    taken = {"apply", "evaluate", "rank", "rank --unit sentence", "evaluate, page", "evaluate, picture"}
-    for command, call in calls(made).items():
-        # spaCy's own, one whose OUTPUT is there already, and those that read statistics first
-        if command not in taken | {"spacy evaluate", "fit", "fit --from", "evaluate --from", "view"}:
-            refuses(call(), "goes with apply, evaluate and rank")
-    refuses(calib("view", score_calibrator), "goes with apply, evaluate and rank")

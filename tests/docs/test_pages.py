@@ -14,6 +14,7 @@ import srsly
 from thinc.api import Config
 
 from spacy_calib import TagCalibrator
+from spacy_calib.cli.fitting.settings import settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from tests.docs.pages import DOCS, PAGES, ROOT, Block, Run, blocks_of, goes_on_from, holds, reprinted
 from tests.forked import alone
@@ -163,11 +164,23 @@ def test_the_readme_is_short():
 
 
 def test_the_config_page_shows_the_default_config():
-    (block,) = (block for block in blocks_of(DOCS / "reference" / "config.md") if block.language == "ini")
+    (block,) = (block for block in blocks_of(DOCS / "reference" / "config.md") if block.language == "ini" and not block.title)
     shown = Config().from_str(block.text)["components"]["calib"]
     assert shown.pop("factory") == "calib"
     shown["scorer"].pop("n_bins")
     assert shown == DEFAULT_CONFIG
+
+
+def test_fit_takes_the_config_that_spacy_fills_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = DOCS / "reference" / "config.md"
+    run = Run()
+    for block in blocks_of(page):
+        if block.title == "base.cfg" or "fill-config" in block.text:
+            run.block(block)
+    name, settings = settings_from_file(tmp_path / "calib.cfg")
+    assert (name, set(settings)) == ("calib", set(DEFAULT_CONFIG))
+    assert settings["recalibrator"] == {"@calib_recalibrators": "spacy-calib.Histogram.v1", "n_bins": 10, "bin_size": None}
 
 
 def test_the_page_of_the_commands_is_what_they_say():
@@ -194,9 +207,8 @@ def test_options_that_pages_speak_of_exist():
 
 
 def test_options_that_messages_speak_of_exist():
-    """In the strings and comments of the package. Those that there were, and what is written now, stand in `command.GONE`."""
-    package = ROOT / "spacy_calib"
-    for path in set(package.rglob("*.py")) - {package / "cli" / "shared" / "command.py"}:
+    """In the strings and comments of the package."""
+    for path in (ROOT / "spacy_calib").rglob("*.py"):
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?!\w|-|\.\w)", path.read_text(encoding="utf8")):
             assert option in OPTIONS | {"--help"}, f"{path.relative_to(ROOT)}: {option}"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ...arrays.files.columns import Chunk
     from .inputs import ScoredDoc
+    from .tables import Chunk
 
 # Format -> what its files end in.
 SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "csv": ".csv", "spacy": ".spacy"}
@@ -27,7 +27,7 @@ def format_of(path: Path) -> str | None:
 @dataclass
 class RowWriter:
     """form (str): The format. attrs (Sequence[str]): Prefixes of the calib pipes. unit (str): What has a row. raw_cells (bool): Of
-    CSV, see `Delimited`. written (int): Rows so far; of .spacy Docs.
+    CSV, see `csv_bytes`. written (int): Rows so far; of .spacy Docs.
     """
 
     form: str
@@ -38,9 +38,8 @@ class RowWriter:
 
     def pieces(self, docs: Iterable[ScoredDoc]) -> Iterator[bytes]:
         """The bytes of one file."""
-        from ...arrays.files.npz import bytes_of_tables, load_pyarrow
-        from ...arrays.files.text import Delimited, JsonLines
-        from ...doc.score_rows import score_schema
+        from ...doc.score_rows import load_pyarrow, score_schema
+        from .tables import bytes_of_tables, csv_bytes, json_bytes
 
         if self.form == "spacy":
             yield self._docbin(docs)
@@ -48,8 +47,8 @@ class RowWriter:
             pa, schema = load_pyarrow(), score_schema(self.unit)
             yield from bytes_of_tables(pa.table(chunk, schema=schema) for chunk in self._chunks(docs))
         else:
-            written = JsonLines() if self.form == "jsonl" else Delimited(",", self.raw_cells)
-            yield from written.written(self._chunks(docs))
+            chunks = self._chunks(docs)
+            yield from json_bytes(chunks) if self.form == "jsonl" else csv_bytes(chunks, self.raw_cells)
 
     def _chunks(self, docs: Iterable[ScoredDoc]) -> Iterator[Chunk]:
         """The rows, many at a time; the first chunk has none, so that a file without rows has its columns too."""
@@ -103,7 +102,8 @@ def joined(form: str, files: Sequence[Path]) -> Iterator[bytes]:
 
 
 def _joined_tables(files: Sequence[Path]) -> Iterator[bytes]:
-    from ...arrays.files.npz import bytes_of_tables, load_pyarrow
+    from ...doc.score_rows import load_pyarrow
+    from .tables import bytes_of_tables
 
     parquet = load_pyarrow().parquet
 

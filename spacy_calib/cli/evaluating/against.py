@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ...errors import calib_error
 from ...pipe.loading import open_model
 from ...types import OPEN
-from ..shared.checks import check_option
 from ..shared.examples import read_examples, run_pipes
 from ..shared.options import go_by
 from ..shared.run import pipes_to_run
@@ -72,14 +71,11 @@ def side_of(pipe: Calibrator, done: Sequence[Example], by: str | None) -> Side:
 
 
 def check_against(run: EvaluateOptions) -> None:
-    """Before anything is run. RAISES C050: OTHER is no pipeline. C056: it stands beside a file of scores."""
+    """Before anything is run. RAISES C050: OTHER is no pipeline."""
     from spacy.util import is_package
-
-    from ..scores import is_calibrator
 
     if run.against is None:
         return
-    check_option("--against", not is_calibrator(run.model), "left out beside a file of scores", run.against)
     if not ((Path(run.against) / "config.cfg").exists() or is_package(run.against)):
         open_model(run.against)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...doc.annotations import plain_name
@@ -14,13 +13,12 @@ from ...pipe.loading import check_readable
 from ..fitting.fit_pipe import ready_to_read
 from ..fitting.new_calib import own_block, place_calib
 from ..fitting.settings import DEFAULTS, pipe_settings
-from ..scores import is_calibrator, judged_scores, scored_file
 from ..shared.checks import check_option
 from ..shared.evidence import check_bins, unknown_sentence
 from ..shared.examples import read_examples
 from ..shared.options import go_by
 from ..shared.run import judge, pipes_to_run
-from ..shared.scored import ScoredModel, of_pipe, of_scores
+from ..shared.scored import ScoredModel, of_pipe
 from ..shared.screen import number, warn
 
 if TYPE_CHECKING:
@@ -121,7 +119,7 @@ def fit_command(run: EvaluateOptions, component: str) -> str:
 class Judgement:
     """What was judged.
 
-    name, version (str): What a page calls MODEL; of a calibrator of scores no more than its file. judged (list[Judged]): What each pipe says.
+    name, version (str): Of the pipeline, as a page calls it. judged (list[Judged]): What each pipe says.
     models (list[ScoredModel]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
     is not judged. values (Sequence | None): Of each Doc, of the key of --by.
     fields (dict): Key of the user data -> the name that each Doc has under it; where slices are searched.
@@ -151,12 +149,6 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
     """
     from ...pipe.judging import conventions_met
 
-    if is_calibrator(run.model):
-        for name, given in (("--by", run.by), ("--find-slices", run.find_slices)):
-            check_option(name, not given, "left out beside a file of scores", given)
-        go_by((), run.gold_source, run.map_for)
-        scored = scored_file(run)
-        return Judgement(Path(run.model).name, [judged_scores(run.model, scored)], models=[of_scores(run.model, scored)])
     nlp = run.begin()
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
     pipes = _pipes_of(run, nlp, shown)

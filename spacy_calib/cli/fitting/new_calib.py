@@ -115,7 +115,7 @@ def new_calib(options: Any, given: dict[str, Any], check: Callable[[], None]) ->
     base = None if options.config is None else settings_from_file(options.config)
     check()
     use_gpu(options.gpu_id)
-    model = options.model or ""
+    model = options.model
     nlp, unreadable = load_readable(model)
     own = own_block(nlp, options.attr, given.get("component")) if base is None else None
     named = pipe_settings(base or own, given, options.overrides)

@@ -12,7 +12,6 @@ from ...doc.events import EVENTS, UNIT_EVENTS
 from ...errors import calib_error
 from ...sequence.factory import WAYS
 from ..shared.arguments import MayLeaveOut, WithOverrides
-from ..shared.checks import check_option
 from ..shared.command import Options, argument, option
 from ..shared.examples import read_examples
 from ..shared.options import (
@@ -43,17 +42,16 @@ if TYPE_CHECKING:
 class FitOptions(Options):
     """What is calibrated, on what, and how. gold: NAME=PATH of each source; DATA may be None."""
 
-    model: Annotated[str | None, argument("MODEL", "Pipeline to calibrate: package name or path; left out for scores")]
+    model: Annotated[str, argument("MODEL", "Pipeline to calibrate: package name or path")]
     data: Annotated[
         Path | None,
         argument(
             "DATA",
             "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them; left "
-            "out where --gold names all gold. Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
-            ".npz with tag, score and gold on each row",
+            "out where --gold names all gold",
         ),
     ]
-    output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline; of scores a file")]
+    output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline")]
     _: KW_ONLY
     gold: Annotated[
         list[str],
@@ -144,22 +142,10 @@ class FitOptions(Options):
     overrides: Mapping[str, Any] | None = None
 
     def check_options(self) -> None:
-        """RAISES C056: MODEL beside scores, or neither. C433: neither DATA nor --gold. C545 to C547: see `sources_of`."""
+        """RAISES C433: neither DATA nor --gold. C545 to C547: see `sources_of`."""
         if self.data is None and not self.gold:
             raise calib_error("C433", option="--gold", given="DATA")
-        scores = self.of_scores
-        check_option("MODEL", not scores or self.model is None, "left out where DATA is a file of scores", self.model)
-        check_option("MODEL", scores or self.model is not None, "given, as DATA is no file of scores", "none")
         sources_of(self.gold, self.data)
-
-    @property
-    def of_scores(self) -> bool:
-        """Whether DATA is a file of scores, by its suffix; beside a pipeline JSON Lines are answers of people."""
-        from ...arrays.files import is_score_file
-        from ...corpus.queue.answers import ANSWER_SUFFIXES
-
-        answers = self.model is not None and self.data is not None and self.data.suffix in ANSWER_SUFFIXES
-        return self.data is not None and is_score_file(self.data) and not answers
 
     @property
     def gold_paths(self) -> list[Path]:
@@ -194,9 +180,5 @@ class FitCommand(WithOverrides, MayLeaveOut):
     }
 
     def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
-        """DATA beside --gold, and MODEL where there are scores."""
-        from ...arrays.files import is_score_file
-
-        if any(one.partition("=")[0] == "--gold" for one in args):
-            return ("data",)
-        return ("model",) if any(is_score_file(Path(one)) for one in args) else ()
+        """DATA beside --gold."""
+        return ("data",) if any(one.partition("=")[0] == "--gold" for one in args) else ()

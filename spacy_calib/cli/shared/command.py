@@ -11,7 +11,6 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -20,7 +19,6 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
-from ...errors import calib_error
 from .checks import check_choice, check_number, check_path, listed
 from .screen import user_errors
 
@@ -160,66 +158,13 @@ def _named(name: str, info: Any) -> Any:
     return named
 
 
-# Options that are no more than a setting of the config -> that setting.
-_NOW_DOTTED = {
-    "bins": "scorer.n_bins N", "beam-width": "source.beam_width N", "beam-density": "source.beam_density SHARE",
-    "granularity": "source.granularity biluo", "coverage": "sets.coverage tag", "allow-empty-sets": "sets.nonempty false",
-    "map-for": "map_for anywhere",
-}  # fmt: skip
-_OF_CONFIG = {"component": "source.component NAME", "attr": "attr PREFIX"}
-# Commands, and options of commands, that there were -> what is written now.
-GONE = {
-    "fit-scores": "fit SCORES OUTPUT",
-    "apply-scores": "apply CALIBRATOR SCORES OUTPUT",
-    "report": "evaluate MODEL DATA --output page.html",
-    "plot": "evaluate MODEL DATA --output picture.png",
-    **{f"{command} --by": f"{command} --order ORDER" for command in ("rank", "select")},
-    "select --signal": "rank --order raw",
-    **{f"select --per-{unit}": "select --max-words N" for unit in ("word", "sentence")},
-    **{f"{command} --seed": f"{command} MODEL DATA" for command in ("evaluate", "rank")},
-    **{f"fit --{option}": f"fit --components.calib.{setting}" for option, setting in _NOW_DOTTED.items()},
-    "collect --granularity": "collect --components.calib.source.granularity biluo",
-    "collect --threshold": "collect --components.calib.threshold SCORE",
-    **{f"init-config --{option}": f"init-config --components.calib.{setting}" for option, setting in _OF_CONFIG.items()},
-    **{f"select {option} doc": "select --unit document" for option in ("--unit", "-u")},
-    "fit -b": "fit --components.calib.scorer.n_bins N",
-    "adapt -C": "adapt --attr PREFIX",
-    "init-config -C": "init-config --components.calib.source.component NAME",
-    "stock --keep-calib": "fit --second-pass",
-    "evaluate --title": "evaluate MODEL DATA --output page.html",
-    "rank --doc-key": "rank MODEL DATA",
-    "adapt --component": "adapt --attr PREFIX",
-    "select --rare-share": "select --order rare-tag --tag NAME",
-    "collect --bounded": "collect MODEL DATA STATS",
-    **{f"{command} --seed": f"{command} MODEL DATA" for command in ("expect", "count")},
-    **{
-        f"{command} --{name}-column": f"{command} --columns {name}=NAME"
-        for command in ("apply", "count", "expect", "rank", "select")
-        for name in ("text", "id")
-    },
-}
-
-
-def check_gone(command: str = "", *args: str) -> None:
-    """RAISES C105: the command, or an option among its arguments, is gone."""
-    options = [f"{command} {arg.partition('=')[0]}" for arg in args]
-    values = [f"{command} {option} {value}" for option, value in pairwise(args)]
-    for old in (command, *options, *values):
-        if old in GONE:
-            raise calib_error("C105", old=old, new=GONE[old])
-
-
 class CalibCommand(TyperCommand):
-    """Its help lists what is registered; options that are gone say what stands for them.
+    """Its help lists what is registered.
 
     headings (Mapping): Heading of the help -> names of the options below it; those that no heading has come first.
     """
 
     headings: Mapping[str, Sequence[str]] = {}
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        check_gone(str(self.name), *args)
-        return list(super().parse_args(ctx, args))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
@@ -245,14 +190,12 @@ class CalibCommand(TyperCommand):
 class Command(Generic[P, R]):
     """Called in Python with the fields of the options.
 
-    options (Callable): The class of the options. run (Callable): Takes them. does (str): What the list of commands says of it.
-    example (str): The end of a command line that works. kind (type): How its command line is read. exit_code (Callable): From the options
-        and the result.
+    options (Callable): The class of the options. run (Callable): Takes them. example (str): The end of a command line that works.
+    kind (type): How its command line is read. exit_code (Callable): From the options and the result.
     """
 
     options: Callable[P, Any]
     run: Callable[[Any], R]
-    does: str
     example: str
     kind: type[CalibCommand]
     exit_code: Callable[[Any, R], int]
@@ -288,7 +231,6 @@ class Command(Generic[P, R]):
 def command(
     options: Callable[P, Any],
     *,
-    does: str,
     example: str,
     kind: type[CalibCommand] = CalibCommand,
     exit_code: Callable[[Any, Any], int] = lambda options, result: 0,
@@ -296,7 +238,7 @@ def command(
     """Make a command of a function that takes such options; see `Command`."""
 
     def make(run: Callable[[Any], R]) -> Command[P, R]:
-        made = Command(options, run, does, example, kind, exit_code)
+        made = Command(options, run, example, kind, exit_code)
         made.__doc__ = run.__doc__
         return made
 

@@ -1,4 +1,4 @@
-"""What a command judges, ranks or draws: what a calib pipe says of data, or a calibrator of a file of scores."""
+"""What a command judges, ranks or draws: what a calib pipe says of data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
-from ..scores import ScoredFile, registered_map
 
 if TYPE_CHECKING:
     from ...corpus.scored import ScoredCorpus
@@ -21,13 +20,12 @@ if TYPE_CHECKING:
 class ScoredModel:
     """The scored data, and what is to be known of who scored it.
 
-    name (str): Of the pipe, or of the calibrator's file. attr (str): Prefix of the pipe, "" for a file. component (str): Whose scores they are.
+    name (str): Of the pipe. attr (str): Its prefix. component (str): Whose scores they are.
     layer (str): Which annotation the labels are of. about (str): How it was fitted, in a line. counted_on (str): Where tag counts come from.
     labels (Sequence[str]), groups (Groups): Of tokens. span_labels, span_groups: Of entities; None without any. event (str): When one is right.
     called (tuple[str, str]): What entities are called, one and several. spans_first, spans_are_units (bool): See Annotation.
     threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
     row_unit (str): See ScoredCorpus. corpus (ScoredCorpus): The data, once they are read. seen (dict | None), weights_changed (bool | None): See `shared.evidence`.
-    without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
     """
 
     name: str
@@ -50,7 +48,6 @@ class ScoredModel:
     scorer: Any = None
     seen: dict[str, Any] | None = None
     weights_changed: bool | None = None
-    without_sentences: bool = False
 
     def unit_of(self, unit: str | None, whole: bool = False) -> str:
         """The unit that is asked for; without one entities where the pipe scores them, else what has labels.
@@ -117,22 +114,3 @@ def _about(pipe: Calibrator) -> str:
         one = get_annotation(info.layer).span_words[0]
         parts.append(f"{with_article(one)} is right by the event {pipe.fit_info.span_event}")
     return "; ".join(parts)
-
-
-def of_scores(model: str, scored: ScoredFile) -> ScoredModel:
-    """What a calibrator says of a file of scores. model (str): Its file."""
-    calibrator = scored.calibrator
-    return ScoredModel(
-        name=Path(model).name,
-        attr="",
-        component="scores",
-        layer="tag",
-        about=f"method {registered_map(calibrator) or 'none'}; scores from {calibrator.threshold:g}",
-        counted_on="the fit data" if calibrator.tag_counts is None else "tag counts that were given",
-        labels=[str(label) for label in calibrator.classes_.tolist()],
-        groups=calibrator.groups_,
-        threshold=calibrator.threshold,
-        row_unit=scored.corpus.row_unit,
-        corpus=scored.corpus,
-        without_sentences=bool(scored.corpus.starts.all()),
-    )

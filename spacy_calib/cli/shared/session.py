@@ -14,11 +14,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, TextIO
 
-from typer.core import TyperGroup
-
 from ...corpus.visible import visible
 from ...errors import calib_error
-from .command import check_gone
 from .screen import user_errors
 
 # Seconds that workers have to end.
@@ -77,23 +74,6 @@ def end_workers() -> None:
 # As shells tell of a process that a signal ended.
 _ENDED_BY = 128
 _SIGPIPE = 13
-
-
-class CalibGroup(TyperGroup):
-    """The group of our commands; their help is printed inside it too."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        with session():
-            return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: Any) -> Any:
-        with session():
-            return super().invoke(ctx)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """RAISES C105: the command is gone."""
-        check_gone(*args[:1])
-        return super().resolve_command(ctx, args)
 
 
 @contextlib.contextmanager

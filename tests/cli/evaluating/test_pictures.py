@@ -120,10 +120,3 @@ def test_without_matplotlib_the_numbers_can_still_be_had(calibrated, test_file, 
     with pytest.raises(CalibError, match=r"\[C061\]"):
         evaluate(str(calibrated), test_file, output=tmp_path / "x.png", kind="groups")
     assert pictures(calibrated, test_file, kind="groups")["numbers"]["groups"]
-
-
-@pytest.mark.parametrize("old", ["report", "plot"])
-def test_the_old_commands_say_what_is_written_now(calibrated, test_file, old):
-    outcome = calib(old, calibrated, test_file, "-o", "x")
-    refuses(outcome, f"There is no `calib {old}` any more; write `calib evaluate MODEL DATA --output p")
-    assert outcome.code == 1

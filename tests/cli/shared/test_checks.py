@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_calib.cli import COMMANDS
+from spacy_calib.cli import COMMANDS, load_command
 from spacy_calib.cli.shared.command import declared
 from tests.cli.conftest import calib, refuses
 
@@ -23,9 +23,8 @@ ARGUMENTS = {
 
 def whole_numbers() -> list[tuple[str, str]]:
     """(command, option) of every option that takes one."""
-    return [
-        (name, option.flag) for name, command in COMMANDS.items() for option in declared(command.options) if option.kind is int
-    ]
+    of_command = {name: declared(load_command(name).options) for name in COMMANDS}
+    return [(name, option.flag) for name, options in of_command.items() for option in options if option.kind is int]
 
 
 def test_the_options_are_found():

@@ -148,8 +148,6 @@ def test_no_command_takes_columns_of_files_that_have_none(command, calibrated, t
     for file, columns in ((tmp_path / "a.txt", "text=body"), (test_file, "id=key")):
         sentence = f"Option --columns must be left out for files without columns ({file.suffix}), but it was given."
         refuses(calib(command, calibrated, file, *more.get(command, []), "--columns", columns), sentence)
-    gone = calib(command, calibrated, file, *more.get(command, []), "--text-column", "body")
-    refuses(gone, f"There is no `calib {command} --text-column` any more; write `calib {command} --columns text=NAME`.")
 
 
 @pytest.mark.parametrize("given", ["body", "text=", "word=body"])
