@@ -4,8 +4,6 @@ import re
 import runpy
 from pathlib import Path
 
-from setuptools import setup
-
 ROOT = Path(__file__).resolve().parent
 _RELATIVE = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:)([^)\s]+)\)")
 _LEFT = re.compile(r'\]\((?!https?:)[^)]*\)|^\[[^\]]+\]: *(?!https?:)\S+|\b(?:src|href)="(?!https?:)[^"]*"', re.M)
@@ -32,6 +30,8 @@ def text_for_index(readme: str, address: str, tag: str, placeholder: bool) -> st
 
 
 if __name__ == "__main__":
+    from setuptools import setup
+
     about = runpy.run_path(str(ROOT / "spacy_calib" / "about.py"))  # without importing the package
     address = about["__url__"], f"v{about['__version__']}", about["URL_IS_PLACEHOLDER"]
     setup(long_description=text_for_index((ROOT / "README.md").read_text(encoding="utf8"), *address))
