@@ -2,7 +2,7 @@
 
 - `::: spacy_calib.fit` names what people import; the page is made from the module where that stands today.
 - `<!-- made: tree -->` and `<!-- made: numbers -->` become what scripts/house.py reads from the code, `<!-- made: registries -->` what is registered.
-- CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
+- README.md, CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
 - Relative links to other files outside docs/ become whole addresses of the repository.
 - A page that loads anything from outside is an error: the site is read offline.
 """
@@ -28,7 +28,7 @@ import house  # noqa: E402
 from spacy_calib import CalibError  # noqa: E402
 from spacy_calib.about import __url__  # noqa: E402
 
-OF_REPOSITORY = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+OF_REPOSITORY = {"install.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
 _LOADS = re.compile(r"""<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc=["']?(?:https?:)?//[^"'\s>]+|<link\b[^>]*>""")
 _OUTSIDE = re.compile(r"""\bhref=["']?(?:https?:)?//""")
