@@ -81,7 +81,7 @@ release-check: $(VENV)/release.stamp ## build what would be released, and run RE
 figures: $(VENV)/test.stamp $(VENV)/demo.stamp ## make the figures of the pages that are older than the code (hours; goes on where it was broken off); FIGURES=NAME or a page, see docs/figures.json
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python scripts/figures.py $(FIGURES)
 
-figures-check: $(VENV)/test.stamp ## which version and code the figures of each page are of; an error where they are older than the code and do not say why
+figures-check: $(VENV)/test.stamp ## list which version the figures of each page are of, and which are older than the code
 	$(VENV)/bin/python scripts/figures.py --check
 
 house: ## the rooms of the package, and where a module, class or function is too large

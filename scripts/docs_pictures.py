@@ -125,16 +125,17 @@ def view(model: str) -> None:
         thread.join()
 
 
-def reliability(model: str, home: Path, away: Path) -> tuple[list[dict[str, Any]], str]:
-    """(panels of a diagram: the scores of the tags that tokens carry, on gold of home and of elsewhere; their errors, in words)."""
+def reliability(model: str, home: Path, away: Path) -> tuple[list[Any], str]:
+    """(panels of a diagram: the scores of predicted tags, in and out of domain; their errors, in words)."""
     import spacy
     from frame import bare, docs_in
 
     from spacy_calib.metrics import calibration_error
+    from spacy_calib.pages.plot_data import reliability_panel
 
     nlp = spacy.load(model)
     panels, said = [], []
-    for title, file in (("At home: EWT test", home), ("Other texts: GUM", away)):
+    for title, file in (("In domain: EWT test", home), ("Out of domain: GUM", away)):
         found = [
             (token._.calib_raw, token._.calib_score, token.tag_ == other.tag_)
             for gold in docs_in(file, nlp.vocab)
@@ -142,17 +143,18 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[dict[str, Any]
             if other.tag and token._.calib_score is not None
         ]
         raw, calibrated, hits = map(list, zip(*found, strict=True))
-        panels.append({"title": title, "hits": hits, "raw": raw, "calibrated": calibrated})
+        panels.append(reliability_panel(raw, calibrated, hits, title))
         said.append(f"{title} {calibration_error(raw, hits):.4f} {calibration_error(calibrated, hits):.4f}")
     return panels, " ".join(said)
 
 
 def away_from_home(model: str, home: Path, away: Path) -> None:
     """Their picture."""
-    from spacy_calib.pages.plots import compare_reliability, picture_bytes
+    from spacy_calib.pages.plots import draw_panels, picture_bytes
 
     panels, said = reliability(model, home, away)
-    figure = compare_reliability(panels, title="Tags of en_core_web_sm: share right against score")
+    title = "Predicted tags of en_core_web_sm that agree with the gold"
+    figure = draw_panels(panels, title, measure="error, predicted tag", histograms=False)
     save(picture_bytes(figure, ".png"), said, DOCS / "reliability-en.png")
 
 

@@ -2,7 +2,8 @@
 
 - `::: spacy_calib.fit` names what people import; the page is made from the module where that stands today.
 - `<!-- made: tree -->` and `<!-- made: numbers -->` become what scripts/house.py reads from the code, `<!-- made: registries -->` what is registered.
-- CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
+- README.md, CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
+- Relative links to other files outside docs/ become whole addresses of the repository.
 - A page that loads anything from outside is an error: the site is read offline.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
 import re
 import sys
 from pathlib import Path
@@ -24,8 +26,10 @@ sys.path.insert(0, str(ROOT / "scripts"))  # MkDocs loads this file by its path
 import house  # noqa: E402
 
 from spacy_calib import CalibError  # noqa: E402
+from spacy_calib.about import __url__  # noqa: E402
 
-OF_REPOSITORY = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+OF_REPOSITORY = {"install.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
 _LOADS = re.compile(r"""<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc=["']?(?:https?:)?//[^"'\s>]+|<link\b[^>]*>""")
 _OUTSIDE = re.compile(r"""\bhref=["']?(?:https?:)?//""")
 _NOT_LOADED = re.compile(r"""\brel=["']?(?:canonical|next|prev|edit)\b""")
@@ -44,18 +48,36 @@ def home_of(name: str) -> str:
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages of the repository."""
     for page, name in OF_REPOSITORY.items():
-        text = (ROOT / name).read_text(encoding="utf8").replace("](docs/", "](")
-        files.append(File.generated(config, page, content=text))
+        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf8")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Fills in what is made from the code."""
+    """Fill in what is made from the code, and make links work on the site."""
     if "<!-- made: " in markdown:
         read = house.read_house(ROOT / "spacy_calib")
         for word, text in (("tree", house.tree(read)), ("numbers", house.numbers(read)), ("registries", registries())):
             markdown = markdown.replace(f"<!-- made: {word} -->", text)
-    return re.sub(r"^::: (\S+)$", _with_home, markdown, flags=re.M)
+    return re.sub(r"^::: (\S+)$", _with_home, links_of_site(markdown, page.file.src_uri), flags=re.M)
+
+
+def links_of_site(markdown: str, page: str) -> str:
+    """Replace links to files that are no pages by their whole addresses. page (str): Its path in docs/, or in OF_REPOSITORY."""
+    pages = {name: uri for uri, name in OF_REPOSITORY.items()}
+    folder = ROOT if page in OF_REPOSITORY else (ROOT / "docs" / page).parent
+
+    def replace(match: re.Match[str]) -> str:
+        target = Path(os.path.normpath(folder / match[1]))
+        if not target.is_relative_to(ROOT) or not target.exists():
+            return match[0]  # MkDocs warns of it
+        path = target.relative_to(ROOT).as_posix()
+        if path in pages or path.startswith("docs/"):
+            uri = pages.get(path) or path.removeprefix("docs/")
+            return f"]({os.path.relpath(uri, Path(page).parent)}"
+        return f"]({__url__}/{'tree' if target.is_dir() else 'blob'}/main/{path}"
+
+    parts = re.split(r"(^```.*?^```$)", markdown, flags=re.M | re.S)
+    return "".join(part if part.startswith("```") else _LINK.sub(replace, part) for part in parts)
 
 
 def registries() -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import configparser
+import email
 import importlib
 import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -21,7 +24,9 @@ import spacy
 import srsly
 
 import spacy_calib
+from spacy_calib.about import URL_IS_PLACEHOLDER
 from spacy_calib.about import __url__ as HOME
+from tests import readme
 from tests.conftest import examples_for, revive, run_upstream
 
 ROOT = Path(__file__).parents[1]
@@ -161,7 +166,10 @@ def test_the_sdist_holds_what_the_wheel_is_built_from(built):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert modules_in_source() | PARTS_OF_PAGES | {"setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"} <= names
+    assert (
+        modules_in_source() | PARTS_OF_PAGES | {"setup.py", "setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"}
+        <= names
+    )
 
 
 def test_the_sdist_holds_the_tests_and_all_that_they_read(built):
@@ -176,28 +184,84 @@ def test_the_sdist_holds_the_tests_and_all_that_they_read(built):
     assert not [name for name in names if name.startswith(("site/", "htmlcov/"))]  # what is built of docs/ is not a source
 
 
-def test_the_addresses_of_the_project_agree(wheel):
+def test_the_citation_names_this_version():
+    assert srsly.read_yaml(ROOT / "CITATION.cff")["version"] == spacy_calib.__version__
+
+
+# Links that lead nowhere without the files of the repository, in all forms that Markdown and HTML have.
+RELATIVE = re.compile(r"""\]\((?!https?:)[^)]*\)|^\[[^\]]+\]:\s*(?!https?:)\S+|\b(?:src|href)=["'](?!https?:)[^"']*""", re.M)
+
+
+def description_of(metadata: bytes) -> str:
+    return str(email.message_from_string(metadata.decode("utf8")).get_payload())
+
+
+@pytest.fixture(scope="module")
+def text_for_index() -> Callable[..., str]:
+    return runpy.run_path(str(ROOT / "setup.py"), run_name="setup")["text_for_index"]
+
+
+def test_the_text_for_an_index_has_no_relative_link(built, wheel):
+    """In METADATA of the wheel and in PKG-INFO of the sdist; nor pictures and links to an address that is a placeholder."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
-        metadata = archive.read(name).decode("utf8")
-    for title in ("Documentation", "Source", "Issues", "Changelog"):
-        assert f"Project-URL: {title}, {HOME}" in metadata
+        texts = [description_of(archive.read(name))]
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = [name for name in archive.getnames() if name.endswith("PKG-INFO")]
+        texts += [description_of(archive.extractfile(name).read()) for name in names]
+        (name,) = [name for name in archive.getnames() if name.count("/") == 1 and name.endswith("/README.md")]
+        relative = archive.extractfile(name).read().decode("utf8")
+    assert len(texts) == 1 + len(names) >= 2
+    for text in texts:
+        assert text.startswith("# spacy-calib\n")
+        assert "Kranzlein" in text
+        assert RELATIVE.findall(text) == []
+        assert not URL_IS_PLACEHOLDER or ("![" not in text and HOME not in text)
+    assert relative == (ROOT / "README.md").read_text(encoding="utf8")
+    assert len(RELATIVE.findall(relative)) >= 15  # of the sdist, whose files are beside it
 
 
-def test_the_citation_names_this_version():
-    citation = srsly.read_yaml(ROOT / "CITATION.cff")
-    assert citation["version"] == spacy_calib.__version__
-    assert citation["repository-code"] == HOME
+def test_links_lead_to_the_files_of_the_tag_once_there_is_an_address(text_for_index):
+    relative = (ROOT / "README.md").read_text(encoding="utf8")
+    text = text_for_index(relative, "https://example.org/us/ours", "v1.2", False)
+    assert RELATIVE.findall(text) == []
+    links = re.findall(r"(!?)\[[^\]]*\]\(https://example\.org/us/ours/(blob|raw)/v1\.2/([^)#]+)", text)
+    assert len(links) == len(RELATIVE.findall(relative))
+    assert all((kind == "raw") == bool(picture) and (ROOT / path).exists() for picture, kind, path in links)
 
 
-def test_every_link_of_the_readme_works_where_the_readme_alone_is_shown():
-    """An index of packages shows the README without the files beside it: links are whole addresses, and name files that are here."""
-    readme = (ROOT / "README.md").read_text(encoding="utf8")
-    links = re.findall(r"\]\(([^)]+)\)", readme) + re.findall(r'(?:src|href)="([^"]+)"', readme)
-    assert [link for link in links if not link.startswith(("#", "https://"))] == []
-    ours = re.findall(r"/spacy-calib/spacy-calib/(?:blob/)?main/([\w./-]+)", " ".join(links))
-    assert len(ours) >= 6
-    assert [name for name in ours if not (ROOT / name).exists()] == []
+def test_words_of_links_remain_and_pictures_go_where_the_address_is_a_placeholder(text_for_index):
+    text = "See [limits](docs/limits.md#a) and [spaCy](https://spacy.io). ![A picture](docs/a.png)"
+    given = "https://example.org", "v1"
+    assert text_for_index(text, *given, True) == "See limits and [spaCy](https://spacy.io). "
+    assert "[limits](https://example.org/blob/v1/docs/limits.md#a)" in text_for_index(text, *given, False)
+    assert "![A picture](https://example.org/raw/v1/docs/a.png)" in text_for_index(text, *given, False)
+
+
+@pytest.mark.parametrize(
+    "link", ['<img src="docs/a.png">', '<a href="docs/a.md">a</a>', "[a [b] c](docs/a.md)", "[a]: docs/a.md"]
+)
+def test_a_relative_link_that_would_be_left_ends_the_build(text_for_index, link):
+    for placeholder in (True, False):
+        with pytest.raises(SystemExit, match=r"README\.md: .* is a relative link that setup\.py cannot make whole"):
+            text_for_index(f"Text\n\n{link}\n", "https://example.org", "v1", placeholder)
+
+
+def test_twine_takes_what_is_built(built):
+    if importlib.util.find_spec("twine") is None:
+        pytest.skip("twine is not installed, so the files cannot be checked")
+    shown = run(sys.executable, "-m", "twine", "check", "--strict", *built.iterdir(), cwd=built)
+    assert shown.count("PASSED") == 2
+
+
+def test_the_readme_runs_as_printed_with_the_wheel(installed, tmp_path):
+    """From `pip install .` to its end, on small files in the place of those that `make demo` leaves; all but the numbers is compared."""
+    if importlib.util.find_spec(readme.COPY) is None:
+        pytest.skip(f"{readme.COPY} is not installed, which stands for {readme.MODEL}")
+    readme.leave_demo(installed, tmp_path)
+    readme.leave_own_gold(tmp_path)
+    assert readme.type_readme(installed, tmp_path) >= 5
 
 
 SCRIPT = """

@@ -25,7 +25,6 @@ PAGES = {
     "scores-of-another-model": DOCS / "how-to" / "other-components.md",
 }
 _ENDED = "assert not _exit_code, 'the command failed'"
-SITE = "https://github.com/spacy-calib/spacy-calib/blob/main/docs/"
 
 
 def notebook_of(page: Path) -> Any:
@@ -45,7 +44,7 @@ def notebook_of(page: Path) -> Any:
 
 
 def _parts(page: Path) -> Iterator[tuple[str, str]]:
-    """("code" or "text", what stands there), in order; links of the page lead to where it is read."""
+    """("code" or "text", what stands there), in order; links of the page lead to the same files from where the notebook is."""
     text, begin = page.read_text(encoding="utf8"), 0
     for match in _BLOCK.finditer(text):
         yield "text", _linked(text[begin : match.start()], page)
@@ -75,8 +74,8 @@ def _command(line: str) -> str:
 def _linked(text: str, page: Path) -> str:
     def whole(match: re.Match[str]) -> str:
         path, _, anchor = match[1].partition("#")
-        target = (page.parent / path).resolve() if path else page
-        return f"]({SITE}{target.relative_to(DOCS).as_posix()}{'#' + anchor if anchor else ''})"
+        target = os.path.relpath(page.parent / path if path else page, FOLDER)
+        return f"]({target}{'#' + anchor if anchor else ''})"
 
     return re.sub(r"\]\((?!https?:)([^)\s]+)\)", whole, re.sub(r"<!-- [^\n]* -->\n?", "", text))
 

@@ -14,21 +14,29 @@ import srsly
 from thinc.api import Config
 
 from spacy_calib import TagCalibrator
+from spacy_calib.about import __url__ as HOME
 from spacy_calib.cli.fitting.settings import settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from tests.docs.pages import DOCS, PAGES, ROOT, Block, Run, blocks_of, goes_on_from, holds, reprinted
 from tests.forked import alone
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
-ADDRESS = "https://github.com/spacy-calib/spacy-calib/"
+# Of the files of the repository, which pages name by relative paths.
+WHOLE = (f"{HOME}/blob/", f"{HOME}/tree/", f"{HOME}/raw/", "https://raw.githubusercontent.com/")
+# Pages that are shown, and not run.
+SHOWN = [
+    *(DOCS / name for name in ("quality.md", "shift.md")),
+    *(ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md")),
+    *sorted(ROOT.glob("configs/*/README.md")),
+]
 OPTIONS = set(re.findall(r"`(--[a-z-]+)`", (DOCS / "reference" / "commands.md").read_text(encoding="utf8")))
 every_page = pytest.mark.parametrize("name", NAMES)
 # Their names are a reader's own: a pipeline that can be installed, and gold.
-OWN = {"README.md", "CONTRIBUTING.md", "docs/reference/config.md"}
+OWN = {"CONTRIBUTING.md", "docs/reference/config.md"}
 # Run once, for themselves and for those that go on in their folder.
 CONTINUED = {previous for page in PAGES for previous in goes_on_from(page)}
-# Run by test_own_marginals.py, and by tests/spark, which have what they need.
-ELSEWHERE = {"docs/how-to/own-marginals.md", "docs/how-to/spark.md"}
+# Run by test_own_marginals.py, by tests/spark and, with the wheel, by tests/test_packaging.py, which have what they need.
+ELSEWHERE = {"docs/how-to/own-marginals.md", "docs/how-to/spark.md", "README.md"}
 
 
 def headings(page: Path) -> set[str]:
@@ -112,24 +120,17 @@ def test_each_module_of_the_pages_is_imported_in_a_fresh_process(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@every_page
-def test_a_page_leads_to_places_that_exist(name):
-    page = ROOT / name
+@pytest.mark.parametrize("page", [*PAGES, *SHOWN], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_leads_to_places_that_exist(page):
+    """By relative links, which work in a checkout; the hook of the site and setup.py make whole addresses of them."""
     for link in links(page):
         path, _, anchor = link.partition("#")
-        if path.startswith(ADDRESS):
-            found = re.fullmatch(rf"{ADDRESS}(?:blob|tree)/main/(.+)", path)
-            target = ROOT / found[1] if found else None
-        elif path.startswith("https://raw.githubusercontent.com/spacy-calib/spacy-calib/main/"):
-            target = ROOT / path.split("/main/", 1)[1]
-        elif path.startswith(("https:", "http:")):
+        if path.startswith(("https:", "http:")):
+            assert not path.startswith(WHOLE), f"{link}: write the path from this page"
             continue
-        else:
-            target = page.parent / path if path else page
-        if target is None:
-            continue
-        assert target.exists(), f"{name}: {link}"
-        assert not anchor or anchor in headings(target), f"{name}: {link}"
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in headings(target), link
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/how-it-works.md"])
@@ -154,13 +155,38 @@ def test_a_file_that_a_block_is_saved_as_is_named_in_the_text_before(name):
 def test_every_page_is_in_the_navigation():
     named = re.findall(r"[\w-]+(?:/[\w-]+)*\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf8"))
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
-    assert set(named) == pages | {"contributing.md", "changelog.md"}
+    assert set(named) == pages | {"install.md", "contributing.md", "changelog.md"}
+
+
+def test_two_errors_of_the_home_page_have_two_names():
+    """Of predicted tags, as one picture shows, and of all pairs, as the other."""
+    image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
+    text = (DOCS / "index.md").read_text(encoding="utf8")
+    curve, report = (image.open(DOCS / name).text["Description"] for name in ("reliability-en.png", "report.png"))
+    predicted, pairs = re.findall(r"\((\.\d+) raw and (\.\d+) calibrated", text)
+    assert list(predicted) == [f"{float(error):.3f}"[1:] for error in re.findall(r"In domain: EWT test (\S+) (\S+)", curve)[0]]
+    assert list(pairs) == [error[1:] for error in re.findall(r"off by (\S+) on average; now they are by (\S+)\.", report)[0]]
+    assert text.index("*predicted tag*") < text.index(predicted[0]) < text.index("*all pairs*") < text.index(pairs[0])
+    assert "SMCE" not in text[: text.index("report.html")]
 
 
 def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text(encoding="utf8")
     assert len(text.splitlines()) <= 90
-    assert len(text.split()) <= 700
+    assert len(text.split()) <= 650
+
+
+def test_the_example_of_the_universe_runs(provide):
+    """Its commands stand in comments."""
+    provide()
+    example = srsly.read_json(DOCS / "universe.json")["code_example"]
+    run = Run()
+    for line in example:
+        if line.startswith("# python -m spacy "):
+            run.command(Block(DOCS / "universe.json", "bash", "", "", line, 1), line.removeprefix("# "))
+    run.python(Block(DOCS / "universe.json", "python", "", "", "\n".join(example), 0))
+    assert [line.split()[0] for line in run.printed.splitlines()][:3] == ["Time", "flies", "like"]
+    assert run.names["doc"][0]._.calib_score is not None
 
 
 def test_the_config_page_shows_the_default_config():

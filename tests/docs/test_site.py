@@ -1,0 +1,43 @@
+"""scripts/docs_site.py: what the hook of MkDocs makes of links. `make docs` builds the site itself."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.util import find_spec
+from types import ModuleType
+
+import pytest
+
+from spacy_calib.about import __url__ as HOME
+
+LINKS = {
+    ("how-to/a.md", "[p](../../configs/train_morphologizer.cfg#x)"): f"[p]({HOME}/blob/main/configs/train_morphologizer.cfg#x)",
+    ("how-to/a.md", "[p](../../configs)"): f"[p]({HOME}/tree/main/configs)",
+    ("how-to/a.md", "[p](../../CONTRIBUTING.md#tests)"): "[p](../contributing.md#tests)",
+    ("index.md", "[p](../README.md#install)"): "[p](install.md#install)",
+    ("index.md", "[p](how-to/adapt.md#x) ![p](view.png)"): "[p](how-to/adapt.md#x) ![p](view.png)",
+    ("contributing.md", "[p](docs/how-it-works.md)"): "[p](how-it-works.md)",
+    ("install.md", "![p](docs/view.png) [c](CITATION.cff)"): f"![p](view.png) [c]({HOME}/blob/main/CITATION.cff)",
+    ("index.md", "[p](https://spacy.io) [q](#a) [r](mailto:a@b.c)"): "[p](https://spacy.io) [q](#a) [r](mailto:a@b.c)",
+    ("index.md", "[p](gone.md) [q](../scripts/gone.py)"): "[p](gone.md) [q](../scripts/gone.py)",
+    ("index.md", "```python\nf[0](../setup.cfg)\n```"): "```python\nf[0](../setup.cfg)\n```",
+}
+
+
+@pytest.fixture
+def hook(monkeypatch) -> ModuleType:
+    """The hook, beside an empty MkDocs where that is not installed."""
+    if find_spec("mkdocs") is None:
+        for name, names in (("mkdocs", ""), ("mkdocs.exceptions", "PluginError"), ("mkdocs.structure.files", "File Files")):
+            module = ModuleType(name)
+            vars(module).update(dict.fromkeys(names.split(), object))
+            monkeypatch.setitem(sys.modules, name, module)
+        monkeypatch.setitem(sys.modules, "mkdocs.structure", ModuleType("mkdocs.structure"))
+    monkeypatch.delitem(sys.modules, "docs_site", raising=False)
+    return importlib.import_module("docs_site")
+
+
+@pytest.mark.parametrize(("page", "text"), LINKS)
+def test_links_out_of_the_site_are_whole_addresses_and_others_lead_to_its_pages(hook, page, text):
+    assert hook.links_of_site(text, page) == LINKS[page, text]
