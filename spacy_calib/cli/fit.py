@@ -51,7 +51,7 @@ def fit(options: FitOptions) -> Any:
     RETURNS (Calibrator | TagCalibrator): The fitted pipe; of scores the fitted calibrator.
     RAISES CalibError: every fault of the input.
     """
-    if options.model is None and options.data is not None:
+    if options.model is None:
         return fit_scores(options, options.data)
     from .shared.writing import write_pipeline
 
@@ -86,8 +86,8 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     """
     given = options.given()
     take_event(given)
-    sources = [*options.gold_paths, *([] if options.train_data is None else [options.train_data])]
-    read = [path for data in sources for path in (data, *data_files(data))]
+    gold = [*options.gold_paths, *([] if options.train_data is None else [options.train_data])]
+    read = [path for data in gold for path in (data, *data_files(data))]
     inputs = [*read, options.config, options.code, options.key]
 
     def check() -> None:

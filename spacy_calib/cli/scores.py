@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 # Options about pipelines and Docs, of which files of scores know nothing.
 _OF_PIPELINES = {
     "allow_seen", "attr", "batch_size", "columns", "component", "config",
-    "context", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id",
-    "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
+    "context", "doc_key", "event", "gold", "gold_preproc", "gpu_id",
+    "intervals", "key", "label_map", "n_process", "not_accepted", "score", "second_pass",
     "sets", "shard_size", "source", "train_data", "watch", "way",
 }  # fmt: skip
 # Dotted settings that mean for them what they mean for pipelines.

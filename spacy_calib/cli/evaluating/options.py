@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from ...errors import calib_error
 from ..shared.checks import check_option
 from ..shared.command import option
-from ..shared.options import Format, GoldSource, MapFor, OnlyAttr
+from ..shared.options import Format, OnlyAttr
 from ..shared.outputs import PICTURES, Output, is_stream
 from ..shared.run import Run
 
@@ -48,8 +48,6 @@ class EvaluateOptions(Run):
         option("Windows that `calib watch` wrote, drawn over time on the page (file or folder)"),
     ] = None
     attr: OnlyAttr = None
-    gold_source: GoldSource = None
-    map_for: MapFor = None
     component: Annotated[
         str | None,
         option(

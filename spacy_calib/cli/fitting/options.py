@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...doc.annotations import ARC_EVENTS
 from ...doc.events import EVENTS, UNIT_EVENTS
-from ...errors import calib_error
 from ...sequence.factory import WAYS
 from ..shared.arguments import MayLeaveOut, WithOverrides
 from ..shared.checks import check_option
@@ -30,7 +29,6 @@ from ..shared.options import (
     Score,
     Silent,
     Source,
-    sources_of,
 )
 from .settings import NORMALIZE
 
@@ -41,27 +39,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitOptions(Options):
-    """What is calibrated, on what, and how. gold: NAME=PATH of each source; DATA may be None."""
+    """What is calibrated, on what, and how."""
 
     model: Annotated[str | None, argument("MODEL", "Pipeline to calibrate: package name or path; left out for scores")]
     data: Annotated[
-        Path | None,
+        Path,
         argument(
             "DATA",
-            "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them; left "
-            "out where --gold names all gold. Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
+            "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them. "
+            "Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
             ".npz with tag, score and gold on each row",
         ),
     ]
     output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline; of scores a file")]
     _: KW_ONLY
-    gold: Annotated[
-        list[str],
-        option(
-            "Held-out gold of one of several sources, by name (repeat it for each), in the place of DATA, or beside it; DATA then goes by the name of its file",
-            metavar="NAME=PATH",
-        ),
-    ] = field(default_factory=list)
+    gold: Annotated[list[Path], option("More held-out gold, to be fitted on together with DATA (repeat it for each)")] = field(
+        default_factory=list
+    )
     component: Component = None
     source: Source = None
     score: Score = None
@@ -144,13 +138,10 @@ class FitOptions(Options):
     overrides: Mapping[str, Any] | None = None
 
     def check_options(self) -> None:
-        """RAISES C056: MODEL beside scores, or neither. C433: neither DATA nor --gold. C545 to C547: see `sources_of`."""
-        if self.data is None and not self.gold:
-            raise calib_error("C433", option="--gold", given="DATA")
+        """RAISES C056: MODEL beside scores, or neither."""
         scores = self.of_scores
         check_option("MODEL", not scores or self.model is None, "left out where DATA is a file of scores", self.model)
         check_option("MODEL", scores or self.model is not None, "given, as DATA is no file of scores", "none")
-        sources_of(self.gold, self.data)
 
     @property
     def of_scores(self) -> bool:
@@ -158,24 +149,19 @@ class FitOptions(Options):
         from ...arrays.files import is_score_file
         from ...corpus.queue.answers import ANSWER_SUFFIXES
 
-        answers = self.model is not None and self.data is not None and self.data.suffix in ANSWER_SUFFIXES
-        return self.data is not None and is_score_file(self.data) and not answers
+        answers = self.model is not None and self.data.suffix in ANSWER_SUFFIXES
+        return is_score_file(self.data) and not answers
 
     @property
     def gold_paths(self) -> list[Path]:
-        """All gold that is read, of DATA and of named sources."""
-        return [*sources_of(self.gold, self.data).values()] or ([] if self.data is None else [self.data])
+        """All gold that is read, DATA first."""
+        return [self.data, *self.gold]
 
     def examples(self, nlp: Language) -> list[Example]:
-        """Of DATA, and of the named sources, whose predicted Docs say which they are of."""
-        from ...doc.gold import named_examples
+        """Of all gold."""
+        from ...doc.reading import from_files
 
-        paths = sources_of(self.gold, self.data)
-        if not paths:
-            assert self.data is not None
-            return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
-        read = {name: read_examples(nlp, path, self.gold_preproc, self.doc_key) for name, path in paths.items()}
-        return list(named_examples(read))
+        return list(from_files(read_examples(nlp, path, self.gold_preproc, self.doc_key) for path in self.gold_paths))
 
     def given(self) -> dict[str, Any]:
         """With --no-context, which is more than a flag that is off."""
@@ -183,20 +169,18 @@ class FitOptions(Options):
 
 
 class FitCommand(WithOverrides, MayLeaveOut):
-    """With dotted settings, and named sources in the place of DATA."""
+    """With dotted settings, and without MODEL where there are scores."""
 
     headings = {
         "How the maps are learned": ("groups", "scaling", "tag_offsets", "context", "threshold", "normalize", "config"),
         "What else is learned": ("intervals", "sets", "event"),
         "Where the scores come from": ("source", "score", "way", "second_pass", "label_map"),
-        "Several sources": ("gold", "key", "doc_key"),
+        "Which documents": ("gold", "key", "doc_key"),
         "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
     }
 
     def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
-        """DATA beside --gold, and MODEL where there are scores."""
+        """MODEL where there are scores."""
         from ...arrays.files import is_score_file
 
-        if any(one.partition("=")[0] == "--gold" for one in args):
-            return ("data",)
         return ("model",) if any(is_score_file(Path(one)) for one in args) else ()

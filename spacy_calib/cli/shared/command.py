@@ -164,7 +164,6 @@ def _named(name: str, info: Any) -> Any:
 _NOW_DOTTED = {
     "bins": "scorer.n_bins N", "beam-width": "source.beam_width N", "beam-density": "source.beam_density SHARE",
     "granularity": "source.granularity biluo", "coverage": "sets.coverage tag", "allow-empty-sets": "sets.nonempty false",
-    "map-for": "map_for anywhere",
 }  # fmt: skip
 _OF_CONFIG = {"component": "source.component NAME", "attr": "attr PREFIX"}
 # Commands, and options of commands, that there were -> what is written now.
