@@ -64,7 +64,7 @@ RUNS = {
     "chance_study.py": Run("ewt --draws 2", "| test set | documents |"),
     "partial_study.py": Run("--model {model} --fit {ner_dev} --test {ner_test}", "| answers | yes |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
-    "shift_table.py": Run("ewt --draws 2", "**EWT test** (at home"),
+    "shift_table.py": Run("ewt --draws 2", "**EWT test** (in domain"),
     "watch_table.py": Run("ewt --windows 8 --streams 1 --draws 1", "| EWT test, sentences | ARK tweets | 100 % |"),
     "against_study.py": Run("--train test --population dev --epochs 1 2 --draws 2 --documents 20", "| 20 | smce |"),
     "cutoff_study.py": Run(

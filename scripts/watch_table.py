@@ -126,7 +126,7 @@ def run(name: str, folder: Path, options: Any) -> list[tuple[str, ...]]:
     nlp, pipe = open_calibrated(folder / name)
     monitor = Monitor(pipe, WINDOW)
     home: dict[str, Texts] = {}
-    for title, file in experiment.home.items():
+    for title, file in experiment.in_domain.items():
         home[title] = read_texts(nlp, monitor, docs_in(file, nlp.vocab), title)
         home[f"{title}, sentences"] = read_texts(nlp, monitor, sentences(docs_in(file, nlp.vocab)), title)
     for title, texts in home.items():
@@ -137,7 +137,7 @@ def run(name: str, folder: Path, options: Any) -> list[tuple[str, ...]]:
         row(title, streams, f"{np.mean(alarms):.2f}", max(alarms), f"{slow / len(found):.2f}")
     rows: list[tuple[str, ...]] = []
     own, texts = list(home.items())[-1]
-    for title, file in experiment.away.items():
+    for title, file in experiment.out_of_domain.items():
         other = read_texts(nlp, monitor, sentences(docs_in(file, nlp.vocab)), title)
         for share in SHARES:
             first = [first_alarm(texts, other, monitor, share, seed) for seed in range(options.draws)]

@@ -24,8 +24,8 @@ def examples(nlp, n: int = 150, seed: int = 2):
 
 def fitted(nlp, name: str, **settings):
     """A pipe that was fitted in context."""
-    config = {"attr": name, "context": {**CONTEXT, **settings}}
-    return nlp.add_pipe("calib", name, after="tagger", config=config).fit(examples(nlp))
+    data = examples(nlp)
+    return nlp.add_pipe("calib", name, after="tagger", config={"attr": name, "context": {**CONTEXT, **settings}}).fit(data)
 
 
 @pytest.fixture
@@ -141,4 +141,5 @@ def test_an_adaptation_keeps_it_and_follows_it(nlp, halfway):
 
 
 def test_without_a_context_nothing_shrinks(nlp):
-    assert nlp.add_pipe("calib", after="tagger").fit(examples(nlp, 80)).tokens.context is None
+    data = examples(nlp, 80)
+    assert nlp.add_pipe("calib", after="tagger").fit(data).tokens.context is None
