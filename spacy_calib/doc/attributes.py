@@ -1,8 +1,8 @@
 """The attributes that users read. Each is a getter: it looks into the blocks that calib pipes wrote on the Doc (see
 `blocks`), and gives None where these do not, or no longer, belong to the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right; Doc._.<attr>;
-for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept.
+Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right;
+Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept.
 """
 
 from __future__ import annotations

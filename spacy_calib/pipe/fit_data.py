@@ -45,7 +45,8 @@ class FitData:
     unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
     unjudged (Pairs), unjudged_documents (Ints): The same of tokens without gold, which take no part in the fit; their hits mean nothing.
     words (Words | None): All tokens that were read; None where they were not asked for. doc_documents (Ints): The document of each of its Docs.
-    complete (bool): Whether all pairs of a unit with gold are known to hit or miss. files (Ints): Number of the gold file of each document, shape (n_docs,).
+    complete (bool): Whether all pairs of a unit with gold are known to hit or miss. files (Ints): Number of the gold file
+        of each document, shape (n_docs,).
     """
 
     pairs: Pairs

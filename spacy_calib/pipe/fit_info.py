@@ -115,8 +115,9 @@ class FitInfo(Saved):
         without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
-        `adapting.adapt_calibrator`. versions (Mapping): Package -> version. conventions (list[Mapping]): Tags of the component ("said") that
-        the gold of a "file" (a number, from 0) often calls otherwise ("gold") though the component is sure: in "tokens" "of" so many.
+        `adapting.adapt_calibrator`. versions (Mapping): Package -> version. conventions (list[Mapping]): Tags of the
+        component ("said") that the gold of a "file" (a number, from 0) often calls otherwise ("gold") though the component
+        is sure: in "tokens" "of" so many.
     """
 
     component: str = kept(text, "")

@@ -91,7 +91,8 @@ class Gathered:
 def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
     """Read the examples.
 
-    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
+    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
+        few pairs.
     """
     first, examples = with_first(examples)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)

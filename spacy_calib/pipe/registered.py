@@ -42,8 +42,9 @@ def make_selector(
 def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:
     """Registered as spacy-calib.Context.v1. The context of a config, by the names of its features.
 
-    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does. shrink (float): How far scores shrink
-        towards a straight line through the raw log-odds, which is fitted where the gold has no other convention: 0 not at all, 1 all the way.
+    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does.
+    shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where the gold
+        has no other convention: 0 not at all, 1 all the way.
     RAISES C001: a setting out of range. C185: two features have one short name. C201: a feature that is not registered. C205: a registered
         function that makes none.
     """

@@ -46,8 +46,8 @@ class FitOptions(Options):
         Path,
         argument(
             "DATA",
-            "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them. "
-            "Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
+            "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a "
+            "folder of them. Or, without MODEL, scores of any tagger: .csv, .tsv, .jsonl, .parquet or "
             ".npz with tag, score and gold on each row",
         ),
     ]
