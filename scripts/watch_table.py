@@ -108,7 +108,7 @@ def first_alarm(home: Texts, other: Texts, monitor: Monitor, share: float, seed:
 
 def with_tweets(cache: Path, folder: Path) -> Experiment:
     """EWT, with tweets as texts of another kind: no gold of theirs is looked at."""
-    return replace(next(ewt(cache, folder)), away={"ARK tweets": write(readers.ark("test"), folder / "ark.spacy")})
+    return replace(next(ewt(cache, folder)), out_of_domain={"ARK tweets": write(readers.ark("test"), folder / "ark.spacy")})
 
 
 EXPERIMENTS: dict[str, Callable[[Path, Path], Experiment]] = {

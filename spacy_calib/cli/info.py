@@ -191,8 +191,10 @@ def attributes_of(pipe: Calibrator) -> str:
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
     """How far scores shrink, and to which line, as one fact; {} where they do not."""
+    from ..calibration.shrinkage import Shrinkage
+
     shrinkage = None if pipe.tokens.context is None else pipe.tokens.context.shrinkage
-    if shrinkage is None:
+    if not isinstance(shrinkage, Shrinkage):
         return {}
     slope, constant = shrinkage.line.tolist()
     way = f"{shrinkage.shrink:g} of the way, in log-odds, to a line through the raw scores"
