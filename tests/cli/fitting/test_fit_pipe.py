@@ -1,3 +1,6 @@
 """What a fit refuses by its held-out figures."""
 
 from __future__ import annotations
+
+
+
