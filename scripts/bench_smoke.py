@@ -62,7 +62,7 @@ RUNS = {
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
     "partial_study.py": Run("--model {model} --fit {ner_dev} --test {ner_test}", "| answers | yes |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
-    "shift_table.py": Run("ewt --draws 2", "**EWT test** (at home"),
+    "shift_table.py": Run("ewt --draws 2", "**EWT test** (in domain"),
     "against_study.py": Run("--train test --population dev --epochs 1 2 --draws 2 --documents 20", "| 20 | smce |"),
     "cutoff_study.py": Run(
         "recall --model {calibrated_ner} --test {ner_test} --wanted 0.5 --repeats 3", "| predicted only: recall |"

@@ -11,7 +11,7 @@ A cell is a label in a part whose gold has it five times. Of each cell: the gold
 its 95 % interval, by raw scores of independent units, by calibrated ones, and by calibrated ones with the effects of documents that the fit
 learned. With --sources also as `calib count` does where texts may be of another source: it takes what was found for the expected number where all parts
 together differ from the fit data (the drift check), with the variance that FIT and these sources tell; the sources take no part in the fit of the maps,
-but with --named they do, by name. With --gold K also as K documents of the part correct it, which are drawn at random --draws times, and are counted by their gold.
+but with --fitted they do, as more gold beside FIT. With --gold K also as K documents of the part correct it, which are drawn at random --draws times, and are counted by their gold.
 Nguyen and O'Connor (2015) could not test their intervals, as nothing that they counted had gold. Nothing is chosen here: the maps and the
 effects come from the fit data and the sources alone. The interval of a share of cells is by bootstrap over parts: cells of one part are alike.
 """
@@ -111,10 +111,9 @@ def parts_of(arguments: argparse.Namespace, folder: Path) -> Iterator[Part]:
     pipeline = Path(arguments.model)
     if len(data) == 2:
         pipeline = folder / "fitted"
-        named = [f"{path.stem}={path}" for path in others] if arguments.named else []
-        fit(arguments.model, data[0], pipeline, gold=named, **given)
+        fit(arguments.model, data[0], pipeline, gold=others if arguments.fitted else [], **given)
     docs = read_docs(data[-1])
-    sources = [] if arguments.named else [read_docs(path) for path in ([data[0], *others] if others else [])]
+    sources = [] if arguments.fitted else [read_docs(path) for path in ([data[0], *others] if others else [])]
     for number, own in enumerate(np.array_split(np.arange(len(docs)), arguments.parts)[: arguments.most]):
         yield Part(f"part {number + 1}", pipeline, [docs[i] for i in own.tolist()], sources)
 
@@ -273,7 +272,7 @@ def main() -> None:
     parser.add_argument("--component")
     parser.add_argument("--map", help="as of calib fit")
     parser.add_argument("--sources", nargs="*", default=[], help="gold of others, which tells how far counts are off there")
-    parser.add_argument("--named", action="store_true", help="the fit has these sources too, by name")
+    parser.add_argument("--fitted", action="store_true", help="the fit has these sources too")
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--most", type=int, help="parts at most")
     labelled = "so many documents of the part are labelled, where it has twice as many"

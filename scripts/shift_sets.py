@@ -1,4 +1,4 @@
-"""Pipelines that are calibrated at home, and gold of home and of other kinds of text: what shift_table.py looks at."""
+"""Pipelines that are calibrated in domain, and gold in domain and out of domain: what shift_table.py looks at."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ WHOLE = 10**9
 
 @dataclass(frozen=True)
 class Experiment:
-    """A pipeline that is calibrated at home.
+    """A pipeline that is calibrated in domain.
 
-    fit (Path): Gold of home. home (dict[str, Path]): Other gold of home, by name. away (dict[str, Path]): Gold of other kinds of text.
+    fit (Path): Gold in domain. in_domain (dict[str, Path]): Other gold in domain, by name. out_of_domain (dict[str, Path]): Gold of other kinds of text.
     options (dict): Of `spacy calib fit`.
     """
 
     model: str
     component: str
     fit: Path
-    home: dict[str, Path] = field(default_factory=dict)
-    away: dict[str, Path] = field(default_factory=dict)
+    in_domain: dict[str, Path] = field(default_factory=dict)
+    out_of_domain: dict[str, Path] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -47,19 +47,19 @@ def write(documents: Documents, file: Path, size: int = WHOLE) -> Path:
 
 
 def porttinari(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """The demo's morphologizer: news at home, theses and tweets away from home. A Doc has ten sentences, or is a tweet."""
+    """The demo's morphologizer: news in domain, theses and tweets out of domain. A Doc has ten sentences, or is a tweet."""
     corpus, training = cache / "demo" / "corpus", cache / "demo" / "training"
     if not (training / "model-best").exists():
         corpus.mkdir(parents=True, exist_ok=True)
         prepare(corpus)
         train_pipeline(corpus, training, None)
-    away = {"PetroGold": corpus / "petrogold.spacy", "DANTEStocks": corpus / "dantestocks.spacy"}
-    home, options = {"Porttinari test": corpus / "test.spacy"}, {"train_data": corpus / "train.spacy"}
-    yield Experiment(str(training / "model-best"), "morphologizer", corpus / "fit.spacy", home, away, options)
+    out_of_domain = {"PetroGold": corpus / "petrogold.spacy", "DANTEStocks": corpus / "dantestocks.spacy"}
+    in_domain, options = {"Porttinari test": corpus / "test.spacy"}, {"train_data": corpus / "train.spacy"}
+    yield Experiment(str(training / "model-best"), "morphologizer", corpus / "fit.spacy", in_domain, out_of_domain, options)
 
 
 def ewt(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """The tagger of en_core_web_sm: EWT at home, and each genre away from home, where the maps are fitted on all others. A Doc is a document."""
+    """The tagger of en_core_web_sm: EWT in domain, and each genre out of domain, where the maps are fitted on all others. A Doc is a document."""
     parts = {split: readers.ewt(split, "tags") for split in ("dev", "test")}
     files = {split: write(documents, folder / f"ewt-{split}.spacy") for split, documents in parts.items()}
     yield Experiment(MODEL, "tagger", files["dev"], {"EWT test": files["test"]})
@@ -69,7 +69,7 @@ def ewt(cache: Path, folder: Path) -> Iterator[Experiment]:
             write([one for one in every if (genre_of(one) == genre) == is_own], folder / f"{genre}-{is_own}.spacy")
             for is_own in (True, False)
         )
-        yield Experiment(MODEL, "tagger", others, away={f"EWT {genre}": own})
+        yield Experiment(MODEL, "tagger", others, out_of_domain={f"EWT {genre}": own})
 
 
 def genre_of(document: list[Sentence]) -> str:
@@ -78,7 +78,7 @@ def genre_of(document: list[Sentence]) -> str:
 
 
 def wikineural(cache: Path, folder: Path) -> Iterator[Experiment]:
-    """A small recognizer: Wikipedia at home, WNUT-17 away from home. A Doc is a sentence."""
+    """A small recognizer: Wikipedia in domain, WNUT-17 out of domain. A Doc is a sentence."""
     yield entities_of("small", str(trained("wikineural", cache) / "model-best"), folder)
 
 

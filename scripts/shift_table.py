@@ -1,4 +1,4 @@
-"""Are scores true away from home? Calibrated at home, judged at home and on other kinds of text: without labels, and with a few.
+"""How well are scores calibrated out of domain? Calibrated in domain, evaluated in domain and out of domain: without labels, and with a few.
 
     python scripts/shift_table.py --cache DIR [NAME ...] > docs/shift.md
 
@@ -43,7 +43,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 # To how many labelled documents each of them is adapted.
 LABELLED = {AUTO: (5,), CONTEXT: (5, 20)}
-# After 5 labelled documents; and by what share of the raw log loss anything may be worse at home.
+# After 5 labelled documents; and by what share of the raw log loss anything may be worse in domain.
 MOST_ECE, MOST_WORSE = 0.06, 0.01
 
 
@@ -87,10 +87,10 @@ class Row(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """One test set. home (bool): It is of the same kind as the fit data. accuracy (float): Share of the likeliest labels that is right."""
+    """One test set. in_domain (bool): It is of the same kind as the fit data. accuracy (float): Share of the likeliest labels that is right."""
 
     name: str
-    home: bool
+    in_domain: bool
     n_docs: int
     accuracy: float
     rows: dict[str, Row]
@@ -156,7 +156,7 @@ def levels_of(pipe: Any, corpus: ScoredCorpus) -> dict[str, Scored]:
 
 
 def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Fit each way at home. RETURNS: A pipeline that has them all, one behind the other, and the pipes by way."""
+    """Fit each way in domain. RETURNS: A pipeline that has them all, one behind the other, and the pipes by way."""
     nlp: Any = None
     pipes = {}
     for number, (way, options) in enumerate(WAYS.items()):
@@ -185,25 +185,25 @@ def read(nlp: Any, pipes: dict[str, Any], file: Path) -> dict[str, dict[str, Sco
 
 
 def read_experiment(given: Experiment, folder: Path, n_draws: int) -> Iterator[Tested]:
-    """Fit each way at home, and judge it on all test sets."""
+    """Fit each way in domain, and evaluate it on all test sets."""
     nlp, pipes = pipeline_of(given, folder)
     last = max(nlp.pipe_names.index(pipe.name) for pipe in pipes.values())
     nlp.select_pipes(enable=nlp.pipe_names[: last + 1])
-    for name, file in (given.home | given.away).items():
+    for name, file in (given.in_domain | given.out_of_domain).items():
         levels = read(nlp, pipes, file)
         documents = np.unique(np.concatenate([ways[AUTO].entries.documents for ways in levels.values()]))
         draws = [np.random.default_rng(number).permutation(documents) for number in range(n_draws)]
         for level, ways in levels.items():
             entries = ways[AUTO].entries
             right = float(entries.hits[entries.leads].mean())
-            yield Tested(name + level, name in given.home, len(documents), right, rows_of(ways, draws))
+            yield Tested(name + level, name in given.in_domain, len(documents), right, rows_of(ways, draws))
 
 
 # The page
 
-ABOUT = """# Away from home
+ABOUT = """# Out of domain
 
-Made by `python scripts/shift_table.py{arguments}`; do not edit. How true are scores on texts of another kind than those of the fit, and what do context and a few labels change? Each pipeline is calibrated on texts of one kind, and judged on other texts of that kind (at home) and on texts of another kind (away from home).
+Made by `python scripts/shift_table.py{arguments}`; do not edit. How well are scores calibrated on texts of another kind than those of the fit, and what do context and a few labels change? Each pipeline is calibrated on texts of one kind, and judged on other texts of that kind (in domain) and on texts of another kind (out of domain).
 
 Scores: `raw`; `TFG-5 isotonic`, the setting of Kranzlein et al. (2021); `auto`, as `calib fit --no-context` gives it; `auto + context`, as `calib fit --context` does. *5 labelled* and *20 labelled* are these after `calib adapt` to so many labelled documents of the test set, judged on the others: mean ± standard deviation of {draws} draws.
 A document is ten sentences of Porttinari or PetroGold, one tweet of DANTEStocks, a document of EWT, a sentence of WikiNEuRal or WNUT-17. EWT is fitted on dev for its test part; for a genre, on all other genres of both.
@@ -225,7 +225,7 @@ def cell(row: Row, name: str) -> str:
 
 def show(tested: Tested) -> None:
     """Print the rows of a test set."""
-    about = f"**{tested.name}** ({'at home' if tested.home else 'away from home'}; {tested.n_docs:,} documents, {100 * tested.accuracy:.1f} % right)"
+    about = f"**{tested.name}** ({'in domain' if tested.in_domain else 'out of domain'}; {tested.n_docs:,} documents, {100 * tested.accuracy:.1f} % right)"
     for way, one in tested.rows.items():
         row(about, way, *(cell(one, name) for name in COLUMNS.values()))
         about = ""
@@ -239,13 +239,13 @@ def targets(found: Sequence[Tested]) -> Iterator[tuple[bool, str]]:
     of_name = {one.name: one for one in found}
     for name, least in (("DANTEStocks", 0.15), ("PetroGold", 0.05)):
         if name in of_name:
-            yield from away_targets(of_name[name], least)
+            yield from out_of_domain_targets(of_name[name], least)
     for one in found:
-        if one.home:
-            yield from home_targets(one)
+        if one.in_domain:
+            yield from in_domain_targets(one)
 
 
-def away_targets(tested: Tested, least: float) -> Iterator[tuple[bool, str]]:
+def out_of_domain_targets(tested: Tested, least: float) -> Iterator[tuple[bool, str]]:
     """least (float): By which share the log loss shall fall."""
     before, after = (tested.rows[way].mean for way in (AUTO, CONTEXT))
     fall = 1 - after.top_loss / before.top_loss
@@ -258,14 +258,14 @@ def away_targets(tested: Tested, least: float) -> Iterator[tuple[bool, str]]:
     yield few <= MOST_ECE, f"{tested.name}: ECE after 5 labelled documents {few:.4f} (wanted: at most {MOST_ECE})"
 
 
-def home_targets(tested: Tested) -> Iterator[tuple[bool, str]]:
-    """Neither context nor adaptation costs more than 1 % of the raw log loss at home."""
+def in_domain_targets(tested: Tested) -> Iterator[tuple[bool, str]]:
+    """Neither context nor adaptation costs more than 1 % of the raw log loss in domain."""
     raw, auto, context = (tested.rows[way].mean.top_loss for way in (RAW, AUTO, CONTEXT))
     changes = {"context": context - auto}
     changes |= {f"{way}, 5 labelled": tested.rows[labelled(way, 5)].worse for way in (AUTO, CONTEXT)}
     for what, change in changes.items():
         said = f"{what} changes the log loss by {100 * change / raw:+.1f} % of raw (wanted: at most +{100 * MOST_WORSE:.0f} %)"
-        yield change <= MOST_WORSE * raw, f"{tested.name}, at home: {said}"
+        yield change <= MOST_WORSE * raw, f"{tested.name}, in domain: {said}"
 
 
 def main() -> int:

@@ -19,8 +19,6 @@ Ints = NDArray[np.intp]
 ROUNDING = 1e-9
 # The label of tokens outside of all entities.
 OUTSIDE = "O"
-# The maps by which a text may be scored (`calibration.portable`), as settings and Docs name them.
-HOME, ANYWHERE = "home", "anywhere"
 # The annotations whose columns name no labels: each unit has its own (what edit trees make of a word, what an entity may be linked to).
 OPEN = ("lemma", "link")
 

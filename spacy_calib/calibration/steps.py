@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..pairs.build import leading
-from ..types import HOME, Floats, Ints, Pairs, Spans
+from ..types import Floats, Ints, Pairs, Spans
 
 # How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
 # threshold, but a carried label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
@@ -26,9 +26,7 @@ class Predictions:
     rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats):
         What the source gave, and what that has become. levels (NDArray[int8]): How far each goes, up to KEPT.
     before_maps (Floats | None): What the maps were given; None before. words: Of all tokens; a context looks at them.
-    map_for (str | None): The map set for all Docs (`Portable.away`). spans (Spans | None): Where these are of spans.
-    view: The tokens as the context's features see them, or None. away (NDArray | None): Whether tokens' Docs got the
-        portable map.
+    spans (Spans | None): Where these are of spans. view: The tokens as the context's features see them, or None.
     """
 
     rows: Ints
@@ -38,16 +36,14 @@ class Predictions:
     levels: NDArray[np.int8]
     before_maps: Floats | None = None
     words: Any = None
-    map_for: str | None = None
     spans: Spans | None = None
     view: Any = None
-    away: NDArray[np.bool_] | None = None
 
     @classmethod
     def of_pairs(cls, pairs: Pairs, threshold: float, words: Any = None) -> Predictions:
-        """What a fit knows, which is at home. pairs (Pairs): All of their tokens that reach the lowest score taken."""
+        """What a fit knows. pairs (Pairs): All of their tokens that reach the lowest score taken."""
         levels = np.where(pairs.scores >= threshold, KEPT, LOOKED_AT).astype(np.int8)
-        return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words, map_for=HOME)
+        return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:

@@ -73,8 +73,7 @@ class ContextFit:
         features see it, with scores as `held_out` and `others`.
     held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
     others (Floats): Scores of entries without gold. why (str): Why it moves no scores of tokens, or "".
-    about (dict): What `info` shows. elsewhere (Floats | None): The score of each pair by a model that did not see its
-        source of gold, or None.
+    about (dict): What `info` shows.
     """
 
     context: Any
@@ -83,7 +82,6 @@ class ContextFit:
     others: Floats
     why: str
     about: dict[str, Any]
-    elsewhere: Floats | None = None
 
     @property
     def always(self) -> bool:
@@ -163,7 +161,8 @@ class TokenFit:
     @cached_property
     def held_out(self) -> Floats:
         """The score of each pair by steps that did not see its document."""
-        given = Predictions.of_pairs(self.pairs, 0.0).having(scores=self.mapped, before_maps=self.pairs.scores)
+        raw = Predictions.of_pairs(self.data.kept_pairs, 0.0)
+        given = raw.having(scores=self.mapped, before_maps=self.pairs.scores)
         return walk(self.calibration.behind(self.maps), given).scores
 
     def before_maps(self) -> Predictions:

@@ -17,7 +17,6 @@ from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs, RecallCutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
-from .portable import Portable
 from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
 from .scaling import Scaling
@@ -41,7 +40,6 @@ class Calibrated:
     in_set (NDArray[bool] | None): Whether the tag is in the token's set. out_of_reach (NDArray[bool] | None): Of each
         token, whether only a set of all tags keeps the promise. None without sets.
     view (Any): The tokens as the features of the context see them; None without context.
-    away (NDArray[bool] | None): Of each token, whether its Doc got the portable map; None where the pipe has none.
     below (Calibrated | None): Labels below the threshold that tokens carry all the same, not normalized, in no set.
     """
 
@@ -52,15 +50,20 @@ class Calibrated:
     in_set: NDArray[np.bool_] | None = None
     out_of_reach: NDArray[np.bool_] | None = None
     view: Any = None
-    away: NDArray[np.bool_] | None = None
     below: Calibrated | None = None
 
 
 class Context(CalibrationStep, Protocol):
-    """What a context learned; its class stands in a later room. functions: What it asks of Docs."""
+    """What a context learned; its class stands in a later room. functions: What it asks of Docs.
+
+    shrinkage (CalibrationStep | None): What shrinks its scores after the maps.
+    """
 
     @property
     def functions(self) -> Any: ...
+
+    @property
+    def shrinkage(self) -> CalibrationStep | None: ...
 
     def state(self) -> dict[str, Any]: ...
 
@@ -99,7 +102,6 @@ TOKENS: dict[str, Form | Optional] = {
     "adaptations": optional(maybe(listed(Adaptation.read))),
     "recall_cutoffs": optional(maybe(RecallCutoffs.read)),
     "label_cutoffs": optional(maybe(Cutoffs.read)),
-    "portable": optional(maybe(Portable.read)),
 }
 
 
@@ -116,7 +118,6 @@ class TokenCalibration:
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which make scores true on new kinds of text.
     recall_cutoffs (RecallCutoffs | None): From which tokens are flagged. label_cutoffs (Cutoffs | None): From which the
         category of a document is accepted. Both belong to these maps: a new fit has none.
-    portable (Portable | None): The map for Docs of sources that the fit does not know.
     """
 
     maps: GroupedRecalibrator | None = None
@@ -130,7 +131,6 @@ class TokenCalibration:
     adaptations: tuple[Adaptation, ...] = ()
     recall_cutoffs: RecallCutoffs | None = None
     label_cutoffs: Cutoffs | None = None
-    portable: Portable | None = None
 
     # Applying
 
@@ -138,24 +138,23 @@ class TokenCalibration:
     def steps(self) -> tuple[CalibrationStep, ...]:
         """What is done to a probability, in order."""
         last = Normalization(self.normalize, self.other) if self.normalize else None
-        return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, self.portable, *self.adaptations, last)))
+        shrinkage = None if self.context is None else self.context.shrinkage
+        return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
 
     def behind(self, one: CalibrationStep) -> tuple[CalibrationStep, ...]:
         """The steps after one of them."""
         steps = self.steps
         return steps[1 + next(place for place, step in enumerate(steps) if step is one) :]
 
-    def calibrate(
-        self, scores: Scores, threshold: float, words: Any = None, map_for: str | None = None, carried: Ints | None = None
-    ) -> Calibrated:
+    def calibrate(self, scores: Scores, threshold: float, words: Any = None, carried: Ints | None = None) -> Calibrated:
         """The calibrated probabilities of all entries that reach the threshold.
 
-        words: Of the tokens, for a context. map_for (str | None): The map set for all Docs (`Portable.away`).
-        carried (Ints | None): Column of the label that each token carries, below 0 for none, for `Calibrated.below`.
+        words: Of the tokens, for a context. carried (Ints | None): Column of the label that each token carries, below 0
+        for none, for `Calibrated.below`.
         """
         every = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
         levels = np.where(every.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
-        given = Predictions(every.rows, every.tags, every.scores, every.scores, levels, words=words, map_for=map_for)
+        given = Predictions(every.rows, every.tags, every.scores, every.scores, levels, words=words)
         if carried is not None and every.names is None:  # the names of entries that are not there are not known
             given = given.with_asked(*_missing(given, scores, carried))
         found = walk(self.steps, given)
@@ -171,7 +170,7 @@ class TokenCalibration:
             low, high = (bound[asked] for bound in bounds) if bounds else (None, None)
             below = Calibrated(own, found.scores[asked], low, high)
         low, high = (bound[kept] for bound in bounds) if bounds else (None, None)
-        return Calibrated(marginals, found.scores[kept], low, high, in_set, out_of_reach, found.view, found.away, below)
+        return Calibrated(marginals, found.scores[kept], low, high, in_set, out_of_reach, found.view, below)
 
     def _interval(self, found: Predictions) -> tuple[Floats, ...]:
         """(low, high), or () where none are kept; they are fitted on what the maps are, and adapted as scores are."""
@@ -184,7 +183,7 @@ class TokenCalibration:
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays."""
-        names = ("maps", "scaling", "context", "other", "intervals", "sets", "portable", "recall_cutoffs", "label_cutoffs")
+        names = ("maps", "scaling", "context", "other", "intervals", "sets", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
         held = {name: None if part is None else part.state() for name, part in parts.items()}
         return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
@@ -213,15 +212,12 @@ class TokenCalibration:
             adaptations=tuple(state["adaptations"] or ()),
             recall_cutoffs=state["recall_cutoffs"],
             label_cutoffs=state["label_cutoffs"],
-            portable=state["portable"],
         )
         made._check_loaded()
         return made
 
     def _check_loaded(self) -> None:
         """RAISES Misfit: a part is not fitted, or not to as many tags as the maps."""
-        if self.portable is not None and self.context is None:
-            raise Misfit("portable", "beside a context")
         if self.other is not None and not self.other.fitted:
             raise Misfit("other", "fitted")
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)

@@ -9,22 +9,20 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-def fit(
-    model: str | Path, data: str | Path | None, output: str | Path, *, component: str | None = None, **options: Any
-) -> Calibrator:
+def fit(model: str | Path, data: str | Path, output: str | Path, *, component: str | None = None, **options: Any) -> Calibrator:
     """Learn calibrated probabilities from held-out gold and write the pipeline with them, as `spacy calib fit` does.
 
-    model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a folder of them;
-        None where `gold`, a list of "NAME=PATH", names several sources. output: Folder to write.
+    model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a
+        folder of them; `gold` is a list of more. output: Folder to write.
     component (str | None): What to calibrate; None takes the command's default.
-    options: Those of the command by their long names: train_data, config, method, groups, scaling, tag_offsets, threshold, normalize,
-        intervals, sets, attr, event, gold_preproc, n_process, gpu_id, code, force and so on.
+    options: Those of the command by their long names: gold, train_data, config, method, groups, scaling, tag_offsets,
+        threshold, normalize, intervals, sets, attr, event, gold_preproc, n_process, gpu_id, code, force and so on.
     RETURNS (Calibrator): The fitted pipe; its `fit_info` holds the tables of the fit.
     RAISES CalibError: every fault of the input.
     """
     from .fit import fit as run
 
-    return run(str(model), None if data is None else Path(data), Path(output), component=component, **options)
+    return run(str(model), Path(data), Path(output), component=component, **options)
 
 
 def adapt(model: str | Path, data: str | Path, output: str | Path, **options: Any) -> Calibrator:

@@ -14,7 +14,7 @@ from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, format_of
 from .applying.shards import Shards, check_apart
 from .shared.checks import check_option, check_raw_cells
 from .shared.command import argument, command, option
-from .shared.options import FORMATS, Columns, GoldSource, MapFor, OnlyAttr, RawCells, Texts, go_by
+from .shared.options import FORMATS, Columns, OnlyAttr, RawCells, Texts
 from .shared.outputs import Output, check_files, check_shard_folder
 from .shared.run import Run
 from .shared.screen import msg, shorten, warn
@@ -61,8 +61,6 @@ class ApplyOptions(Run):
     columns: Columns = None
     raw_cells: RawCells = False
     attr: OnlyAttr = None
-    gold_source: GoldSource = None
-    map_for: MapFor = None
     batch_size: Annotated[int | None, option("Texts in a batch of the pipeline", show_default="the pipeline's own")] = None
     force: Annotated[bool, option("Start anew: replace a file at OUTPUT, or the shards of an older run", "-F")] = False
 
@@ -100,7 +98,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
 
     RETURNS (dict): "output", "format", "unit" (None for Docs), "texts" (rows of DATA), "left_out" (those without text), "shards" (0 for one file), "finished_before" (shards that
         were there), "rows": written by this run.
-    RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C470: another run writes there. C446, C447: nothing scores what --unit asks for. C548: --gold-source is none of the fit.
+    RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C470: another run writes there. C446, C447: nothing scores what --unit asks for.
         CalibError: every other fault of the input.
     """
     from ..doc.score_rows import load_pyarrow
@@ -120,7 +118,6 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
         load_pyarrow()
     nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
     pipes = pipes_named(nlp, options.attr)
-    go_by(pipes, options.gold_source, options.map_for)
     for pipe in pipes:
         check_readable(nlp, pipe)
     whole = options.form == "spacy"
@@ -158,8 +155,6 @@ def settings_of(options: ApplyOptions, unit: str, attrs: Iterable[str], texts: M
         "format": options.form,
         "unit": None if options.form == "spacy" else unit,
         "attr": list(attrs),
-        "gold_source": options.gold_source,
-        "map_for": options.map_for,
         "raw_cells": options.raw_cells,
         "shard_size": options.shard_size,
         "columns": options.columns,

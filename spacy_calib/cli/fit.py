@@ -79,8 +79,8 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     """
     given = options.given()
     take_event(given)
-    sources = [*options.gold_paths, *([] if options.train_data is None else [options.train_data])]
-    read = [path for data in sources for path in (data, *data_files(data))]
+    gold = [*options.gold_paths, *([] if options.train_data is None else [options.train_data])]
+    read = [path for data in gold for path in (data, *data_files(data))]
     inputs = [*read, options.config, options.code, options.key]
 
     def check() -> None:

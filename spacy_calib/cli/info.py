@@ -25,7 +25,7 @@ from .fitting.fit_output import (
 from .shared.command import Options, argument, command, option
 from .shared.conventions import show_conventions
 from .shared.evidence import unknown_sentence
-from .shared.options import Code, ForceFile, Format, Silent, sources_line
+from .shared.options import Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 from .shared.writing import deliver
@@ -140,13 +140,12 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Method": info.method,
         "Tag offsets": _offsets_line(info.pooling),
         "Context": context_line(info.context),
+        **shrinkage_line(pipe),
         "Threshold": info.threshold,
         "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
         "Intervals": "Venn-Abers" if info.intervals else "none",
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
-        **({"Sources": sources_line(info.sources)} if info.sources else {}),
-        **({} if pipe.tokens.portable is None else {"Other sources": portable_line(pipe)}),
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
@@ -190,18 +189,16 @@ def attributes_of(pipe: Calibrator) -> str:
     return f"Token._.{attr}_score, _raw, _scores, _interval, _set; Doc._.{attr}{of_spans}"
 
 
-def portable_line(pipe: Calibrator) -> str:
-    """Which texts get the portable map."""
-    portable = pipe.tokens.portable
-    assert portable is not None
-    slope, constant = portable.line.tolist()
-    line = f"halfway, in log-odds, to a line through their raw scores ({slope:.3g} times, {constant:+.3g})"
-    if pipe.map_for is not None:
-        return f"{line}; as set, all texts get the map for {pipe.map_for}"
-    if portable.abroad:
-        return f"{line}, for texts that name no source (Doc._.calib_source): sources left out of the fit lost less with it"
-    told = portable.usual is not None
-    return f"{line}, {'for texts with far more unknown words than those of the fit' if told else 'with --map-for anywhere'}"
+def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
+    """How far scores shrink, and to which line, as one fact; {} where they do not."""
+    from ..calibration.shrinkage import Shrinkage
+
+    shrinkage = None if pipe.tokens.context is None else pipe.tokens.context.shrinkage
+    if not isinstance(shrinkage, Shrinkage):
+        return {}
+    slope, constant = shrinkage.line.tolist()
+    way = f"{shrinkage.shrink:g} of the way, in log-odds, to a line through the raw scores"
+    return {"Shrunk": f"{way} ({slope:.3g} times, {constant:+.3g})"}
 
 
 def show_selection(selection: Mapping[str, Any], everything: bool, labels: str) -> None:

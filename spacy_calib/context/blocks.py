@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +9,13 @@ from numpy.typing import NDArray
 
 from ..types import Floats, Ints
 from .surroundings import Surroundings
-from .words import KnownWords, Words
+from .words import KnownWords
 
 # Where the lines bend that lead from the log-odds of a score, and of its rival, to those that it is right.
 _BENDS = np.array([[-3.0], [-1.5], [0.0], [1.5], [3.0], [5.0]])
 _BENDS_OF_RIVAL = np.array([[-3.0], [0.0], [3.0]])
 # What is looked at of scores: a constant, the log-odds of the pair and of its rival, the entropy of the token, and the bends.
 _LINES = 4 + len(_BENDS) + len(_BENDS_OF_RIVAL)
-# Each source of gold that has a name gets weights of its own beside those of all, in these blocks, and with so many times their ridge.
-_BY_SOURCE = ("tag", "rival", "ending", "form")
-_SHARE_OF_SOURCES = 3.0
 # Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
 _UNIT = 4.0
 
@@ -66,17 +62,15 @@ class Block:
         return 1 if self.numbers is None else len(self.numbers)
 
 
-def blocks_of(
-    view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_], n_tags: int, n_sources: int
-) -> list[Block]:
+def blocks_of(view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_], n_tags: int) -> list[Block]:
     """All blocks of n pairs.
 
     The rival of a pair is the second likeliest tag of its token where its tag is the likeliest one, else the likeliest.
     The shares of the ridge were found by cross-validation on EWT dev and GUM train.
 
     view (View): Of all tokens. rows, tags (Ints): Token and tag of each pair. own (Floats): The log-odds of its score.
-    leads (NDArray): Whether it is its token's likeliest tag. n_tags, n_sources (int): Of the fit: tags (one that it did
-        not know has the number n_tags), and sources of gold by name.
+    leads (NDArray): Whether it is its token's likeliest tag. n_tags (int): Tags of the fit; one that it did not know
+        has the number n_tags.
     """
     around, n, leading, tags = view.around, n_tags + 1, leads.astype(np.intp), np.minimum(tags, n_tags)
     rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
@@ -107,21 +101,4 @@ def blocks_of(
     if len(view.columns):
         numbers[_LINES:] = view.columns[:, rows]
         found.append(Block("features", leading, 2, numbers[_LINES:], 3.0))
-    return found + _of_sources(rows, n_sources, around.words, found) if n_sources else found
-
-
-def _of_sources(rows: Ints, n_sources: int, words: Words, found: Sequence[Block]) -> list[Block]:
-    """What a source of gold does otherwise with tags and words than all of them together. found (Sequence[Block]): The weights of all."""
-    named = np.full(len(rows), -1) if words.sources is None else words.sources[words.docs[rows]]
-    return [
-        Block(
-            f"{block.name} by source",
-            np.where((named < 0) | (block.codes < 0), -1, named * block.size + block.codes),
-            n_sources * block.size,
-            block.numbers,
-            _SHARE_OF_SOURCES * block.share,
-            block.of,
-        )
-        for block in found
-        if block.name in _BY_SOURCE
-    ]
+    return found

@@ -20,7 +20,7 @@ from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import View
-from .log_linear import PairData, fit_pairs, without_source
+from .log_linear import PairData, fit_pairs
 from .ridge import ROUNDING, fit_ridge
 from .surroundings import Surroundings
 from .tokens import (
@@ -46,11 +46,6 @@ class FitWords:
 
     words: Words
     salt: str = ""
-
-    @property
-    def n_sources(self) -> int:
-        """How many named sources of gold there are."""
-        return 0 if self.words.sources is None else int(self.words.sources.max(initial=-1)) + 1
 
     def known(self) -> KnownWords:
         """The words that a fitted context keeps."""
@@ -94,7 +89,7 @@ class TokenContextFit(ContextFit):
     def left_out(self) -> TokenContext:
         """The context without its model: scores of tokens stay, and those of spans may look at its view."""
         made = copy(self.context)
-        made.model_ = None
+        made.model_ = made.line_ = None
         return made
 
 
@@ -118,7 +113,7 @@ def fit_token_context(
     place = np.argsort(order)  # of the pairs, then of the others
     around = Surroundings(every.rows, every.tags, every.scores, len(data.words.forms), data.words)
     made = prototype.clone()
-    made.known_, made.n_tags_, made.n_sources_ = data.known(), n_tags, data.n_sources
+    made.known_, made.n_tags_ = data.known(), n_tags
     view = made.seen(around, _learn_columns(made, around))
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
@@ -132,16 +127,12 @@ def fit_token_context(
         made.blocks(view, part.rows, part.tags, own[inside], leads[inside])
         for part, inside in ((pairs, slice(n)), (others, slice(n, None)))
     )
-    learned = PairData(own[:n], blocks, pairs.hits, documents)
-    made.model_, held_out = fit_pairs(learned)
-    elsewhere, sources = None, data.words.sources
-    if sources is not None:
-        elsewhere = without_source(learned, sources[data.words.docs[pairs.rows]], made.model_)
+    made.model_, held_out = fit_pairs(PairData(own[:n], blocks, pairs.hits, documents))
     moved = made.model_.predict(own[n:], of_others)
     made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
     view = replace(view, moved=np.concatenate([held_out, moved])[order])
-    return TokenContextFit(made, view, held_out, moved, "", told, elsewhere)
+    return TokenContextFit(made, view, held_out, moved, "", told)
 
 
 def fit_further_scores(

@@ -107,8 +107,7 @@ class LogLinear(Saved):
         for block in blocks:
             name, own = block.name, self.weights[block.name]
             if len(place := places.get(block.of, ())):
-                source, code = np.divmod(own.codes, len(place) * n)
-                codes = source * len(place) * n + np.asarray(place)[code // n] * n + code % n
+                codes = np.asarray(place)[own.codes // n] * n + own.codes % n
                 order = np.argsort(codes)
                 moved[name] = Weights(codes[order], own.values[order], own.size)
         return LogLinear(self.ridge, moved)
@@ -161,12 +160,6 @@ def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)))
     model = _drawn(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
     return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model)
-
-
-def without_source(data: PairData, sources: Ints, model: LogLinear) -> Floats | None:
-    """The probability of each pair by a model that did not see its source; None for a single source."""
-    _, codes = np.unique(sources, return_inverse=True)
-    return _held_out(data, model.ridge, codes, model) if codes.max(initial=0) else None
 
 
 def _choose_ridge(data: PairData) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.shrinkage import Shrinkage, check_shrink
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error
@@ -34,7 +35,7 @@ _LEARNED = record(
         "scales": floats(1e-12),
         "known": KnownWords.read,
         "n_tags": whole(),
-        "n_sources": whole(),
+        "line": maybe(floats()),
         "model": maybe(LogLinear.read),
     },
     lambda held: lengths(dict.fromkeys(("centers", "scales"), len(held["columns"])), held),
@@ -46,31 +47,40 @@ class TokenContext:
     form and shape, the tags beside it, and features (recalibration with features: Kuleshov and Liang 2015).
 
     features (Sequence[Feature]): What else is looked at. functions (tuple[FromDocs, ...]): The users' among them.
-    when (str): When it is kept, of WHEN.
+    when (str): When it is kept, of WHEN. shrink (float): How far its scores shrink, after the maps, towards a line through
+        the raw log-odds: from 0 (not at all) to 1 (all the way).
     columns_ (tuple): (short name of the feature, what it says) of each column. centers_, scales_ (Floats): Their mean
         and deviation. known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit.
-    n_sources_ (int): Named sources of gold. model_ (LogLinear | None): None where only scores of spans are moved.
+    model_ (LogLinear | None): None where only scores of spans are moved. line_ (Floats | None): Slope and constant of the
+        line, see `fit_line`; None where scores do not shrink.
     RAISES C001: a setting out of range.
     """
 
     registered = "spacy-calib.Context.v1"
 
-    def __init__(self, features: Sequence[Feature], when: str = "always"):
+    def __init__(self, features: Sequence[Feature], when: str = "always", shrink: float = 0.0):
         if when not in WHEN:
             raise calib_error("C001", name="when", wanted=" or ".join(WHEN), given=repr(when))
         self.features = tuple(features)
         self.functions = tuple(feature for feature in self.features if isinstance(feature, FromDocs))
         self.when = when
+        self.shrink = check_shrink(shrink)
         self.columns_: tuple[tuple[str, str], ...] = ()
         self.centers_ = np.zeros(0)
         self.scales_ = np.ones(0)
         self.known_: KnownWords = no_words()
-        self.n_tags_ = self.n_sources_ = 0
+        self.n_tags_ = 0
         self.model_: LogLinear | None = None
+        self.line_: Floats | None = None
 
     def clone(self) -> TokenContext:
         """A context with the same settings, not fitted."""
-        return TokenContext(self.features, self.when)
+        return TokenContext(self.features, self.when, self.shrink)
+
+    @property
+    def shrinkage(self) -> Shrinkage | None:
+        """The step after the maps; None where scores do not shrink."""
+        return None if self.line_ is None else Shrinkage(self.shrink, self.line_)
 
     # Applying
 
@@ -98,7 +108,7 @@ class TokenContext:
 
     def blocks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_]) -> list[Block]:
         """What the model sees of pairs of the tokens of a view, see `blocks_of`."""
-        return blocks_of(view, rows, tags, own, leads, self.n_tags_, self.n_sources_)
+        return blocks_of(view, rows, tags, own, leads, self.n_tags_)
 
     def apply(self, given: Predictions) -> Predictions:
         """Move all entries; features look only at those above the threshold. Without a model only the view is new."""
@@ -119,14 +129,18 @@ class TokenContext:
         """Name, settings and what was learned."""
         return {
             "@calib_contexts": self.registered,
-            "settings": {"features": [feature.registered for feature in self.features], "when": self.when},
+            "settings": {
+                "features": [feature.registered for feature in self.features],
+                "when": self.when,
+                "shrink": self.shrink,
+            },
             "learned": {
                 "columns": [list(column) for column in self.columns_],
                 "centers": self.centers_,
                 "scales": self.scales_,
                 "known": self.known_.state(),
                 "n_tags": self.n_tags_,
-                "n_sources": self.n_sources_,
+                "line": self.line_,
                 "model": None if self.model_ is None else self.model_.state(),
             },
         }
@@ -139,8 +153,11 @@ class TokenContext:
             raise Misfit("learned.columns", "of the features in the settings")
         self.columns_ = tuple((feature, what) for feature, what in held["columns"])
         self.centers_, self.scales_ = held["centers"], held["scales"]
-        self.n_tags_, self.n_sources_ = held["n_tags"], held["n_sources"]
-        self.known_, self.model_ = held["known"], held["model"]
+        self.n_tags_, self.known_ = held["n_tags"], held["known"]
+        self.model_, self.line_ = held["model"], held["line"]
+        size = 2 if self.shrink and self.model_ is not None else None
+        if size != (None if self.line_ is None else len(self.line_)):
+            raise Misfit("learned.line", "two numbers where scores shrink, else none")
         if self.model_ is not None:
             # Blocks of no pairs say how large they are.
             none, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
@@ -165,6 +182,7 @@ class FurtherScores:
     registered = "spacy-calib.FurtherScores.v1"
     functions: tuple[FromDocs, ...] = ()
     when = "always"  # a fit keeps them where they help
+    shrinkage = None
 
     def __init__(self) -> None:
         self.names_: tuple[str, ...] = ()

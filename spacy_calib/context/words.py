@@ -31,7 +31,6 @@ class Words:
         than white space: others have no part in the means of a Doc.
     hints (Mapping[str, Floats]): Description -> what the source says of each token, shape (n_tokens,).
     columns (Mapping[str, Floats]): Name of a user's feature -> what it says of each token, shape (n_tokens, k).
-    sources (Ints | None): Number of each Doc's named source of gold; -1 where it has none. None where no source has.
     """
 
     starts: Ints
@@ -41,7 +40,6 @@ class Words:
     counts: Flags
     columns: Mapping[str, Floats] = field(default_factory=dict)
     hints: Mapping[str, Floats] = field(default_factory=dict)
-    sources: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -57,7 +55,6 @@ class Words:
         if len(parts) == 1:
             return parts[0]
         lengths = [np.diff(part.starts) for part in parts]
-        sources = [part.sources for part in parts if part.sources is not None]
         return cls(
             np.cumsum(np.concatenate([np.zeros(1, dtype=np.intp), *lengths])),
             _joined([part.forms for part in parts], np.uint64),
@@ -66,7 +63,6 @@ class Words:
             _joined([part.counts for part in parts], np.bool_),
             _joined_columns([part.columns for part in parts]),
             _joined_columns([part.hints for part in parts]),
-            _joined(sources, np.intp) if sources else None,
         )
 
     @classmethod
@@ -154,12 +150,6 @@ class KnownWords(Saved):
 def no_words() -> KnownWords:
     """No words: they were hidden, or there are none."""
     return KnownWords(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64))
-
-
-def unusual_words(words: Words) -> Flags:
-    """Of each token, whether its form would be too rare to be known, were it not for this token."""
-    _, place, counts = np.unique(words.forms, return_inverse=True, return_counts=True)
-    return counts[place] - 1 < FEWEST
 
 
 def _frequent(values: Hashes) -> Hashes:

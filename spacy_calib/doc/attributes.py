@@ -1,9 +1,8 @@
 """The attributes that users read. Each is a getter: it looks into the blocks that calib pipes wrote on the Doc (see
 `blocks`), and gives None where these do not, or no longer, belong to the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right; Doc._.<attr>
-and Doc._.<attr>_map; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept. Users set
-only Doc._.calib_source, see `gold`.
+Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right;
+Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from spacy.tokens.underscore import Underscore
 
 from ..errors import CalibError, calib_error
 from ..pairs.documents import TOKEN
-from .blocks import sound_blocks
-from .gold import register_source
 from .parsed import ParsedBlock, SpanValues, TokenValues
 from .rows import document_block, find_row, find_span, link_values, row_of_span
 from .view import doc_view
@@ -190,14 +187,6 @@ def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
     return None if parsed is None else parsed.set_of(0)
 
 
-def doc_map(doc: Doc, attr: str) -> str | None:
-    """Doc._.<attr>_map: which map its scores come from, "home", or "anywhere" for texts of sources that the fit did not
-    know. None where the pipe has one map, the Doc has no scores, or it was joined from Docs of both maps.
-    """
-    held = {block.get("map") for _, block in sound_blocks(doc.user_data, attr)}
-    return held.pop() if len(held) == 1 else None
-
-
 def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:
     """One of the values that `find` gives for a token, a span or a Doc; None where it gives none."""
     values = find(owner, attr)
@@ -237,7 +226,6 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "interval": partial(_value_of, doc_values, "interval"),
         "set": doc_set,
         "accept": doc_accept,
-        "map": doc_map,
     },
 }
 
@@ -268,7 +256,6 @@ def _is_ours(getter: Any, wanted: Any, attr: str) -> bool:
 
 def register_default() -> None:
     """Register the default attributes unless a name is taken: importing this package must not break spaCy."""
-    register_source()
     with contextlib.suppress(CalibError):
         register()
 

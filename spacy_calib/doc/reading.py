@@ -30,7 +30,6 @@ from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..types import Ints
 from .annotations import REJECTED, Annotation, has_gold
 from .answers import answered_docs
-from .gold import keep_source
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"
@@ -75,7 +74,6 @@ class GoldReader:
             filed = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
             for example in self._with_arrays(nlp, reference, arrays) if arrays else make(nlp, [reference]):
                 example.reference.user_data.update({**filed, DOC_KEY: document})
-                keep_source(reference, example.predicted)
                 yield example
 
     def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:
@@ -112,6 +110,14 @@ def document_of(example: Example) -> SourceDocument:
     """The document that an Example belongs to, by its gold Doc's user data; one of its own where these name none."""
     doc = example.reference
     return _named(doc, DOC_KEY) or SourceDocument(_unit_of(doc), _Alone())
+
+
+def from_files(files: Iterable[Iterable[Example]]) -> Iterator[Example]:
+    """The examples of several files of gold. Documents of two files are two, and a fit can compare the files."""
+    for number, examples in enumerate(files):
+        for example in examples:
+            example.reference.user_data[DOC_KEY] = document_of(example)._replace(file=number)
+            yield example
 
 
 class _Alone:

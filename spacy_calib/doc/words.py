@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from ..context.surroundings import FromDocs
 from ..context.words import SHAPES, Words
 from ..errors import brief, calib_error
-from ..types import Floats, Ints
+from ..types import Floats
 
 # In the order of SHAPES.
 _OF_SHAPES = (attrs.IS_TITLE, attrs.LIKE_NUM)
@@ -24,12 +24,11 @@ def words_of(
     functions: Sequence[FromDocs] = (),
     first: int = 0,
     hints: Mapping[str, Floats] | None = None,
-    sources: Ints | None = None,
 ) -> Words:
     """The tokens of Docs, one Doc after the other.
 
     functions (Sequence[FromDocs]): Users' features, called here. first (int): First token that may have a label.
-    hints (Mapping | None), sources (Ints | None): See Words.
+    hints (Mapping | None): See Words.
     RAISES C202, C203, C206: what a function gives.
     """
     starts = np.cumsum([0, *map(len, docs)])
@@ -39,7 +38,7 @@ def words_of(
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     shapes = {name: table[:, 3 + i] != 0 for i, name in enumerate(SHAPES)}
     columns = {feature.registered: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
-    return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns, hints or {}, sources=sources)
+    return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns, hints or {})
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 
 from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated
-from ..types import ANYWHERE, HOME, Floats, Ints, Spans
+from ..types import Floats, Ints, Spans
 from .annotations import get_annotation
 from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
 
@@ -171,8 +171,6 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         }
         if annotation.partners is not None:
             block["head"] = annotation.partners(doc)
-        if calibrated.away is not None:
-            block["map"] = ANYWHERE if calibrated.away[first] else HOME
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.
         for columns, (begin, stop) in ((of_tokens, tokens), (of_entries, entries)):
             for name, column in columns.items():

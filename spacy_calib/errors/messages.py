@@ -219,7 +219,6 @@ MESSAGES = {
     "C680": "Trees of a Doc cannot be drawn, as '{name}' would not decide as it did: {why}; draw in the process that ran the pipeline, before the Doc's words or vectors change, and of two parsers with the one whose arcs were scored (sample_trees).",
     "C681": "Trees are drawn from a parser without a beam, and '{name}' ({kind}) is none; give the component that the calib pipe reads.",
     # Statistics that add up
-    "C433": "Option {option} takes the place of {given}; give one of the two.",
     "C480": "There is no key in {path} ({why}); name a file that `calib collect --key` made, or to `collect` one that does not exist yet.",
     "C482": "FITTED ON THE TRAINING DATA: {part} stand in --train-data too, where the model is surer of itself than on any other text, so nothing was written; give "
     "held-out gold, or go on with --allow-seen.",
@@ -245,12 +244,6 @@ MESSAGES = {
     "C454": "On a worker of Spark: {why} Workers need it as an installed package, or at a path that all of them see.",
     "C455": "The column '{given}' cannot be kept, since the scores have a column of this name; rename it before.",
     "C457": "A row of the column '{name}' is no DocBin ({why}); give the bytes of .spacy files, or what `spacy_calib.spark.gold_frame` makes.",
-    "C545": "Option --gold names a source and where its gold lies, NAME=PATH, but '{given}' was given; write, for instance, --gold EWT=dev.spacy.",
-    "C546": "Two sources of gold are called '{given}'; give each a name of its own (DATA has that of its file).",
-    "C547": "Gold of a single source has a name ('{given}'), so that there is nothing to tell it from; name two or more, or none.",
-    "C548": "The gold source '{given}' is none that the pipe '{name}' was fitted on; {known}.",
-    "C549": "The name of a gold source must be a text, but {given} was given; set Doc._.calib_source to a name or to None.",
-    "C560": "The pipe '{name}' has no map for texts of other sources, since its fit looked at no words or was adapted to texts of another kind; leave --map-for out, or fit with --context.",
     "C615": "Component '{component}' of {model} sets {layer}, and that of {other} (--against) {given}: there is nothing to compare; give a pipeline whose component labels the same.",
     "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}): their tag sets differ; compare pipelines that were trained on one scheme, or fit one with --map.",
     "C617": "No token of the gold has a scored label of component '{component}' by both {model} and {other} (--against): there is nothing to compare; --gold-preproc gives both the tokens of the gold.",
@@ -297,7 +290,6 @@ WARNINGS = {
     "CW19": "[CW19] The source of pipe '{name}' does not know the labels {labels}: what has a score under them gets no calibrated one.",
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
-    "CW65": "[CW65] The pipe '{name}' has no map for texts of other sources, since its fit looked at no words or was adapted to texts of another kind: all texts get the map of the fit.",
     "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",

@@ -21,10 +21,13 @@ LABEL_WORDS = {TOKEN: ("tag", "tags"), DOCUMENT: ("category", "categories")}
 
 
 class SourceDocument(NamedTuple):
-    """unit (str): DOCUMENT, SENTENCE, TEXT or DOC. key (Hashable): Tells it from others of its unit."""
+    """unit (str): DOCUMENT, SENTENCE, TEXT or DOC. key (Hashable): Tells it from others of its unit and file. file (int):
+    Number of the gold, where a fit reads several.
+    """
 
     unit: str
     key: Hashable
+    file: int = 0
 
 
 class DocumentNumbers:

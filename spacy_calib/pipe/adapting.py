@@ -85,7 +85,7 @@ def adapt_calibrator(
     learned = pipe.learned
     if not pipe.fitted or pipe.groups is None:
         raise calib_error("C216", name=pipe.name)
-    gathered = gather(pipe, examples, arguments, learned.info.source_names)
+    gathered = gather(pipe, examples, arguments)
     tokens = adapt_tokens(gathered, learned.tokens, pipe.groups)
     spans = None
     if gathered.data.spans is not None:
@@ -149,7 +149,6 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     made = copy(before)
     made.adaptations = (*before.adaptations, fit.adaptation)
     made.sets = made.recall_cutoffs = made.label_cutoffs = None
-    made.portable = None  # the labelled documents are its home now
     moved = walk((fit.adaptation, *made.behind(fit.adaptation)), found.take(bare)).scores
     unjudged = JudgedPairs(pairs.take(bare), moved, documents[bare])
     return AdaptedTokens(pairs.take(own), documents[own], found.take(own), unjudged, fit, made)

@@ -99,15 +99,12 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores of maps that did not
         see their document; it is not saved.
     lookup (SourceLookup): Finds what the source reads.
-    gold_source (str | None): Name of the source of gold by which Docs go whose `Doc._.calib_source` is None; it is not
-        saved.
     RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
     """
 
     def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
         self.learned = PipeState()
         self.held_out: JudgedPairs | None = None
-        self.gold_source: str | None = None
         self.lookup = SourceLookup(self, nlp)
         self.warn = WarnOnce(self)
         self.name = name

@@ -16,7 +16,6 @@ from ..context.tokens import FurtherScores
 from ..context.words import Words
 from ..doc.annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
-from ..doc.gold import GoldSources, named_examples
 from ..doc.likeliest import Likeliest
 from ..doc.view import doc_view
 from ..doc.words import words_of
@@ -27,7 +26,6 @@ from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
-from ..types import ANYWHERE
 from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
 from .fitting import fit_calibrator
@@ -45,13 +43,10 @@ class Calibrator(CalibratingPipe):
     def predict(self, docs: Sequence[Doc]) -> Reading:
         """Read and calibrate, without changing the Docs.
 
-        RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability. C548, C549: a Doc, or `gold_source`,
-            names a source of gold that the fit does not know.
+        RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability.
         """
         if self.learned.tokens.maps is None:
             self.warn("CW01")
-        elif self.map_for == ANYWHERE and self.tokens.portable is None:
-            self.warn("CW65")
         if not docs:
             return Reading()
         found = self.lookup.find(docs[0].vocab)
@@ -71,15 +66,13 @@ class Calibrator(CalibratingPipe):
         changes = self.lookup.changes(component, labels)
         if changes:
             self.warn(changes[0], **changes[1])
-        words = sources = None
-        if learned.info.sources or self.gold_source is not None:
-            sources = GoldSources(self.name, learned.info.source_names).of(read, self.gold_source)
+        words = None
         if learned.tokens.context is not None:
             hints = hints_of(scores)
             if annotation.unit == DOCUMENT:
                 words = Words.of_documents(scores.n_tokens, hints)
             else:
-                words = words_of(read, learned.tokens.context.functions, annotation.first, hints, sources)
+                words = words_of(read, learned.tokens.context.functions, annotation.first, hints)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
             own = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
@@ -87,7 +80,7 @@ class Calibrator(CalibratingPipe):
             hashes = likeliest.filled(hashes, annotation)
         carried = np.concatenate(hashes)
         columns = columns_of(carried, labels)
-        calibrated = learned.tokens.calibrate(scores, self.threshold, words, self.map_for, columns)
+        calibrated = learned.tokens.calibrate(scores, self.threshold, words, columns)
         spans = None
         if scores.spans is not None:
             of_spans, event = source.span_labels(component), self.fit_info.span_event or self.event
@@ -123,24 +116,17 @@ class Calibrator(CalibratingPipe):
 
     # Fitting
 
-    def fit(
-        self,
-        examples: Iterable[Example] | Mapping[str, Iterable[Example]],
-        tag_counts: Mapping[str, int] | None = None,
-        **options: Any,
-    ) -> Calibrator:
+    def fit(self, examples: Iterable[Example], tag_counts: Mapping[str, int] | None = None, **options: Any) -> Calibrator:
         """Learn the maps from held-out gold.
 
-        examples (Iterable[Example] | Mapping): `predicted` holds what the source reads (run the pipeline up to the source), `reference`
-            the gold; of gold from several sources, the name of each -> its examples (or `Doc._.calib_source` of each predicted Doc says it).
+        examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source),
+            `reference` the gold; see `doc.reading.from_files` for several files.
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
-        C547: a single source has a name.
         """
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
-            given = named_examples(examples) if isinstance(examples, Mapping) else examples
-            self.learned, self.held_out = fit_calibrator(self, given, arguments)
+            self.learned, self.held_out = fit_calibrator(self, examples, arguments)
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:

@@ -20,11 +20,11 @@ from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
-from ..doc.gold import GoldSources, gold_columns
+from ..doc.gold import gold_columns
 from ..doc.reading import document_of
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
-from ..pairs.documents import DocumentNumbers, SourceDocument, joint_unit
+from ..pairs.documents import DocumentNumbers, joint_unit
 from ..pairs.label_map import UnknownGold, shorter
 from ..sources.base import Source
 from ..types import Floats, Ints, Marginals, Pairs, Spans, stack_spans
@@ -45,8 +45,8 @@ class FitData:
     unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
     unjudged (Pairs), unjudged_documents (Ints): The same of tokens without gold, which take no part in the fit; their hits mean nothing.
     words (Words | None): All tokens that were read; None where they were not asked for. doc_documents (Ints): The document of each of its Docs.
-    complete (bool): Whether all pairs of a unit with gold are known to hit or miss. sources (tuple[str, ...]): Names of the sources of gold; () where none was named. of_sources (Ints): Number of the source of each document, -1
-        where it names none, shape (n_docs,); a document is of one source.
+    complete (bool): Whether all pairs of a unit with gold are known to hit or miss. files (Ints): Number of the gold file
+        of each document, shape (n_docs,).
     """
 
     pairs: Pairs
@@ -65,8 +65,7 @@ class FitData:
     unjudged_documents: Ints
     words: Words | None
     doc_documents: Ints
-    sources: tuple[str, ...]
-    of_sources: Ints
+    files: Ints
     complete: bool
 
     @property
@@ -107,16 +106,14 @@ def collect_fit_data(
     lowest: float,
     event: str = "exact",
     words_of: Callable[[Sequence[Doc]], Words] | None = None,
-    sources: GoldSources | None = None,
 ) -> FitData:
     """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
 
     lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `doc/events.py`.
-    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing. sources (GoldSources | None): Numbers the sources
-        of gold that predicted Docs name; None does not look at them.
-    RAISES C024, C040, C041: what the source found is no probability. C548, C549: see `GoldSources.number`.
+    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
+    RAISES C024, C040, C041: what the source found is no probability.
     """
-    reader = _Reader(source, pipe, lowest, event, words_of, GoldSources("", ()) if sources is None else sources)
+    reader = _Reader(source, pipe, lowest, event, words_of)
     for batch in util.minibatch(examples, size=_BATCH):
         reader.read(batch)
     return reader.data()
@@ -153,12 +150,11 @@ class _Reader:
         lowest: float,
         event: str,
         words_of: Callable[[Sequence[Doc]], Words] | None,
-        sources: GoldSources,
     ):
         self.source, self.pipe, self.lowest, self.event, self.words_of = source, pipe, lowest, event, words_of
-        self.sources, self.annotation = sources, source.annotation(pipe)
+        self.annotation = source.annotation(pipe)
         self.parts: list[_Part] = []
-        self.of_sources: list[int] = []  # of each document
+        self.files: list[int] = []  # of each document
         self.labels: Sequence[str] = ()
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
@@ -185,7 +181,7 @@ class _Reader:
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, read, scores.spans, self.source.span_labels(self.pipe), self.event)
         part = _Part(
-            documents=[self._number(eg, of) for eg, of in zip(read, self.sources.of(docs).tolist(), strict=True)],
+            documents=[self._number(eg) for eg in read],
             n_rows=[self.annotation.n_units(doc) for doc in docs],
             n_spans=[len(self.annotation.spans_on(eg.reference)) for eg in read],
             spans=scores.spans,
@@ -195,12 +191,12 @@ class _Reader:
         )
         self.parts.append(part)
 
-    def _number(self, example: Example, source: int) -> int:
-        """Of the example's document; those of two sources are two, whatever they are called."""
+    def _number(self, example: Example) -> int:
+        """The number of the example's document."""
         document = document_of(example)
-        number = self.numbers.number(document if source < 0 else SourceDocument(document.unit, (source, document.key)))
-        if number == len(self.of_sources):
-            self.of_sources.append(source)
+        number = self.numbers.number(document)
+        if number == len(self.files):
+            self.files.append(document.file)
         return number
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, NDArray[Any]]:
@@ -240,16 +236,13 @@ class _Reader:
         )
         of_rows = np.repeat(documents, self._joined("n_rows", np.intp))
         with_gold, without = every.take(np.flatnonzero(known)), every.take(np.flatnonzero(unjudged[rows]))
-        n_documents = len(self.of_sources)
+        n_documents = len(self.files)
         if self.source.span_labels(self.pipe):
             found = stack_spans([part.spans for part in parts if part.spans is not None], lengths)
             of_documents = np.bincount(documents, self._joined("n_spans", np.intp), n_documents).astype(np.intp)
             hits = self._joined("span_hits", np.intp)
             spans = SpanData(found, self.source.raw_span_scores(found), hits, of_rows[found.starts], of_documents)
         read = [part.words for part in parts if part.words is not None]
-        words, of_sources = Words.joined(read) if read else None, np.array(self.of_sources, dtype=np.intp)
-        if words is not None and self.sources.names:
-            words = replace(words, sources=of_sources[documents])
         known_labels, named = self.source.labels(self.pipe), _named(self.confusions, self.labels, self.counts)
         return FitData(
             pairs=replace(with_gold, n_units=self.n_with_gold),
@@ -266,10 +259,9 @@ class _Reader:
             unknown=UnknownGold.of(named, self.n_unknown, self.counts, known_labels),
             unjudged=without,
             unjudged_documents=of_rows[without.rows],
-            words=words,
+            words=Words.joined(read) if read else None,
             doc_documents=documents,
-            sources=tuple(self.sources.names),
-            of_sources=of_sources,
+            files=np.array(self.files, dtype=np.intp),
             complete=len(with_gold) == int(np.count_nonzero(gold[rows] != -2)),
         )
 

@@ -60,8 +60,7 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
-_SOURCE = record({"name": text, "documents": whole(), "pairs": whole()})
-_CONVENTION = record({"source": text, "said": text, "gold": text, "tokens": whole(), "of": whole()})
+_CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": whole(), "of": whole()})
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,9 @@ class FitInfo(Saved):
         without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
-        `adapting.adapt_calibrator`. versions (Mapping): Package -> version. sources (list[Mapping]): The named sources of gold in the order of their
-        numbers, "documents" and "pairs" of each; [] where none was named. conventions (list[Mapping]): Tags of the component ("said") that
-        the gold of a "source" often calls otherwise ("gold") though the component is sure: in "tokens" "of" so many.
+        `adapting.adapt_calibrator`. versions (Mapping): Package -> version. conventions (list[Mapping]): Tags of the
+        component ("said") that the gold of a "file" (a number, from 0) often calls otherwise ("gold") though the component
+        is sure: in "tokens" "of" so many.
     """
 
     component: str = kept(text, "")
@@ -144,18 +143,12 @@ class FitInfo(Saved):
     spans: SpanFitInfo | None = later(maybe(SpanFitInfo.read))
     adaptations: list[Mapping[str, Any]] = later(listed(_ADAPTATION), list)
     versions: Mapping[str, str] = kept(keyed(text), dict)
-    sources: list[Mapping[str, Any]] = later(listed(_SOURCE), list)
     conventions: list[Mapping[str, Any]] = later(listed(_CONVENTION), list)
 
     @property
     def row_unit(self) -> str:
         """What has labels: "token" or "document"."""
         return unit_of(self.layer)
-
-    @property
-    def source_names(self) -> tuple[str, ...]:
-        """The named sources of gold, by their numbers."""
-        return tuple(source["name"] for source in self.sources)
 
     @property
     def steps(self) -> str:

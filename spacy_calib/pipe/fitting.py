@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,25 +14,24 @@ from spacy.training import Example
 
 from ..about import __version__
 from ..calibration.auto import grouping_of
+from ..calibration.conventions import Convention, find_conventions
 from ..calibration.grouping.named import group_beside, informed
 from ..calibration.plan import Plan, make_plan
-from ..calibration.portable import Convention, Portable, UsualWords, find_conventions
 from ..calibration.recalibrators import Identity
+from ..calibration.shrinkage import fit_line
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import Chosen, LearnContext, TokenFit, fit_tokens
 from ..context.fit import TokenContextFit, fit_further_scores, fit_span_context, fit_token_context
 from ..context.tokens import TagsOfSpans
-from ..context.words import unusual_words
-from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of
-from ..types import Groups, Ints
+from ..types import Groups
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
 from .gathering import HERE, FitArguments, Gathered, gather, may_differ, of_one_tag
@@ -57,12 +56,9 @@ def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs]:
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
-    changed; its figures go into the pipeline's meta. RAISES C547: a single source of gold has a name.
+    changed; its figures go into the pipeline's meta.
     """
-    gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments)
-    if len(gathered.data.sources) == 1:
-        raise calib_error("C547", given=gathered.data.sources[0])
-    return fit_gathered(pipe, gathered)
+    return fit_gathered(pipe, gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments))
 
 
 def fit_gathered(pipe: CalibratingPipe, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
@@ -111,6 +107,9 @@ def choose(gathered: Gathered) -> Plan:
 def learn(gathered: Gathered, plan: Plan) -> Learned:
     """Fit the maps. RAISES C003, C006, C007: too few pairs."""
     settings, data, tokens = gathered.settings, gathered.data, gathered.tokens
+    conventions, found = conventions_in(gathered), plan.chosen.context
+    if plan.chosen.moves and isinstance(found, TokenContextFit) and found.context.shrink:
+        found.context.line_ = fit_line(tokens.kept_pairs, conventions)
     fitted = fit_tokens(
         tokens,
         plan.chosen,
@@ -120,35 +119,18 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         sets=settings.sets,
         promise_groups=plan.judged_by,
     )
-    conventions = _learn_portable(gathered, fitted)
     spans = None if data.spans is None else _learn_spans(gathered, data.spans, fitted)
     return Learned(
         fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit), conventions
     )
 
 
-def _learn_portable(gathered: Gathered, fitted: TokenFit) -> list[Convention]:
-    """Give the calibration a portable map, where a context makes it one of many numbers. RETURNS (list): The conventions that meet."""
-    if not may_differ(gathered.settings, gathered.annotation):
-        return []
-    tokens, found = gathered.tokens, fitted.chosen.context
-    conventions, sources = conventions_in(gathered), _sources_of_pairs(gathered)
-    if fitted.chosen.moves and isinstance(found, TokenContextFit):
-        words = tokens.words.words
-        usual = UsualWords.of(unusual_words(words)[words.counts], words.docs[words.counts])
-        fitted.calibration.portable = Portable.fit(tokens.kept_pairs, conventions, sources, found.elsewhere, usual)
-    return conventions
-
-
 def conventions_in(gathered: Gathered) -> list[Convention]:
     """Where labels and gold look like two conventions; only of tokens that have one right tag."""
     if not may_differ(gathered.settings, gathered.annotation):
         return []
-    return find_conventions(gathered.tokens.kept_pairs, gathered.tokens.gold, _sources_of_pairs(gathered))
-
-
-def _sources_of_pairs(gathered: Gathered) -> Ints:
-    return gathered.data.of_sources[gathered.tokens.kept_documents]
+    tokens = gathered.tokens
+    return find_conventions(tokens.kept_pairs, tokens.gold, gathered.data.files[tokens.kept_documents])
 
 
 def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanFit:
@@ -175,7 +157,7 @@ def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
     data = gathered.data
     kept, calibrated = learned.tokens.others
     unjudged = JudgedPairs(data.unjudged.take(kept), calibrated, data.unjudged_documents[kept])
-    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged, data.gold, data.of_sources)
+    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged, data.gold, data.files)
 
 
 def figures(
@@ -223,8 +205,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        sources=_sources(gathered),
-        conventions=[one.told(gathered.labels, data.sources) for one in learned.conventions],
+        conventions=[convention.to_dict(gathered.labels) for convention in learned.conventions],
     )
 
 
@@ -232,16 +213,6 @@ def _describe_context(chosen: Chosen) -> dict[str, Any] | None:
     """What was learned of the surroundings, and whether it moves the scores of tokens; None where that was not asked for."""
     found = chosen.context
     return None if found is None else {**found.about, "kept": chosen.moves, "why": found.why}
-
-
-def _sources(gathered: Gathered) -> list[Mapping[str, Any]]:
-    """Each named source of gold, see FitInfo; pairs are those that reach the threshold."""
-    data = gathered.data
-    kept = data.of_sources[data.documents[data.pairs.scores >= gathered.settings.threshold]]
-    return [
-        {"name": name, "documents": int((data.of_sources == number).sum()), "pairs": int((kept == number).sum())}
-        for number, name in enumerate(data.sources)
-    ]
 
 
 def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:

@@ -18,7 +18,6 @@ from ..context.surroundings import FromDocs
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
 from ..doc.annotations import Annotation
-from ..doc.gold import GoldSources
 from ..doc.reading import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
@@ -89,12 +88,11 @@ class Gathered:
         return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
 
 
-def gather(
-    pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, sources: Sequence[str] | None = None
-) -> Gathered:
-    """Read the examples. sources (Sequence[str] | None): Names of the sources of gold that predicted Docs may say; None takes every name.
+def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
+    """Read the examples.
 
-    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164, C548, C549: the gold. C003, C005: too few pairs.
+    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
+        few pairs.
     """
     first, examples = with_first(examples)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
@@ -103,7 +101,6 @@ def gather(
     check_context(pipe, annotation)
     looks = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
     lowest = _lowest(pipe, annotation)
-    numbers = GoldSources(pipe.name, sources)
     data = collect_fit_data(
         pipe.source,
         component,
@@ -111,7 +108,6 @@ def gather(
         lowest,
         pipe.event,
         read_words(pipe, annotation) if looks else None,
-        numbers,
     )
     texts, salt = watch.units(), draw_salt() if arguments.key is None else arguments.key.salt
     labels, name = pipe.source.labels(component), pipe.source.component or "the source"

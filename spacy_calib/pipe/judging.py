@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from spacy.training import Example
 
+from ..calibration.conventions import find_conventions
 from ..calibration.grouping.named import group_beside, informed
-from ..calibration.portable import find_conventions
 from ..corpus.missed import rows_of
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation
@@ -164,7 +164,8 @@ def conventions_met(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, An
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
     # The first names are the labels, by column.
     gold = np.where(corpus.gold < len(labels), np.where(corpus.gold < 0, -2, corpus.gold), -1)
-    return [one.told(labels) for one in find_conventions(pairs, gold, np.full(len(pairs), -1))]
+    files = np.zeros(len(pairs), dtype=np.intp)
+    return [convention.to_dict(labels) for convention in find_conventions(pairs, gold, files)]
 
 
 def _accepted(spans: ScoredSpans, precision: float) -> dict[str, Any]:

@@ -39,19 +39,18 @@ def make_selector(
     return Selector(maps, before, n_folds, n_groups, one_vs_rest)
 
 
-def make_context(when: str = "always", features: list[str] | None = None, shrinkage: float | None = None) -> TokenContext:
+def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:
     """Registered as spacy-calib.Context.v1. The context of a config, by the names of its features.
 
-    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does. shrinkage (float | None): Of contexts that were
-        fitted before they looked at words, and are of no use any more.
+    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does.
+    shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where the gold
+        has no other convention: 0 not at all, 1 all the way.
     RAISES C001: a setting out of range. C185: two features have one short name. C201: a feature that is not registered. C205: a registered
         function that makes none.
     """
-    if shrinkage is not None:
-        raise calib_error("C001", name="shrinkage", wanted="left out: context is another model now, fit again", given=shrinkage)
     ours = [name for name, made in _features().items() if made.registered.startswith(OURS)]
     names = [one for name in (["*"] if features is None else features) for one in (ours if name == "*" else [name])]
-    return TokenContext([_feature(name) for name in dict.fromkeys(names)], when)
+    return TokenContext([_feature(name) for name in dict.fromkeys(names)], when, shrink)
 
 
 def make_further_scores() -> FurtherScores:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from spacy.language import Language
 
 from ..doc.attributes import DEFAULT_ATTR, check_attr
-from ..errors import calib_error
-from ..types import ANYWHERE, HOME
 
 if TYPE_CHECKING:
     from ..calibration.auto import Selector
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
     from ..sources.base import Source
 else:  # what a registered function made: importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
-
-# The choices of the setting `map_for`, beside None.
-MAPS_FOR = (HOME, ANYWHERE)
 
 
 def block(registry: str, registered: str, **settings: Any) -> Any:
@@ -56,8 +51,6 @@ class PipeSettings:
     context (TokenContext | None): Prototype of the step after the maps that looks at the rest of the Doc; None leaves it out.
     intervals (bool): Give every token a Venn-Abers interval.
     sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
-    map_for (str | None): Which map all Docs get: home, or anywhere, which is for texts of sources that the fit does not know. None lets the evidence decide for each
-        Doc, see `Portable.away`.
     scorer (Callable | None): Called by `nlp.evaluate`.
     RAISES C001: a setting out of range. C112: a prefix that spaCy needs for itself.
     """
@@ -75,7 +68,6 @@ class PipeSettings:
     context: TokenContext | None = block_or_none("@calib_contexts")
     intervals: bool = False
     sets: ConformalSets | None = block_or_none("@calib_sets")
-    map_for: str | None = None
     scorer: Callable[..., dict[str, Any]] | None = block_or_none("@scorers", "spacy-calib.Scorer.v1")
 
     def __post_init__(self) -> None:
@@ -85,8 +77,6 @@ class PipeSettings:
         check_attr(self.attr)
         self.threshold = check_threshold(self.threshold)
         check_event(self.event)
-        if self.map_for not in (None, *MAPS_FOR):
-            raise calib_error("C001", name="map_for", wanted=" or ".join(MAPS_FOR), given=repr(self.map_for))
 
 
 # Settings that are a block of a config, or null -> the key of that block which names the function that makes it.

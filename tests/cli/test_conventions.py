@@ -112,7 +112,7 @@ def test_choices_are_shown_as_choices_and_completed():
     }
     assert {option for _, option in shown} == {
         "--source", "--format", "--unit", "--order", "--for", "--kind", "--per", "--normalize", "--event",
-        "--every", "--way", "--map-for",
+        "--every", "--way",
     }  # fmt: skip
     assert "[calibrated|raw|margin|raw_margin|entropy|raw_entropy|random]" in calib("rank", "--help").text
     command = OURS["rank"]

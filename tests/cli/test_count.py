@@ -323,8 +323,8 @@ def test_few_texts_are_told_to_be_few(calibrated, tmp_path):
     assert "Too few texts to tell" in calib("count", calibrated, file, "-q", "NOUN").text
 
 
-def test_where_sources_were_named_their_differences_widen_intervals(model, dev, test_file, tmp_path):
-    """The second source calls other things by the tag."""
+def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test_file, tmp_path):
+    """The second file calls other things by the tag."""
     vocab = Language().vocab
     tag, _ = some_tag(dev)
     docs = list(DocBin().from_disk(dev).get_docs(vocab))
@@ -332,12 +332,12 @@ def test_where_sources_were_named_their_differences_widen_intervals(model, dev, 
         for token in doc:
             token.tag_ = "ADJ" if token.tag_ == tag and token.i % 3 == 0 else token.tag_
     other, options = save_docs(tmp_path / "other.spacy", docs), ("-m", "isotonic", "--silent")
-    assert calib("fit", model, tmp_path / "named", "--gold", f"A={dev}", "--gold", f"B={other}", *options).code == 0
+    assert calib("fit", model, dev, tmp_path / "apart", "--gold", other, *options).code == 0
     both = save_docs(tmp_path / "both.spacy", [*DocBin().from_disk(dev).get_docs(vocab), *docs])
     assert calib("fit", model, both, tmp_path / "pooled", *options).code == 0
-    named, pooled = (count(str(tmp_path / name), test_file, query=[tag])["queries"][0] for name in ("named", "pooled"))
-    assert (named["effects"]["sources"], pooled["effects"]["sources"]) == (2, 1)
-    assert named["total"]["expected"] == pytest.approx(pooled["total"]["expected"], rel=0.02)
-    assert named["total"]["high"] - named["total"]["low"] > 1.3 * (pooled["total"]["high"] - pooled["total"]["low"])
-    named, pooled = (expect(str(tmp_path / name), test_file)["accuracy"] for name in ("named", "pooled"))
-    assert named["high"] - named["low"] > 1.1 * (pooled["high"] - pooled["low"])
+    apart, pooled = (count(str(tmp_path / name), test_file, query=[tag])["queries"][0] for name in ("apart", "pooled"))
+    assert (apart["effects"]["sources"], pooled["effects"]["sources"]) == (2, 1)
+    assert apart["total"]["expected"] == pytest.approx(pooled["total"]["expected"], rel=0.02)
+    assert apart["total"]["high"] - apart["total"]["low"] > 1.3 * (pooled["total"]["high"] - pooled["total"]["low"])
+    apart, pooled = (expect(str(tmp_path / name), test_file)["accuracy"] for name in ("apart", "pooled"))
+    assert apart["high"] - apart["low"] > 1.1 * (pooled["high"] - pooled["low"])

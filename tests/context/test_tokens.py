@@ -188,27 +188,8 @@ def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
     assert np.array_equal(seen.scores[seen.levels == ASKED], seen.scores[seen.kept][others])
 
 
-def test_sources_of_gold_have_weights_of_their_own():
-    words, pairs, documents = words_and_pairs()
-    rng = np.random.default_rng(3)
-    named = replace(words, sources=np.arange(60) % 2)
-    # In Docs of source 1 the annotators call nothing by the likeliest tag of word 7.
-    odd = (words.forms[pairs.rows] == 7) & (documents % 2 == 1)
-    hits = np.where(odd, (pairs.tags == 1) & (rng.random(len(pairs)) < 0.95), pairs.hits)
-    data = FitWords(named, "salt")
-    found = fit_token_context(TokenContext(EVERY), replace(pairs, hits=hits), Pairs.none(), documents, data, 2)
-    seven = (words.forms[pairs.rows] == 7) & (pairs.tags == 0)
-    means = [moved(found.context, replace(words, sources=np.full(60, source)), pairs)[seven].mean() for source in (0, 1, -1)]
-    assert means[0] > means[2] > means[1]
-    assert means[0] - means[1] > 0.3
-    assert np.array_equal(
-        moved(found.context, words, pairs), moved(found.context, replace(words, sources=np.full(60, -1)), pairs)
-    )
-
-
 def test_what_a_fit_says_does_not_depend_on_its_salt():
     words, pairs, documents = words_and_pairs()
-    words = replace(words, sources=np.arange(60) % 2)
     found = [
         fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, FitWords(words, salt), 2).context
         for salt in ("", "one", "other")

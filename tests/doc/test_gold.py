@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.doc.annotations import get_annotation, label_hashes
-from spacy_calib.doc.gold import GoldSources, gold_columns, named_examples
-from spacy_calib.errors import CalibError
+from spacy_calib.doc.gold import gold_columns
 from spacy_calib.types import Marginals
 
 UNKNOWN, NONE = -1, -2
@@ -61,48 +59,3 @@ def test_white_space_has_no_gold_though_the_gold_doc_says_something_of_it(annota
     assert (aligned != 0).tolist() == [True, False, True, False]
     assert aligned[[0, 2]].tolist() == own.gold_hashes(gold)[[0, 2]].tolist()
     assert (own.gold_hashes(gold) != 0).all()
-
-
-@pytest.fixture
-def docs():
-    vocab = spacy.blank("xx").vocab
-    made = [Doc(vocab, words=["a"]) for _ in range(4)]
-    made[1]._.calib_source, made[2]._.calib_source = "GUM", "EWT"
-    return made
-
-
-def test_names_get_numbers_as_they_are_met_and_keep_them(docs):
-    sources = GoldSources("calib")
-    assert docs[0]._.calib_source is None
-    assert sources.of(docs).tolist() == [-1, 0, 1, -1]
-    assert sources.of(docs[2:]).tolist() == [1, -1]
-    assert sources.names == ["GUM", "EWT"]
-    assert GoldSources("calib", ["EWT", "GUM"]).of(docs, "GUM").tolist() == [1, 1, 0, 1]
-
-
-def test_a_name_that_the_fit_does_not_know_is_refused(docs):
-    with pytest.raises(
-        CalibError, match=r"\[C548\] The gold source 'GUM' is none that the pipe 'calib' .*; name EWT, PTB or none"
-    ):
-        GoldSources("calib", ["EWT", "PTB"]).of(docs)
-    docs[3]._.calib_source = 7
-    with pytest.raises(CalibError, match=r"\[C549\] .* 7 was given"):
-        GoldSources("calib").of(docs)
-
-
-def test_where_a_fit_had_no_names_those_of_docs_are_left_alone(docs):
-    assert GoldSources("calib", ()).of(docs).tolist() == [-1] * 4
-    with pytest.raises(CalibError, match=r"\[C548\] .* its gold had no names"):
-        GoldSources("calib", ()).of(docs, "EWT")
-
-
-def test_names_stay_with_saved_docs(docs):
-    back = list(DocBin(docs=docs, store_user_data=True).get_docs(docs[0].vocab))
-    assert [doc._.calib_source for doc in back] == [None, "GUM", "EWT", None]
-
-
-def test_examples_by_source_say_it_on_their_predicted_docs(docs):
-    examples = [Example(doc, doc.copy()) for doc in docs]
-    named = list(named_examples({"A": examples[:1], "B": examples[1:]}))
-    assert named == examples
-    assert [example.predicted._.calib_source for example in named] == ["A", "B", "B", "B"]

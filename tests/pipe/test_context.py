@@ -225,8 +225,3 @@ def test_a_feature_that_is_not_installed_where_the_pipe_is_loaded(nlp, register)
             nlp.get_pipe("calib").from_bytes(data)
     finally:
         REGISTRY.update(kept)
-
-
-def test_a_context_from_before_it_looked_at_words_is_to_be_fitted_again(nlp):
-    with pytest.raises(CalibError, match="C001.*fit again"):
-        nlp.add_pipe("calib", config={"context": {**CONTEXT, "shrinkage": 10.0}})

@@ -28,7 +28,7 @@ INFO = FitInfo(
 LATER = {
     "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "context": None,
     "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None, "adaptations": [],
-    "sources": [], "conventions": [],
+    "conventions": [],
 }  # fmt: skip
 
 
@@ -58,7 +58,6 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "spans",
         "adaptations",
         "versions",
-        "sources",
         "conventions",
     ]
     later = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
@@ -87,4 +86,3 @@ def test_a_row_that_is_not_whole_is_refused():
     del plain["table"][0]["pairs"]
     with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
         FitInfo.read(plain, "fit_info")
-

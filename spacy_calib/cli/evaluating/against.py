@@ -12,7 +12,6 @@ from ...errors import calib_error
 from ...pipe.loading import open_model
 from ...types import OPEN
 from ..shared.examples import read_examples, run_pipes
-from ..shared.options import go_by
 from ..shared.run import pipes_to_run
 from ..shared.screen import Column, first_of, msg, number, show_rows, warn, whole
 from .judging import Judgement, place_raw
@@ -83,7 +82,7 @@ def check_against(run: EvaluateOptions) -> None:
 def read_side(run: EvaluateOptions, model: str, component: str | None) -> Side:
     """What a pipeline says of the gold of a run; raw scores where no pipe is fitted to the component.
 
-    RAISES C050: it is no pipeline. C317, C318: it has no such component. C030, C151: see `Run.annotate`. C548, C560: see `go_by`.
+    RAISES C050: it is no pipeline. C317, C318: it has no such component. C030, C151: see `Run.annotate`.
     """
     from ...pipe.component import Calibrator
 
@@ -91,7 +90,6 @@ def read_side(run: EvaluateOptions, model: str, component: str | None) -> Side:
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     pipes = [pipe for pipe in fitted if pipe.source.component == component]
     if pipes:
-        go_by(pipes, run.gold_source, run.map_for)
         return side_of(pipes[0], run.annotate(nlp, pipes[:1], what="Comparing"), run.by)
     nlp, pipe = place_raw(replace(run, model=model, component=component, against=None), nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)

@@ -16,7 +16,6 @@ from ..fitting.settings import DEFAULTS, pipe_settings
 from ..shared.checks import check_option
 from ..shared.evidence import check_bins, unknown_sentence
 from ..shared.examples import read_examples
-from ..shared.options import go_by
 from ..shared.run import judge, pipes_to_run
 from ..shared.scored import ScoredModel, of_pipe
 from ..shared.screen import number, warn
@@ -56,7 +55,8 @@ def judge_raw(run: EvaluateOptions, nlp: Language) -> tuple[Judged, list[dict[st
     if gathered.data.n_unknown and not run.silent:
         words = gathered.data.unknown.words()
         warn(unknown_sentence(words, calib.source.component or "the source", gathered.annotation.unit))
-    return judge_unfitted(calib, gathered, done), [one.told(gathered.labels) for one in conventions_in(gathered)]
+    conventions = [convention.to_dict(gathered.labels) for convention in conventions_in(gathered)]
+    return judge_unfitted(calib, gathered, done), conventions
 
 
 def place_raw(run: EvaluateOptions, nlp: Language) -> tuple[Language, Calibrator]:
@@ -189,7 +189,6 @@ def _pipes_of(run: EvaluateOptions, nlp: Language, shown: bool) -> list[Calibrat
 
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     reading = [pipe for pipe in fitted if run.component in (None, pipe.source.component)]
-    go_by(reading, run.gold_source, run.map_for)
     if reading or run.attr is not None:
         return [pipe for pipe in pipes_named(nlp, run.attr) if pipe in reading]
     if shown:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from ...errors import calib_error
 from ..shared.checks import check_option
 from ..shared.command import option
-from ..shared.options import Format, GoldSource, MapFor, OnlyAttr
+from ..shared.options import Format, OnlyAttr
 from ..shared.outputs import PICTURES, Output, is_stream
 from ..shared.run import Run
 
@@ -44,8 +44,6 @@ class EvaluateOptions(Run):
         option("What pictures are of", "-u", words=tuple(UNITS), show_default="entity or document where the pipe scores them"),
     ] = None
     attr: OnlyAttr = None
-    gold_source: GoldSource = None
-    map_for: MapFor = None
     component: Annotated[
         str | None,
         option(

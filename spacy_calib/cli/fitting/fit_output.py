@@ -14,7 +14,6 @@ from ...context.tokens import FURTHER
 from ...errors import calib_error
 from ...pairs.documents import LABEL_WORDS, TOKEN
 from ..shared.conventions import show_conventions
-from ..shared.options import sources_line
 from ..shared.screen import Column, first_of, msg, number, print_table, shorten, show_rows, whole
 
 if TYPE_CHECKING:
@@ -153,8 +152,6 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         )
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
-    if info.sources:
-        msg.info(f"Sources: {sources_line(info.sources)}")
     if calib.source.says:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...doc.annotations import ARC_EVENTS
 from ...doc.events import EVENTS, UNIT_EVENTS
-from ...errors import calib_error
 from ...sequence.factory import WAYS
-from ..shared.arguments import MayLeaveOut, WithOverrides
+from ..shared.arguments import WithOverrides
 from ..shared.command import Options, argument, option
 from ..shared.examples import read_examples
 from ..shared.options import (
@@ -29,7 +28,6 @@ from ..shared.options import (
     Score,
     Silent,
     Source,
-    sources_of,
 )
 from .settings import NORMALIZE
 
@@ -40,26 +38,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitOptions(Options):
-    """What is calibrated, on what, and how. gold: NAME=PATH of each source; DATA may be None."""
+    """What is calibrated, on what, and how."""
 
     model: Annotated[str, argument("MODEL", "Pipeline to calibrate: package name or path")]
     data: Annotated[
-        Path | None,
+        Path,
         argument(
             "DATA",
-            "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them; left "
-            "out where --gold names all gold",
+            "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a "
+            "folder of them",
         ),
     ]
     output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline")]
     _: KW_ONLY
-    gold: Annotated[
-        list[str],
-        option(
-            "Held-out gold of one of several sources, by name (repeat it for each), in the place of DATA, or beside it; DATA then goes by the name of its file",
-            metavar="NAME=PATH",
-        ),
-    ] = field(default_factory=list)
+    gold: Annotated[list[Path], option("More held-out gold, to be fitted on together with DATA (repeat it for each)")] = field(
+        default_factory=list
+    )
     component: Component = None
     source: Source = None
     score: Score = None
@@ -141,44 +135,29 @@ class FitOptions(Options):
     silent: Silent = True
     overrides: Mapping[str, Any] | None = None
 
-    def check_options(self) -> None:
-        """RAISES C433: neither DATA nor --gold. C545 to C547: see `sources_of`."""
-        if self.data is None and not self.gold:
-            raise calib_error("C433", option="--gold", given="DATA")
-        sources_of(self.gold, self.data)
-
     @property
     def gold_paths(self) -> list[Path]:
-        """All gold that is read, of DATA and of named sources."""
-        return [*sources_of(self.gold, self.data).values()] or ([] if self.data is None else [self.data])
+        """All gold that is read, DATA first."""
+        return [self.data, *self.gold]
 
     def examples(self, nlp: Language) -> list[Example]:
-        """Of DATA, and of the named sources, whose predicted Docs say which they are of."""
-        from ...doc.gold import named_examples
+        """Of all gold."""
+        from ...doc.reading import from_files
 
-        paths = sources_of(self.gold, self.data)
-        if not paths:
-            assert self.data is not None
-            return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
-        read = {name: read_examples(nlp, path, self.gold_preproc, self.doc_key) for name, path in paths.items()}
-        return list(named_examples(read))
+        return list(from_files(read_examples(nlp, path, self.gold_preproc, self.doc_key) for path in self.gold_paths))
 
     def given(self) -> dict[str, Any]:
         """With --no-context, which is more than a flag that is off."""
         return super().given() | ({} if self.context is None else {"context": self.context})
 
 
-class FitCommand(WithOverrides, MayLeaveOut):
-    """With dotted settings, and named sources in the place of DATA."""
+class FitCommand(WithOverrides):
+    """With dotted settings of the pipe."""
 
     headings = {
         "How the maps are learned": ("groups", "scaling", "tag_offsets", "context", "threshold", "normalize", "config"),
         "What else is learned": ("intervals", "sets", "event"),
         "Where the scores come from": ("source", "score", "way", "second_pass", "label_map"),
-        "Several sources": ("gold", "key", "doc_key"),
+        "Which documents": ("gold", "key", "doc_key"),
         "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
     }
-
-    def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
-        """DATA beside --gold."""
-        return ("data",) if any(one.partition("=")[0] == "--gold" for one in args) else ()

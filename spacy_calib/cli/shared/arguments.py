@@ -1,4 +1,4 @@
-"""What typer cannot read: arguments that may be left out beside others, and dotted settings of the pipe."""
+"""What typer cannot read: dotted settings of the pipe."""
 
 from __future__ import annotations
 
@@ -6,43 +6,10 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
-
-import typer
 
 from ...errors import calib_error
 from .command import MORE_OPTIONS, CalibCommand
-
-# Newer versions of typer have a click of their own.
-_CLICK_ERRORS: Any = import_module(typer.BadParameter.__module__)
-
-
-class MayLeaveOut(CalibCommand):
-    """A command of whose arguments some may be left out beside certain others."""
-
-    def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
-        """The arguments that may be left out."""
-        return ()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, list(args))
-        except _CLICK_ERRORS.MissingParameter:
-            names = self.may_be_missing(args)
-            if not names:
-                raise
-        ctx.meta.setdefault(MORE_OPTIONS, {}).update(dict.fromkeys(names, _nothing))
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        left_out = {name for name, read in ctx.meta.get(MORE_OPTIONS, {}).items() if read is _nothing}
-        return [one for one in super().get_params(ctx) if one.name not in left_out]
-
-
-def _nothing() -> None:
-    """What stands for an argument that is left out."""
-
 
 _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 

@@ -10,7 +10,7 @@ from .screen import Column, msg, show_rows, whole
 # So many are shown.
 SHOWN = 10
 _COLUMNS = (
-    Column("Source", "source", lambda name: name or "-", "l"),  # of the gold, where that has names
+    Column("File", "file", lambda number: str(number + 1)),  # where the gold has several; the first is DATA
     Column("Component says", "said", align="l"),
     Column("Gold says", "gold", align="l"),
     Column("Tokens", "tokens", whole),
@@ -38,7 +38,7 @@ def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
     if not conventions:
         return
     msg.divider("Looks like another convention")
-    show_rows(conventions[:SHOWN], _COLUMNS if any(one["source"] for one in conventions) else _COLUMNS[1:])
+    show_rows(conventions[:SHOWN], _COLUMNS if any(row["file"] for row in conventions) else _COLUMNS[1:])
     if len(conventions) > SHOWN:
         msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
     pasted = map_to_paste(conventions)

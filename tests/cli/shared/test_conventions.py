@@ -74,7 +74,7 @@ def test_the_page_has_a_section_where_conventions_meet(sure, met, tmp_path):
 
 
 def test_the_first_ones_are_shown(capsys):
-    rows = [{"source": "", "said": f"T{i}", "gold": "X", "tokens": 99 - i, "of": 100} for i in range(SHOWN + 2)]
+    rows = [{"file": 0, "said": f"T{i}", "gold": "X", "tokens": 99 - i, "of": 100} for i in range(SHOWN + 2)]
     show_conventions(rows)
     printed = capsys.readouterr().out
     assert "T9" in printed.split("...")[0]

@@ -1,0 +1,95 @@
+"""More gold beside DATA: `calib fit MODEL DATA OUTPUT --gold PATH`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from spacy.language import Language
+from spacy.tokens import DocBin
+
+from tests.cli.conftest import calib, ok, refuses, save_docs, save_gold
+
+OPTIONS = ("--method", "isotonic", "--format", "json")
+
+
+@pytest.fixture(scope="module")
+def gold_files(tmp_path_factory):
+    """A folder of two files, and a file."""
+    folder = tmp_path_factory.mktemp("gold")
+    (folder / "web").mkdir()
+    save_gold(folder / "web" / "a.spacy", 40, seed=11)
+    save_gold(folder / "web" / "b.spacy", 40, seed=12)
+    save_gold(folder / "news.spacy", 60, seed=13)
+    return folder / "web", folder / "news.spacy"
+
+
+def test_all_documents_are_fitted_on_alike(model, gold_files, tmp_path):
+    web, news = gold_files
+    reports = [
+        json.loads(ok(calib("fit", model, *arguments, *OPTIONS)).printed)
+        for arguments in (
+            (web, tmp_path / "both", "--gold", news),
+            (web / "a.spacy", tmp_path / "three", "--gold", web / "b.spacy", f"--gold={news}"),
+        )
+    ]
+    assert [report["docs"] for report in reports] == [140, 140]
+    assert reports[0]["table"] == reports[1]["table"]
+    assert "sources" not in reports[0]
+    reports = [ok(calib("evaluate", tmp_path / name, news, "--format", "json")).printed for name in ("both", "three")]
+    assert reports[0] == reports[1]
+
+
+def test_faults_are_one_sentence(model, gold_files, tmp_path):
+    web, news = gold_files
+    refuses(calib("fit", model, web, tmp_path / "out", "--gold", web.parent / "gone"), "gone")
+    refuses(calib("fit", model, "--gold", web, "--gold", news), "Missing argument 'DATA'", code=2)
+    refuses(calib("fit", model, web, "--gold", news), "Missing argument 'OUTPUT'", code=2)
+
+
+def test_a_convention_is_reported_with_its_file(model, trained_bytes, tmp_path):
+    from tests.cli.shared.test_conventions import OTHER, SAID
+    from tests.conftest import revive
+
+    nlp = revive(trained_bytes)
+    for layer in nlp.get_pipe("tagger").model.walk():
+        if layer.name == "softmax":  # it is much too sure of itself
+            layer.set_param("W", layer.get_param("W") * 400)
+            layer.set_param("b", layer.get_param("b") * 400)
+    nlp.to_disk(tmp_path / "sure")
+    data = save_gold(tmp_path / "data.spacy", 60, seed=11)
+    docs = list(DocBin().from_disk(save_gold(tmp_path / "more.spacy", 150, seed=5)).get_docs(Language().vocab))
+    for token in (token for doc in docs for token in doc if token.tag_ == SAID):
+        token.tag_ = OTHER
+    fitted = ok(
+        calib("fit", tmp_path / "sure", data, tmp_path / "out", "--gold", save_docs(tmp_path / "b.spacy", docs), "-m", "platt")
+    )
+    assert "File" in fitted.text.split("Looks like another convention")[1]
+    report = json.loads(ok(calib("info", tmp_path / "out", "--format", "json")).printed)["calib"]
+    met = {(row["file"], row["said"], row["gold"]) for row in report["conventions"]}
+    assert (1, SAID, OTHER) in met
+    assert (0, SAID, OTHER) not in met
+
+
+def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
+    from spacy_calib.cli.shared.conventions import show_conventions
+
+    show_conventions([])
+    assert not capsys.readouterr().out
+    some = {"file": 1, "gold": ",", "tokens": 43, "of": 145}
+    rows = [some | {"said": "SYM"}, some | {"said": "HYPH", "tokens": 80}, some | {"said": "AFX", "gold": "NN", "tokens": 80}]
+    show_conventions(rows)
+    printed = capsys.readouterr().out
+    assert "Looks like another convention" in printed
+    assert "File" in printed
+    # Of HYPH it is so mostly too, but a comma cannot stand in --map.
+    assert printed.splitlines()[-1] == "To go by the names of the gold: --map AFX=NN"
+    show_conventions([{**row, "file": 0} for row in rows])
+    assert "File" not in capsys.readouterr().out  # where there is DATA alone
+
+
+def test_info_shows_how_far_scores_shrink(model, gold_files, tmp_path):
+    half = ("--context", "--components.calib.context.shrink", "0.5")
+    ok(calib("fit", model, gold_files[1], tmp_path / "out", "--method", "isotonic", *half))
+    assert "Shrunk 0.5 of the way, in log-odds, to a line through the raw scores (" in ok(calib("info", tmp_path / "out")).text
+    refuses(calib("fit", model, gold_files[1], tmp_path / "x", *half[:2], "2"), "shrink must be a number from 0 to 1, but 2")
