@@ -8,7 +8,6 @@ from spacy.cli._util import app
 from ..about import __url__
 from . import (
     adapt,
-    apply,
     audit,
     count,
     evaluate,
@@ -41,7 +40,6 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "audit": audit.audit,
     "expect": expect.expect,
     "count": count.count,
-    "apply": apply.apply,
     "watch": watch.watch,
     "threshold": threshold.threshold,
     "view": view.view,

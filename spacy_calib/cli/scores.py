@@ -1,4 +1,4 @@
-"""Files of scores as DATA: `fit` makes a calibrator of one; with a calibrator in the place of MODEL, `apply` calibrates one, and others judge and rank it."""
+"""Files of scores as DATA: `fit` makes a calibrator of one; with a calibrator in the place of MODEL, others judge and rank it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 # Options about pipelines and Docs, of which files of scores know nothing.
 _OF_PIPELINES = {
-    "allow_seen", "attr", "batch_size", "columns", "component", "config",
+    "allow_seen", "attr", "columns", "component", "config",
     "context", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id",
-    "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
-    "sets", "shard_size", "source", "train_data", "watch", "way",
+    "intervals", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
+    "sets", "source", "train_data", "watch", "way",
 }  # fmt: skip
 # Dotted settings that mean for them what they mean for pipelines.
 _OF_MAPS = ("recalibrator", "scaling", "pooling", "scorer")
@@ -150,7 +150,6 @@ def _tell(calibrator: TagCalibrator, found: ScoreUnits, options: FitOptions) -> 
         say_what_was_chosen(calibrator.selection_, "tags")
     msg.info(f"Held-out log loss: {number(held.raw)} raw, {number(held.calibrated)} calibrated")
     warn_of_held_out(held)
-    msg.text(f"python -m spacy calib apply {options.output} SCORES OUTPUT gives the scores of other texts")
 
 
 def read_calibrator(model: str | Path, code: Path | None = None) -> TagCalibrator:

@@ -61,7 +61,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except OSError as error:
         why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         if os.path.isfile(model):
-            why = "it is a file; a calibrator of scores goes with apply, evaluate and rank, what collect wrote with --from"
+            why = "it is a file; a calibrator of scores goes with evaluate and rank"
         download = f" (`python -m spacy download {model}`)" if _OF_SPACY.fullmatch(model) else ""
         raise calib_error("C050", model=model, why=f"{why}; install it{download}, or give the path of a pipeline.") from None
     except Exception as error:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import calib, ok, refuses
-from tests.scores import made_scores, rows_of, write_csv
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 RUN = '=HYPERLINK("http://x";"y")'
@@ -50,52 +49,21 @@ def check_files(made: Path, raw: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [("rank", ()), ("select", ("--min-words", 0)), ("count", ("--query", "NOUN", "--by", "year")), ("apply", ())],
+    [("rank", ()), ("select", ("--min-words", 0)), ("count", ("--query", "NOUN", "--by", "year"))],
 )
 def test_texts_and_what_goes_with_them_are_no_formulas(command, options, calibrated, texts, tmp_path):
     for name, more in (("made", ()), ("raw", ("--raw-cells",))):
         output = tmp_path / f"{name}.csv"
-        where = (output,) if command == "apply" else ("--output", output)
-        ok(calib(command, calibrated, texts, *where, *options, *more, "--silent"))
+        ok(calib(command, calibrated, texts, "--output", output, *options, *more, "--silent"))
     check_files(tmp_path / "made.csv", tmp_path / "raw.csv")
 
 
-@pytest.fixture(scope="module")
-def hostile_scores(tmp_path_factory) -> Path:
-    """A tag of the Penn treebank, and columns of words and of logarithms."""
-    rows = [{**row, "=1+1": "@SUM(A1)", "logit": "-1.5e-3"} for row in rows_of(made_scores())]
-    for row in rows:
-        row.update({key: row[key].replace("NOUN", "-LRB-") for key in ("tag", "gold")})
-    return write_csv(tmp_path_factory.mktemp("hostile") / "scores.csv", rows)
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
-def test_rows_of_scores_are_no_formulas_and_are_read_again(suffix, hostile_scores, tmp_path):
-    learned, again = tmp_path / "learned.calibrator", tmp_path / "again.calibrator"
-    ok(calib("fit", hostile_scores, learned, "--method", "platt", "--silent"))
-    made, raw = tmp_path / f"made{suffix}", tmp_path / f"raw{suffix}"
-    ok(calib("apply", learned, hostile_scores, made, "--silent"))
-    ok(calib("apply", learned, made, raw, "--raw-cells", "--silent"))
-    check_files(made, raw)
-    assert {"'=1+1", "'@SUM(A1)", "-1.5e-3"} <= {cell for row in cells_in(made) for cell in row}
-    ok(calib("fit", made, again, "--method", "platt", "--silent"))
-    assert again.read_bytes() == learned.read_bytes()
-
-
-def test_a_folder_of_shards_takes_up_no_run_with_other_cells(calibrated, texts, tmp_path):
-    ok(calib("apply", calibrated, texts, tmp_path / "scores", "--format", "csv", "--silent"))
-    again = calib("apply", calibrated, texts, tmp_path / "scores", "--format", "csv", "--raw-cells")
-    refuses(again, "--raw-cells was False, and now it is True")
-
-
-def test_raw_cells_are_of_csv_alone(calibrated, texts, score_file, score_calibrator, tmp_path):
+def test_raw_cells_are_of_csv_alone(calibrated, texts, tmp_path):
     where = tmp_path / "out.jsonl"
     for command in (
         ("rank", calibrated, texts),
         ("rank", calibrated, texts, "-o", where),
         ("select", calibrated, texts, "-o", where),
         ("count", calibrated, texts, "-q", "NOUN", "-o", tmp_path / "out.json"),
-        ("apply", calibrated, texts, where),
-        ("apply", score_calibrator, score_file, where),
     ):
         refuses(calib(*command, "--raw-cells"), "Option --raw-cells must be left out where no CSV is written")

@@ -1,4 +1,4 @@
-"""`fit` and `apply` of files of scores: from a file of scores to a file with calibrated ones, and nothing lost on the way."""
+"""`fit` of files of scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from spacy_calib import TagCalibrator
-from spacy_calib.cli.apply import apply
 from spacy_calib.cli.fit import fit
 from tests.cli.conftest import calib, refuses
 from tests.scores import LABELS, made_scores, rows_of, write_csv
@@ -20,21 +19,11 @@ def rows_in(path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_file_is_calibrated_as_arrays_are(score_file, score_calibrator, tmp_path):
-    outcome = calib("apply", score_calibrator, score_file, tmp_path / "out.csv")
-    assert outcome.code == 0
+def test_a_file_is_calibrated_as_arrays_are(score_calibrator):
     made = made_scores()
-    reaching = int((made.P >= 0.01).sum())
-    assert f"Calibrated {reaching:,} scores of 600 units" in outcome.text
-    assert "below the threshold 0.01 have none" in outcome.text
     y = np.where(np.arange(600) % 50 == 2, "", made.y)
     wanted = TagCalibrator("isotonic", classes=LABELS).fit(made.P, y, made.documents).transform(made.P)
-    given, before = rows_in(tmp_path / "out.csv"), rows_in(score_file)
-    assert [{name: row[name] for name in row if name != "calibrated"} for row in given] == before
-    for row in given:
-        unit = 50 * int(row["document"][1:]) + int(row["unit"])
-        value = wanted[unit, LABELS.index(row["tag"])]
-        assert row["calibrated"] == (repr(float(value)) if float(row["score"]) >= 0.01 else "")
+    assert np.array_equal(TagCalibrator.from_disk(score_calibrator).transform(made.P), wanted)
 
 
 def test_fit_says_what_it_did(score_file, tmp_path):
@@ -62,9 +51,6 @@ def test_auto_is_what_counts_where_nothing_is_named(score_file, tmp_path):
 
 def test_from_python(score_file, tmp_path):
     assert fit(None, score_file, tmp_path / "a", method="isotonic").classes_.tolist() == LABELS
-    found = apply(str(tmp_path / "a"), score_file, str(tmp_path / "out.jsonl"))
-    assert found["units"] == 600
-    assert found["scores"] > found["calibrated"]
 
 
 def test_gold_on_no_row_is_told_or_refused(tmp_path):
@@ -81,13 +67,6 @@ def test_gold_on_no_row_is_told_or_refused(tmp_path):
     refuses(calib("fit", many, tmp_path / "b"), "are on no row (PRON); give rows")
     assert not (tmp_path / "b").exists()
     assert calib("fit", many, tmp_path / "b", "--allow-unknown", "--method", "platt", "--silent").code in (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("given", "new"), [("fit-scores", "fit SCORES OUTPUT"), ("apply-scores", "apply CALIBRATOR SCORES OUTPUT")]
-)
-def test_commands_of_their_own_are_gone(given, new, score_file, tmp_path):
-    refuses(calib(given, score_file, tmp_path / "a"), f"There is no `calib {given}` any more; write `calib {new}`.")
 
 
 def test_scores_have_no_pipeline_and_gold_has_one(model, dev, score_file, tmp_path):
@@ -117,29 +96,12 @@ def test_options_out_of_range_are_refused(options, sentence, score_file, tmp_pat
     assert not (tmp_path / "a").exists()
 
 
-def test_no_file_is_lost(score_file, score_calibrator, tmp_path):
+def test_no_file_is_lost(score_file, tmp_path):
     there = tmp_path / "there.csv"
     there.write_text("years of work")
-    own = write_csv(tmp_path / "own.csv", rows_in(score_file))
-    before = own.read_bytes()
-    refuses(calib("apply", score_calibrator, own, there), "exists already; choose another path or add --force")
-    refuses(calib("apply", score_calibrator, own, own, "--force"), "OUTPUT must be none of the files that are read")
-    refuses(calib("apply", score_calibrator, own, tmp_path / "a.txt"), "OUTPUT must be a file that ends in one of .csv, .tsv")
-    refuses(
-        calib("apply", score_calibrator, tmp_path / "a.txt", there, "--force"),
-        "DATA must be a file that ends in one of",
-    )
-    refuses(calib("fit", own, there, "--force"), "OUTPUT must be a file that ends otherwise than files of scores")
+    refuses(calib("fit", score_file, there, "--force"), "OUTPUT must be a file that ends otherwise than files of scores")
     refuses(calib("fit", tmp_path / "no.csv", tmp_path / "a"), "Data not found")
-    refuses(calib("apply", own, own, there, "--force"), "own.csv (not a whole file of ours")
-    # A fault in the middle of the rows, while the output is written.
-    broken = tmp_path / "broken.csv"
-    broken.write_bytes(before + b"d0,7,1,x,NOUN,2,\n")
-    refuses(calib("apply", score_calibrator, broken, there, "--force"), "the score '2' is no number from 0 to 1")
     assert there.read_text() == "years of work"
-    assert own.read_bytes() == before
-    assert calib("apply", score_calibrator, own, there, "--force", "--silent").code == 0
-    assert there.read_text().startswith("document,unit,sentence,word,tag,score,gold,calibrated\n")
     assert not list(tmp_path.glob(".*"))
 
 

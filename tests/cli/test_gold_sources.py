@@ -51,24 +51,16 @@ def test_data_beside_named_gold_has_the_name_of_its_file(model, sources, tmp_pat
         assert [one["name"] for one in told["sources"]] == [name, "WSJ"]
 
 
-def test_what_runs_the_pipe_names_the_source(fitted, sources, tmp_path, monkeypatch):
+def test_what_runs_the_pipe_names_the_source(fitted, sources, monkeypatch):
     from spacy_calib.pipe.component import Calibrator
 
     seen, predict = [], Calibrator.predict
     monkeypatch.setattr(Calibrator, "predict", lambda pipe, docs: (seen.append(pipe.gold_source), predict(pipe, docs))[1])
     out, _ = fitted
     ok(calib("evaluate", out, sources / "news.spacy", "--gold-source", "WSJ"))
-    ok(calib("apply", out, sources / "news.spacy", tmp_path / "scores.jsonl", "--gold-source", "EWT"))
-    assert set(seen) == {"WSJ", "EWT"}
+    assert set(seen) == {"WSJ"}
     assert json.loads(ok(calib("evaluate", out, sources / "news.spacy", "--format", "json")).printed)["calib"]
     assert spacy.load(out).get_pipe("calib").gold_source is None
-
-
-def test_shards_of_another_source_are_not_gone_on_with(fitted, sources, tmp_path):
-    out, _ = fitted
-    ok(calib("apply", out, sources / "news.spacy", tmp_path / "scores", "--format", "jsonl"))
-    again = calib("apply", out, sources / "news.spacy", tmp_path / "scores", "--format", "jsonl", "--gold-source", "EWT")
-    refuses(again, "are of another run: --gold-source was None, and now it is EWT")
 
 
 def test_bad_names_are_one_sentence(model, fitted, sources, tmp_path):
@@ -96,9 +88,7 @@ def test_what_runs_the_pipe_says_by_which_map(fitted, sources, calibrated, tmp_p
     for map_for in ("home", "anywhere"):
         told = calib("evaluate", out, news, "--map-for", map_for, "--format", "json")
         found[map_for] = json.loads(ok(told).printed)["calib"]
-        ok(calib("apply", out, news, tmp_path / f"{map_for}.jsonl", "--map-for", map_for))
     assert found["home"] != found["anywhere"]
-    assert (tmp_path / "home.jsonl").read_text() != (tmp_path / "anywhere.jsonl").read_text()
     refuses(calib("evaluate", calibrated, news, "--map-for", "home"), "The pipe 'calib' has no map for texts of other sources")
     assert "--map-for" in calib("evaluate", out, news, "--map-for", "abroad").text
     named = ("--gold", f"EWT={sources / 'web'}", f"--gold=WSJ={news}")
@@ -124,8 +114,8 @@ def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
     assert "Source" not in capsys.readouterr().out  # where gold has no names
 
 
-def test_where_no_source_was_named_none_can_be(calibrated, sources, tmp_path):
-    asked = calib("apply", calibrated, sources / "news.spacy", tmp_path / "out.jsonl", "--gold-source", "EWT")
+def test_where_no_source_was_named_none_can_be(calibrated, sources):
+    asked = calib("evaluate", calibrated, sources / "news.spacy", "--gold-source", "EWT")
     refuses(asked, "'calib' was fitted on; its gold had no names, so name none.")
 
 

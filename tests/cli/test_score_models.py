@@ -86,8 +86,6 @@ def test_rank_needs_no_gold_and_the_others_do(score_calibrator, tmp_path):
     [
         ("evaluate", ["--attr", "x"], "Option --attr must be left out for scores in files, but x was given"),
         ("evaluate", ["--gold-preproc"], "Option --gold-preproc must be left out for scores in files"),
-        ("apply", ["--unit", "entity"], "Option --unit must be left out for scores in files"),
-        ("apply", ["--format", "parquet"], "Option --format must be table or json for scores in files"),
         ("rank", ["--n-process", 2], "Option --n-process must be left out for scores in files"),
         ("evaluate", ["--watch", "SCORES", "--output", "page.html"], "Option --watch must be left out for scores in files"),
         ("rank", ["--unit", "entity"], "The pipe 'scores.calibrator' calibrates 'scores', which finds no entities"),
@@ -100,8 +98,7 @@ def test_what_files_cannot_do_is_refused(command, options, sentence, score_file,
     values = {"SCORES": score_file, "MODEL": score_calibrator}
     extra = ["--format", "jsonl"] if command == "rank" and "--output" in options else []
     given = [values.get(option, option) for option in options]
-    output = ["applied.csv"] if command == "apply" else []
-    refuses(calib(command, score_calibrator, score_file, *output, *given, *extra), sentence)
+    refuses(calib(command, score_calibrator, score_file, *given, *extra), sentence)
 
 
 def test_files_that_do_not_go_together_are_refused(score_file, score_calibrator, dev, tmp_path):
@@ -117,4 +114,4 @@ def test_other_commands_say_what_goes_with_it(command, score_calibrator, dev):
     extra = {"threshold": ["--precision", "0.9"]}.get(command, [])
     data = [] if command == "info" else [dev]
     outcome = calib(command, score_calibrator, *data, *extra)
-    refuses(outcome, "it is a file; a calibrator of scores goes with apply, evaluate and rank")
+    refuses(outcome, "it is a file; a calibrator of scores goes with evaluate and rank")

@@ -14,6 +14,9 @@ from spacy.tokens import DocBin
 
 from spacy_calib import CalibError, render
 from spacy_calib.cli import calib_cli
+from spacy_calib.cli.shared.examples import read_examples
+from spacy_calib.doc.score_rows import score_rows
+from spacy_calib.pipe.component import fitted_pipes, units_of
 from spacy_calib.pipe.viewing import Viewer
 from tests.cli.conftest import Outcome, bare_docs, calib, refuses, save_docs, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
@@ -33,7 +36,6 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "fit --intervals": lambda: fit(made, "intervals", "--intervals"),
         "fit --context": lambda: fit(made, "context", "--context"),
         "fit --event tree": lambda: fit(made, "trees", "--event", "tree"),
-        "evaluate --from": lambda: calib("evaluate", "--from", folder / "judged.npz"),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),
         "evaluate, picture": lambda: calib("evaluate", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
@@ -47,7 +49,7 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "expect --gold": lambda: calib("expect", fitted, data, "--gold", made.few),
         "watch": lambda: calib("watch", fitted, data, "--window", 7),
         "count": lambda: calib("count", fitted, data, "--query", made.label),
-        "apply": lambda: calib("apply", fitted, data, folder / "scores"),
+        "score_rows": lambda: rows_written(made),
         "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
         "threshold --recall": lambda: calib("threshold", fitted, data, "--recall", 0.6),
         "adapt": lambda: calib("adapt", fitted, data, folder / "adapted"),
@@ -64,6 +66,15 @@ def viewed(made: Made) -> Outcome:
     text = " ".join(doc.text for doc in docs)
     shaded = [viewer.show(text, way)[kind] for way in viewer.ways for kind in ("calibrated", "raw")]
     return Outcome(int(not all("data-score=" in one for one in shaded)), " ".join(shaded))
+
+
+def rows_written(made: Made) -> Outcome:
+    """Whether the rows of what the pipeline labels have scores."""
+    nlp = spacy.load(made.fitted)
+    (pipe,) = fitted_pipes(nlp)
+    docs = nlp.pipe(example.predicted for example in read_examples(nlp, made.test, gold_preproc=False))
+    scores = score_rows(docs, "calib", units_of(pipe)[0])["score"]
+    return Outcome(int(not any(score is not None for score in scores)), f"{len(scores)} rows")
 
 
 def tables() -> list[list[dict[str, str]]]:
@@ -137,10 +148,9 @@ def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calib
     (tmp_path / "model").symlink_to(score_calibrator)
     (tmp_path / "fitted").symlink_to(score_calibrator)
     (tmp_path / "dev.spacy").symlink_to(made.test)
-    assert calib("apply", score_calibrator, score_file, tmp_path / "scores.csv").code == 0
-    taken = {"apply", "evaluate", "rank", "rank --unit sentence", "evaluate, page", "evaluate, picture"}
+    taken = {"evaluate", "rank", "rank --unit sentence", "evaluate, page", "evaluate, picture"}
     for command, call in calls(made).items():
-        # spaCy's own, one whose OUTPUT is there already, and those that read statistics first
-        if command not in taken | {"spacy evaluate", "fit", "fit --from", "evaluate --from", "view"}:
-            refuses(call(), "goes with apply, evaluate and rank")
-    refuses(calib("view", score_calibrator), "goes with apply, evaluate and rank")
+        # spaCy's own, and one whose OUTPUT is there already
+        if command not in taken | {"spacy evaluate", "fit", "view"}:
+            refuses(call(), "goes with evaluate and rank")
+    refuses(calib("view", score_calibrator), "goes with evaluate and rank")
