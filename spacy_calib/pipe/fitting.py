@@ -62,11 +62,6 @@ def fit_calibrator(
     gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments)
     if len(gathered.data.sources) == 1:
         raise calib_error("C547", given=gathered.data.sources[0])
-    return fit_gathered(pipe, gathered)
-
-
-def fit_gathered(pipe: CalibratingPipe, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
-    """The same from what was gathered."""
     plan = choose(gathered)
     learned = learn(gathered, plan)
     state = PipeState(

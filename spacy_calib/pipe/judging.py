@@ -171,17 +171,22 @@ def _accepted(spans: ScoredSpans, precision: float) -> dict[str, Any]:
     """How many spans with gold cut-offs keep, and how many of these are right."""
     with_gold = spans.right >= 0
     kept = spans.right[with_gold][spans.accept[with_gold] == 1]
-    n, share, right = len(kept), len(kept) / with_gold.sum() if with_gold.any() else None, int(kept.sum())
-    return {"wanted": precision, "kept": n, "share": share, "precision": right / n if n else None}
+    n_kept, n_spans = len(kept), int(with_gold.sum())
+    return {
+        "wanted": precision,
+        "kept": n_kept,
+        "share": n_kept / n_spans if n_spans else None,
+        "precision": int(kept.sum()) / n_kept if n_kept else None,
+    }
 
 
 def _forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
     """examples: Their predicted Docs have been through the pipeline."""
-    (units, documents, hits), event = ((found := pipe.gather(examples)[0]).units, found.documents, found.hits), pipe.event
+    evidence = pipe.gather(examples)[0]
+    units, event = evidence.units, pipe.event
     about = {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
-    return Forecasts(
-        about, *(np.clip(one, 0.0, 1.0) for one in (units.raw, units.own, pipe.learned.forecast(units))), hits, documents
-    )
+    scores = (np.clip(scores, 0.0, 1.0) for scores in (units.raw, units.own, pipe.learned.forecast(units)))
+    return Forecasts(about, *scores, evidence.hits, evidence.documents)
 
 
 def event_table(found: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:

@@ -87,4 +87,3 @@ def test_a_row_that_is_not_whole_is_refused():
     del plain["table"][0]["pairs"]
     with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
         FitInfo.read(plain, "fit_info")
-
