@@ -185,8 +185,8 @@ def _forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
     evidence = pipe.gather(examples)[0]
     units, event = evidence.units, pipe.event
     about = {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
-    scores = (np.clip(scores, 0.0, 1.0) for scores in (units.raw, units.own, pipe.learned.forecast(units)))
-    return Forecasts(about, *scores, evidence.hits, evidence.documents)
+    raw, product, forecast = (np.clip(scores, 0.0, 1.0) for scores in (units.raw, units.own, pipe.learned.forecast(units)))
+    return Forecasts(about, raw, product, forecast, evidence.hits, evidence.documents)
 
 
 def event_table(found: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
