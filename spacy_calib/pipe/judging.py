@@ -120,7 +120,7 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
         weights_changed=pipe.lookup.weights_changed(),
         accepted=None if pipe.spans.cutoffs is None else _accepted(corpus.spans, pipe.spans.cutoffs.precision),
         flagged=flagged,
-        events=[_forecasts(one, examples) for one in events],
+        events=[gather_forecasts(one, examples) for one in events],
         misaligned=misaligned(annotation, examples),
     )
 
@@ -180,8 +180,8 @@ def _accepted(spans: ScoredSpans, precision: float) -> dict[str, Any]:
     }
 
 
-def _forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
-    """examples: Their predicted Docs have been through the pipeline."""
+def gather_forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
+    """What an event pipe forecasts. examples: Their predicted Docs have been through the pipeline."""
     evidence = pipe.gather(examples)[0]
     units, event = evidence.units, pipe.event
     about = {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}

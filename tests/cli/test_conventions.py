@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections import defaultdict
@@ -77,6 +78,16 @@ def test_letters_mean_what_they_mean_in_the_commands_of_spacy():
 
 
 @pytest.mark.parametrize("command", OURS)
+def test_what_is_read_is_called_data_everywhere(command):
+    names = [
+        param.make_metavar() if not param.metavar else param.metavar
+        for param in OURS[command].params
+        if param.param_type_name == "argument"
+    ]
+    assert names in (["MODEL"], ["MODEL", "DATA"], ["MODEL", "OUTPUT"], ["MODEL", "DATA", "OUTPUT"], ["OUTPUT"])
+
+
+@pytest.mark.parametrize("command", OURS)
 def test_the_help_has_an_example_that_can_be_read_and_the_address_of_the_documentation(command):
     shown = calib(command, "--help").printed
     line = next(line for line in shown.splitlines() if "python -m spacy calib" in line and "Usage" not in line)
@@ -120,8 +131,21 @@ def places(name: str) -> list[Any]:
 
 # What else a command wants on its command line.
 ALSO = {"count": ["--query", "X"]}
-# Which arguments it wants where statistics take the place of others.
-BESIDE_STATISTICS: dict = {}
+
+
+@pytest.mark.parametrize("command", OURS)
+def test_a_name_that_the_system_refuses_is_one_sentence_wherever_it_is_given(command, calibrated, test_file, tmp_path):
+    """A name has 255 bytes at most on every usual file system."""
+    usual = {"model": calibrated, "data": test_file}
+    arguments = [param for param in OURS[command].params if param.param_type_name == "argument"]
+    assert places(command)
+    for place, suffix in itertools.product(places(command), ("", ".csv", ".jsonl", ".npz")):
+        long = tmp_path / ("n" * 300 + suffix)
+        words = [long if param is place else usual.get(param.name, tmp_path / f"out{suffix}") for param in arguments]
+        outcome = calib(command, *words, *ALSO.get(command, []), *([] if place in arguments else [place.opts[0], long]))
+        refuses(outcome, "File name too long")
+        assert outcome.text.count(str(long)) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 @each(GONE)
