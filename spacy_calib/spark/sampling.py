@@ -27,9 +27,11 @@ _FIRST = -(1 << 63)
 def gold_docs(df: DataFrame, vocab: Vocab, *, gold: str = "gold", n_tokens: int = 100_000) -> Iterator[Doc]:
     """Sample whole documents until they have so many tokens: those with the smallest digests, however the rows are partitioned.
 
-    The Docs that name a document (`Doc.user_data["calib_document"]`) are one, in whatever rows they are; any other Doc is one by itself.
-    gold (str): Column of binary DocBins, as in .spacy files: `spark.read.format("binaryFile")` reads them into the column `content`.
-    RAISES C001: df is no DataFrame, or n_tokens is below 1. C452, C453: the column is missing, or not binary. C457: a row is no DocBin.
+    All Docs that name a document (`Doc.user_data["calib_document"]`) belong to it, in whatever rows they are; any other Doc
+    is a document by itself.
+    gold (str): Column of binary DocBins: `spark.read.format("binaryFile")` reads .spacy files into the column `content`.
+    RAISES C001: df is no DataFrame, or n_tokens is below 1. C452, C453: the column is missing, or not binary.
+        C457: a row is no DocBin.
     """
     if n_tokens < 1:
         raise calib_error("C001", name="n_tokens", wanted="a whole number of at least 1", given=n_tokens)

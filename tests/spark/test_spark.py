@@ -1,4 +1,4 @@
-"""On two workers of one Java. One file, so that one session serves all tests; test_killed.py has executors in processes of their own."""
+"""On two workers of one Java. One file: one session serves all tests. In test_killed.py executors are separate processes."""
 
 from __future__ import annotations
 
