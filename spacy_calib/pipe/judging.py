@@ -52,7 +52,7 @@ class Judged:
     fitted (bool): Whether the pipe is fitted; without a fit raw scores take the place of calibrated ones.
     tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None for token labels alone.
     groups, span_groups, scorer: How tokens and spans are evaluated. seen (dict | None): Overlap with the fit data.
-    weights_changed (bool | None): Whether the model's weights are others than at the fit; None if that is unknown.
+    weights_changed (bool | None): Whether the model's weights are others than at the fit; None if unknown.
     accepted (dict | None): What cut-offs of precision accept. flagged (list | None): What those of recall flag.
     events (list[Forecasts]): Of the event pipes. misaligned (dict | None): See `count_misaligned`; None for documents.
     """
