@@ -50,7 +50,7 @@ class Judged:
 
     name, component, layer, event (str), threshold (float), labels, span_labels: Of the pipe.
     fitted (bool): Whether the pipe is fitted; without a fit raw scores take the place of calibrated ones.
-    tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None for token labels alone.
+    tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None for tokens alone.
     groups, span_groups, scorer: How tokens and spans are evaluated. seen (dict | None): Overlap with the fit data.
     weights_changed (bool | None): Whether the model's weights are others than at the fit; None if unknown.
     accepted (dict | None): What cut-offs of precision accept. flagged (list | None): What those of recall flag.

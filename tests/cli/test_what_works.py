@@ -150,7 +150,7 @@ def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calib
     (tmp_path / "dev.spacy").symlink_to(made.test)
     taken = {"evaluate", "rank", "rank --unit sentence", "evaluate, page", "evaluate, picture"}
     for command, call in calls(made).items():
-        # spaCy's own, and one whose OUTPUT is there already
-        if command not in taken | {"spacy evaluate", "fit", "view"}:
+        # spaCy's own, Python's, and one whose OUTPUT is there already
+        if command not in taken | {"spacy evaluate", "fit", "score_rows", "view"}:
             refuses(call(), "goes with evaluate and rank")
     refuses(calib("view", score_calibrator), "goes with evaluate and rank")
