@@ -37,7 +37,6 @@ SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies l
 RUNS = {
     "bench_overhead.py": Run("--runs 1 --single", "| one Doc at a time, 12 tokens |"),
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
-    "bench_statistics.py": Run("--pairs 20000 --kinds moved", "Targets"),
     "long_runs.py": Run("--documents 300", "| rank |"),
     "answers_study.py": Run("--sentences 150 --folds 2 --data {ner_dev} --made-up --cache {output}", "| calib fit |"),
     "audit_study.py": Run("tags entities --model {model} --tags {ewt_test} --entities {ner_dev}", "| calib audit, uniform |"),
@@ -52,7 +51,6 @@ RUNS = {
         "| as calib count tells it |",
     ),
     "state_union.py": Run("{calibrated_ner} --place PERSON --speeches 2", "2 speeches"),
-    "apply_kills.py": Run("{calibrated} {ewt_test} --kills 2", "none is lost and none there twice"),
     "coref_table.py": Run("{model} {coref_dev} --train {coref_train}", "| calibrated |"),
     "trees_study.py": Run("{model} {ewt_dev} {ewt_test} --draws 20 --method isotonic", "| share of draws |"),
     "event_table.py": Run("{model} {ewt_dev} {ewt_test} --component tagger --event Sentence", "| forecast |"),

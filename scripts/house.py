@@ -30,7 +30,6 @@ CORE = (
     "corpus",
     "expect",
     "arrays",
-    "statistics",
 )
 SHELL = ("registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "cli")
 ROOMS = (*NOUNS, *CORE, *SHELL, "__init__")

@@ -5,7 +5,7 @@
     python scripts/long_runs.py --documents 100000 --commands variants "select --order margin --max-words 500"
 
 Makes up short documents in which new words keep coming, trains a small tagger on some and calibrates it, and runs `calib count`, `expect`,
-`rank --top 100`, `select --top 100` and `apply` over all of them, each in a process of its own. --commands takes any of these, a command with options of
+`rank --top 100` and `select --top 100` over all of them, each in a process of its own. --commands takes any of these, a command with options of
 its own, in quotes ({gold} stands for labelled documents, {folder} for one to write to), or "variants": those below, some of which keep numbers of every document
 or unit; or "nlp.pipe", which is spaCy without spacy-calib, in memory zones of 1,000 documents. A component in front of the tagger counts the documents
 and looks at the resident memory of the process. A row says the most of it while the first tenth of the documents was read, while the third was, and while the last
@@ -56,7 +56,6 @@ COMMANDS: dict[str, list[str]] = {
     "expect": [],
     "rank": ["--top", "100"],
     "select": ["--top", "100"],
-    "apply": ["{folder}/scores"],
 }
 # Those that write a queue of all units grow with it; some others keep numbers of every document or unit, see docs/benchmarks.md.
 VARIANTS = (

@@ -100,18 +100,6 @@ def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
     return weights
 
 
-def as_counts(values: ArrayLike | None, n: int) -> Floats | None:
-    """As `as_weights`, where a weight must be a number of pairs: what chance does depends on how many they are.
-
-    RAISES C001: a weight that is not a positive whole number. C002: another length.
-    """
-    weights = as_weights(values, n)
-    parts = [] if weights is None else weights[weights % 1 != 0].tolist()
-    if parts:
-        raise calib_error("C001", name="weights", wanted="whole numbers (a weight of 2 is a pair twice)", given=parts[0])
-    return weights
-
-
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """P(tag | sentence) of some tokens, sparse: the entries that a source kept, token by token.

@@ -25,7 +25,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib.pipe.event import EventPipe
-from spacy_calib.pipe.judging import _forecasts, event_table
+from spacy_calib.pipe.judging import event_table, gather_forecasts
 from spacy_calib.registry import registry
 from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)
 
@@ -238,4 +238,4 @@ def register() -> Iterator[Callable[[str, str, Callable[..., Any]], None]]:
 
 def judge_event(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
     """The table of an event pipe, as `calib evaluate` makes it. examples: Their predicted Docs have been through the pipeline."""
-    return event_table(_forecasts(pipe, examples), 10, 0)
+    return event_table(gather_forecasts(pipe, examples), 10, 0)

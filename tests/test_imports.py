@@ -30,7 +30,6 @@ CORE = [
     "corpus",
     "expect",
     "arrays",
-    "statistics",
 ]
 SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]

@@ -230,16 +230,15 @@ class TagOffsets:
         n_tags: int,
         groups: Ints,
         n_groups: int,
-        weights: Floats | None = None,
     ) -> TagOffsets:
         """Learn the offsets.
 
         scores (Floats): What the groups' maps give for n pairs. hits, tags, groups: Of the pairs; groups -1 for none.
         """
         margins = log_odds(scores)
-        self.groups_ = fit_offsets(margins, hits, groups, n_groups, weights, self.group_strength)
+        self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)
         margins = margins + offsets_of(self.groups_.values, groups)
-        self.tags_ = fit_offsets(margins, hits, np.where(tags < n_tags, tags, -1), n_tags, weights, self.strength)
+        self.tags_ = fit_offsets(margins, hits, np.where(tags < n_tags, tags, -1), n_tags, strength=self.strength)
         return self
 
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:

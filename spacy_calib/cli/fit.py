@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..corpus.visible import shown_path
-from ..pairs.keyed import Key
 from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
 from .fitting.fit_output import check_sets, show_fit
 from .fitting.fit_pipe import check_held_out, count_tags, fit_pipe, share_of_training
@@ -54,7 +53,6 @@ def fit(options: FitOptions) -> Calibrator:
     told: dict[str, Any] = {
         "counted_on": str(options.train_data and shown_path(Path(options.train_data.name))),
         "max_unknown": 1.0 if options.allow_unknown else MOST_UNKNOWN,
-        "key": None if options.key is None else Key.read(options.key),
     }
     examples = options.examples(nlp)
     if counts is not None:
@@ -81,7 +79,7 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     take_event(given)
     gold = [*options.gold_paths, *([] if options.train_data is None else [options.train_data])]
     read = [path for data in gold for path in (data, *data_files(data))]
-    inputs = [*read, options.config, options.code, options.key]
+    inputs = [*read, options.config, options.code]
 
     def check() -> None:
         check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model)

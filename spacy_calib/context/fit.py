@@ -158,7 +158,6 @@ def fit_further_scores(
     compared = Comparison.of(pairs.scores, moved, pairs.hits, documents)
     told = {
         "when": FURTHER,
-        "words": False,
         "forms": 0,
         "endings": 0,
         "ridge": None,
@@ -196,7 +195,6 @@ def about(context: TokenContext, data: FitWords, compared: Comparison | None = N
     model = context.model_
     return {
         "when": context.when,
-        "words": True,
         "forms": len(context.known_.forms),
         "endings": len(context.known_.endings),
         "ridge": None if model is None else model.ridge,

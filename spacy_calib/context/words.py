@@ -148,7 +148,7 @@ class KnownWords(Saved):
 
 
 def no_words() -> KnownWords:
-    """No words: they were hidden, or there are none."""
+    """Return the words of a context that is not fitted: none."""
     return KnownWords(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64))
 
 

@@ -71,33 +71,17 @@ def score_rows(
         row for each pipe that scores them or what they are made of; entities are the spans that the pipe scores.
     RAISES C001: there is no such unit.
     """
-    rows = ScoreRows(attr, unit)
+    columns: Columns = {name: [] for name in columns_of_unit(unit)}
+    attrs, rows_of, names = (attr,) if isinstance(attr, str) else tuple(attr), _ROWS[unit], _Names()
     for number, doc in enumerate(docs):
         own_id = doc.user_data.get(ORIGIN, {}).get("id") if ids is None else ids[number]
-        rows.add(doc, own_id, first + number)
-    return rows.columns
-
-
-class ScoreRows:
-    """`score_rows` Doc by Doc. columns (dict): The rows so far. RAISES C001: there is no such unit."""
-
-    def __init__(self, attr: str | Sequence[str], unit: str):
-        self.columns: Columns = {name: [] for name in columns_of_unit(unit)}
-        self._attrs = (attr,) if isinstance(attr, str) else tuple(attr)
-        self._rows_of = _ROWS[unit]
-        self._names = _Names()
-
-    def __len__(self) -> int:
-        return len(self.columns["doc"])
-
-    def add(self, doc: Doc, own_id: Any, number: int) -> None:
-        """Add the rows of a Doc. own_id: Its own id, or None. number (int): Its running number."""
-        for attr in self._attrs:
-            rows = self._rows_of(doc, attr, self._names)
-            n = len(rows["start"])
-            rows |= {"id": [_as_text(own_id)] * n, "doc": [number] * n, "attr": [attr] * n}
-            for name, column in self.columns.items():
-                column += rows[name] if name in rows else [None] * n
+        for prefix in attrs:
+            rows = rows_of(doc, prefix, names)
+            n_rows = len(rows["start"])
+            rows |= {"id": [_as_text(own_id)] * n_rows, "doc": [first + number] * n_rows, "attr": [prefix] * n_rows}
+            for name, column in columns.items():
+                column += rows[name] if name in rows else [None] * n_rows
+    return columns
 
 
 def columns_of_unit(unit: str) -> dict[str, tuple[str, str]]:

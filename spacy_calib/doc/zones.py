@@ -92,19 +92,17 @@ def pipe_in_zones(
     nlp: Language,
     items: Iterable[tuple[str | Doc, Item]],
     *,
-    batch_size: int | None = None,
-    n_process: int = 1,
     in_zone: int | None = None,
 ) -> Iterator[tuple[Doc, Item]]:
-    """`nlp.pipe(items, as_tuples=True)` in zones: take what you want of a Doc before you ask for the next one.
+    """`nlp.pipe(items, as_tuples=True)` in zones: read a Doc before you ask for the next one.
 
-    items: (text, or Doc without annotation; anything that goes with it). batch_size (int | None): As for `nlp.pipe`.
-    in_zone (int | None): Texts per zone, see `zone_size`. With n_process workers, each zone starts them anew.
+    items: (text, or Doc without annotation; anything that goes with it).
+    in_zone (int | None): Texts per zone, see `zone_size`.
     """
-    source, size = iter(items), in_zone or zone_size(nlp, n_process)
+    source, size = iter(items), in_zone or zone_size(nlp)
     while some := list(islice(source, size)):
         with _zone_of(nlp, len(some)):
-            yield from nlp.pipe(some, as_tuples=True, batch_size=batch_size, n_process=n_process)
+            yield from nlp.pipe(some, as_tuples=True)
 
 
 def _zone_of(nlp: Language, n_texts: int) -> AbstractContextManager[None]:

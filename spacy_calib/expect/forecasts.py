@@ -177,14 +177,14 @@ class Parts:
     n: int
 
 
-def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10, weights: ArrayLike | None = None) -> Parts | None:
+def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> Parts | None:
     """The loss by equation 3 of Kuleshov and Liang (2015), over bins of equal width: [0, .1), [.1, .2) and so on.
 
-    forecasts: n probabilities. hits: n booleans. weights: n whole numbers above 0, or None. RETURNS (Parts): None
-    for n = 0. RAISES C001: values out of range. C002: lengths differ.
+    forecasts: n probabilities. hits: n booleans. RETURNS (Parts): None for n = 0.
+    RAISES C001: values out of range. C002: lengths differ.
     """
     edges = fixed_edges(check_count("n_bins", n_bins))
-    found = decompose(forecasts, hits, lambda scores, weights=None: edges, weights)
+    found = decompose(forecasts, hits, lambda scores: edges)
     if found is None:
         return None
     calibration = found.reliability + found.within_variance

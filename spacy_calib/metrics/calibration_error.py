@@ -1,13 +1,13 @@
 """Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
 
-Each takes scores and their hits, and perhaps weights above 0: a weight of 2 is the same pair twice. Without pairs the
-answer is None.
+Each takes scores and their hits; a weight of 2, where weights are taken, is the same pair twice. Without pairs the answer
+is None.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..errors import calib_error
 from ..pairs.bins import Binner, bin_table, check_count, edges_of, make_binner
 from ..pairs.build import top_pairs
-from ..types import BinTable, Floats, Groups, Ints, Pairs, as_counts, as_hits, as_probabilities, as_weights
+from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
 from .metric import Metric
 
 
@@ -97,14 +97,9 @@ def gmce(
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3): one per group, None for one without pairs."""
     judged = pairs.scores if scores is None else np.asarray(scores)
     return [
-        calibration_error(judged[own], pairs.hits[own], n_bins, bin_size, weights=part_of(weights, own))
+        calibration_error(judged[own], pairs.hits[own], n_bins, bin_size, weights=None if weights is None else weights[own])
         for own in group_slices(pairs, groups)
     ]
-
-
-def part_of(weights: Floats | None, where: Any) -> Floats | None:
-    """The weights of some pairs."""
-    return None if weights is None else weights[where]
 
 
 def mean_of(values: list[float | None]) -> float | None:
@@ -148,7 +143,6 @@ def ece(
     scores: ArrayLike | None = None,
     n_bins: int = 10,
     norm: str = "l1",
-    weights: Floats | None = None,
     top: Ints | None = None,
 ) -> float | None:
     """Top-label expected calibration error (Guo et al. 2017), of each token's pair with the highest raw score.
@@ -157,22 +151,21 @@ def ece(
     """
     judged = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
-    return calibration_error(judged[top], pairs.hits[top], n_bins, norm=norm, weights=part_of(weights, top))
+    return calibration_error(judged[top], pairs.hits[top], n_bins, norm=norm)
 
 
 def debiased_calibration_error(
-    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, weights: ArrayLike | None = None
+    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None
 ) -> float | None:
     """The l2 error without the bias that sampling adds in every bin (Kumar et al. 2019, section 5).
 
     sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of
-    hits. A bin of one pair cannot estimate its bias and counts 0. Weights must be counts: the bias depends on how many
-    pairs there are.
-    RAISES C001: values out of range, weights that are no whole numbers. C002: lengths differ.
+    hits. A bin of one pair cannot estimate its bias and counts 0.
+    RAISES C001: values out of range. C002: lengths differ.
     """
     if not np.size(scores):
         return None
-    table = table_of(scores, hits, make_binner(n_bins, bin_size), as_counts(weights, np.size(scores)))
+    table = table_of(scores, hits, make_binner(n_bins, bin_size))
     many = table.counts > 1
     bias = table.mean_hit * (1 - table.mean_hit) / np.where(many, table.counts - 1, 1)
     squared = np.where(many, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
@@ -190,7 +183,6 @@ class CalibrationError(Metric):
     short: ClassVar[str] = "smce"
     title: ClassVar[str] = "SMCE"
     listed: ClassVar[bool] = False
-    weighted: ClassVar[bool] = True
     n_bins: int = 10
     bin_size: int | None = None
     norm: str = "l2"
@@ -199,8 +191,8 @@ class CalibrationError(Metric):
         make_binner(self.n_bins, self.bin_size)
         check_norm(self.norm)
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-        return calibration_error(scores, hits, self.n_bins, self.bin_size, self.norm, weights)
+    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+        return calibration_error(scores, hits, self.n_bins, self.bin_size, self.norm)
 
 
 @dataclass(frozen=True)
@@ -214,12 +206,11 @@ class DebiasedCalibrationError(Metric):
     short: ClassVar[str] = "debiased"
     title: ClassVar[str] = "Debiased SMCE"
     listed: ClassVar[bool] = False
-    weighted: ClassVar[bool] = True
     n_bins: int = 10
     bin_size: int | None = None
 
     def __post_init__(self) -> None:
         make_binner(self.n_bins, self.bin_size)
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-        return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size, weights)
+    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+        return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size)

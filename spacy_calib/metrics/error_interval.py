@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import calib_error
 from ..pairs.bins import assign, check_count, make_binner
-from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
-from .calibration_error import part_of
+from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
 from .resampling import ONE_DOCUMENT, Interval, check_coverage, checked_scores, document_codes, percentiles, rank_of, resamples
 
 
@@ -30,7 +29,6 @@ def error_interval(
     n_samples: int = 1000,
     seed: int = 0,
     coverage: float = 0.95,
-    weights: ArrayLike | None = None,
 ) -> Interval | None:
     """Interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
 
@@ -38,13 +36,13 @@ def error_interval(
     above `high`. Simulated 95 % intervals held it in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 % with 5.
     The bins stay those of all the data: bins made anew for each resample give the same coverage, more slowly.
 
-    scores, hits, documents: One of each per pair. weights: Likewise, above 0, or None. n_bins (int): Adaptive bins.
+    scores, hits, documents: One of each per pair. n_bins (int): Adaptive bins.
     bin_size (int | None): beta; replaces n_bins.
     RETURNS (Interval): None without pairs.
     RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
     """
     _check_samples(n_samples, coverage)
-    found = resample_error(scores, hits, documents, n_bins, bin_size, n_samples, seed, weights)
+    found = resample_error(scores, hits, documents, n_bins, bin_size, n_samples, seed)
     return None if found is None else found.interval(coverage)
 
 
@@ -97,7 +95,6 @@ def resample_error(
     bin_size: int | None = None,
     n_samples: int = 1000,
     seed: int = 0,
-    weights: ArrayLike | None = None,
     among: ArrayLike | None = None,
 ) -> ResampledError | None:
     """Resample a calibration error by document, for its interval or for paired differences of errors.
@@ -107,8 +104,8 @@ def resample_error(
     """
     given = as_probabilities("scores", scores)
     one = np.zeros(len(given), dtype=np.intp)
-    right, mass = as_hits(hits, len(given)), as_weights(weights, len(given))
-    return _resampled(given, right, mass, one, 1, documents, n_bins, bin_size, n_samples, seed, among)
+    right = as_hits(hits, len(given))
+    return _resampled(given, right, one, 1, documents, n_bins, bin_size, n_samples, seed, among)
 
 
 def mean_gmce_interval(
@@ -121,11 +118,10 @@ def mean_gmce_interval(
     n_samples: int = 1000,
     seed: int = 0,
     coverage: float = 0.95,
-    weights: ArrayLike | None = None,
 ) -> Interval | None:
     """Interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
 
-    scores: Replace the pairs' raw scores. weights: Of the pairs. Other arguments and errors as in `error_interval`.
+    scores: Replace the pairs' raw scores. Other arguments and errors as in `error_interval`.
     RETURNS (Interval): None where no group has pairs.
     """
     _check_samples(n_samples, coverage)
@@ -133,10 +129,7 @@ def mean_gmce_interval(
     codes, _ = document_codes(documents, len(pairs))
     of_pair = groups.of(pairs.tags)
     own = np.flatnonzero(of_pair >= 0)
-    mass = part_of(as_weights(weights, len(pairs)), own)
-    found = _resampled(
-        judged[own], pairs.hits[own], mass, of_pair[own], len(groups), codes[own], n_bins, bin_size, n_samples, seed
-    )
+    found = _resampled(judged[own], pairs.hits[own], of_pair[own], len(groups), codes[own], n_bins, bin_size, n_samples, seed)
     return None if found is None else found.interval(coverage)
 
 
@@ -148,7 +141,6 @@ def _check_samples(n_samples: int, coverage: float) -> None:
 def _resampled(
     scores: Floats,
     hits: Any,
-    mass: Floats | None,
     of_pair: Ints,
     n_groups: int,
     documents: ArrayLike,
@@ -158,7 +150,7 @@ def _resampled(
     seed: int,
     among: ArrayLike | None = None,
 ) -> ResampledError | None:
-    """The mean error of the groups. mass: Weight of each pair. of_pair (Ints): Group of each pair, in [0, n_groups)."""
+    """The mean error of the groups. of_pair (Ints): Group of each pair, in [0, n_groups)."""
     binner = make_binner(n_bins, bin_size)
     codes, n_documents = document_codes(documents, len(scores))
     if among is not None:
@@ -167,8 +159,8 @@ def _resampled(
     check_count("n_samples", n_samples)
     if not len(scores):
         return None
-    cells, group_of_cell = _cells(scores, mass, of_pair, n_groups, binner)
-    sums = _DocumentSums(scores - hits, mass, cells, group_of_cell, codes, n_documents)
+    cells, group_of_cell = _cells(scores, of_pair, n_groups, binner)
+    sums = _DocumentSums(scores - hits, cells, group_of_cell, codes, n_documents)
     estimate = float(np.mean(np.sqrt(sums.squared)))
     if n_documents < 2:
         return ResampledError(estimate, estimate, np.zeros(0), n_documents)
@@ -177,16 +169,14 @@ def _resampled(
     return ResampledError(estimate, float(np.mean(_signed_root(sums.squared - noise))), drawn, n_documents)
 
 
-def _cells(
-    scores: Floats, mass: Floats | None, of_pair: Ints, n_groups: int, binner: Callable[..., Floats]
-) -> tuple[Ints, Ints]:
+def _cells(scores: Floats, of_pair: Ints, n_groups: int, binner: Callable[..., Floats]) -> tuple[Ints, Ints]:
     """(cell of each pair, group of each cell): a cell is a bin of a group that holds pairs; all are numbered from 0."""
     cells = np.empty(len(scores), dtype=np.intp)
     of_cell: list[Ints] = []
     begin = 0
     for group in range(n_groups):
         own = np.flatnonzero(of_pair == group)
-        held, cell = np.unique(assign(scores[own], binner(scores[own], part_of(mass, own))), return_inverse=True)
+        held, cell = np.unique(assign(scores[own], binner(scores[own])), return_inverse=True)
         cells[own] = cell + begin
         of_cell.append(np.full(len(held), group))
         begin += len(held)
@@ -204,14 +194,14 @@ class _DocumentSums:
     squared (Floats): Squared calibration error of each group.
     """
 
-    def __init__(self, gaps: Floats, mass: Floats | None, cells: Ints, group_of_cell: Ints, codes: Ints, n_documents: int):
+    def __init__(self, gaps: Floats, cells: Ints, group_of_cell: Ints, codes: Ints, n_documents: int):
         from scipy.sparse import csr_matrix
 
         n_cells = len(group_of_cell)
         present, at = np.unique(codes * n_cells + cells, return_inverse=True)
         self.of_document, self.of_cell = np.divmod(present, n_cells)
-        self.gaps = np.bincount(at, weights=gaps if mass is None else mass * gaps)
-        self.counts = np.bincount(at, mass).astype(np.float64)
+        self.gaps = np.bincount(at, weights=gaps)
+        self.counts = np.bincount(at).astype(np.float64)
         self.n_documents = n_documents
         shape = (n_cells, n_documents)
         where = (self.of_cell, self.of_document)

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..types import Floats, as_hits, as_weights
+from ..types import Floats, as_weights
 
-# To a metric without weights a weighted pair is given several times: so many pairs at most, or twice those given.
-MOST_REPEATED = 2_000_000
-_HARDLY_ANY = 2
 # Figures that tables and the scorer make from more than scores and hits.
 OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
 
@@ -23,15 +20,13 @@ class Metric(ABC):
     """A metric of this package. One of another package need only be callable, and may carry the same attributes.
 
     registered (str): Name in the registry. short (str): Key in JSON and in the scorer. title (str): Name in tables.
-    listed (bool): False where the table of errors has a column of its own for it. weighted (bool): Whether it takes
-        weights, one for each pair, as a third argument.
+    listed (bool): False where the table of errors has a column of its own for it.
     """
 
     registered: ClassVar[str]
     short: ClassVar[str]
     title: ClassVar[str]
     listed: ClassVar[bool] = True
-    weighted: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
@@ -44,15 +39,13 @@ class Metric(ABC):
 class MeanLoss(Metric):
     """The mean of a loss that each pair has by itself, so that intervals by document can be drawn."""
 
-    weighted: ClassVar[bool] = True
-
     @abstractmethod
     def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
         """The loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
         """The mean loss; None without pairs. RAISES C001: values out of range. C002: lengths differ."""
-        return mean_loss(self.losses(scores, hits), weights) if np.size(scores) else None
+        return mean_loss(self.losses(scores, hits)) if np.size(scores) else None
 
 
 def mean_loss(losses: Floats, weights: ArrayLike | None = None) -> float:
@@ -73,30 +66,10 @@ def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """What a metric gives, as a number; None where `why_not_weighted` says why. weights: Whole numbers or None."""
-    if weights is None:
-        value = metric(scores, hits)
-    elif hasattr(metric, "losses"):
-        value = mean_loss(np.asarray(metric.losses(scores, hits)), weights) if np.size(scores) else None
-    elif getattr(metric, "weighted", False):
-        value = metric(scores, hits, weights)
-    elif why_not_weighted(metric, weights):
-        value = None
-    else:
-        times = np.asarray(weights).astype(np.intp)
-        value = metric(np.repeat(scores, times), np.repeat(as_hits(hits, len(times)), times))
+def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike) -> float | None:
+    """What a metric gives, as a number."""
+    value = metric(scores, hits)
     return None if value is None else float(value)
-
-
-def why_not_weighted(metric: Any, weights: ArrayLike | None) -> str:
-    """Why a metric cannot be had of pairs with these weights; "" where it can."""
-    if weights is None or getattr(metric, "weighted", False) or hasattr(metric, "losses"):
-        return ""
-    n = int(np.sum(weights))
-    if n <= max(MOST_REPEATED, _HARDLY_ANY * np.size(weights)):
-        return ""
-    return f"it takes no weights, and {n:,} pairs are too many to repeat (more than {MOST_REPEATED:,})"
 
 
 def title_of(metric: Any, short: str) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..pairs.bins import Binner, assign, check_count, make_binner
-from ..types import Floats, Groups, Ints, Pairs, as_counts, as_hits, as_probabilities
-from .calibration_error import group_slices, part_of
+from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
+from .calibration_error import group_slices
 
 _CELLS_AT_ONCE = 1 << 22
 
@@ -28,21 +28,18 @@ def noise_floor(
     bin_size: int | None = None,
     n_samples: int = 200,
     seed: int = 0,
-    weights: ArrayLike | None = None,
 ) -> NoiseFloor | None:
     """The l2 error that exactly true scores would show: hits are drawn as independent Bernoulli(score).
 
     scores: n scores: all of them for the floor of SMCE, those of one group for that of its GMCE.
     n_samples (int): Simulated data sets. seed (int): Of the random numbers.
-    weights (ArrayLike | None): How often each score is there, whole numbers.
     RETURNS (NoiseFloor): A measured error near it cannot be improved. None without scores.
     RAISES C001: values out of range, n_samples below 1.
     """
     given = as_probabilities("scores", scores)
     binner = make_binner(n_bins, bin_size)
     check_count("n_samples", n_samples)
-    mass = as_counts(weights, len(given))
-    return _floor_of(_errors(given, binner, n_samples, np.random.default_rng(seed), mass)) if len(given) else None
+    return _floor_of(_errors(given, binner, n_samples, np.random.default_rng(seed))) if len(given) else None
 
 
 def mean_gmce_floor(
@@ -53,13 +50,12 @@ def mean_gmce_floor(
     bin_size: int | None = None,
     n_samples: int = 200,
     seed: int = 0,
-    weights: ArrayLike | None = None,
 ) -> NoiseFloor | None:
     """The noise floor of the mean GMCE, which is unweighted and over the groups that have pairs.
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
 
-    scores: Replace the pairs' raw scores. n_bins, bin_size, n_samples, seed, weights: As in `noise_floor`.
+    scores: Replace the pairs' raw scores. n_bins, bin_size, n_samples, seed: As in `noise_floor`.
     RETURNS (NoiseFloor): None where no group has pairs.
     RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
     """
@@ -69,10 +65,7 @@ def mean_gmce_floor(
     check_count("n_samples", n_samples)
     # One stream of random numbers for all groups: their hits are independent.
     rng = np.random.default_rng(seed)
-    mass = as_counts(weights, len(judged))
-    errors = [
-        _errors(judged[own], binner, n_samples, rng, part_of(mass, own)) for own in group_slices(pairs, groups) if len(own)
-    ]
+    errors = [_errors(judged[own], binner, n_samples, rng) for own in group_slices(pairs, groups) if len(own)]
     return _floor_of(np.mean(errors, axis=0)) if errors else None
 
 
@@ -80,25 +73,23 @@ def _floor_of(errors: Floats) -> NoiseFloor:
     return NoiseFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 
-def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Generator, weights: Floats | None = None) -> Floats:
+def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Generator) -> Floats:
     """The l2 errors of n_samples simulated data sets."""
-    bins = assign(scores, binner(scores, weights))
-    counts = np.bincount(bins, weights)
-    score_sums = np.bincount(bins, weights=scores if weights is None else weights * scores)
-    hit_sums = _draw_hits(scores, bins, n_samples, rng, weights)
+    bins = assign(scores, binner(scores))
+    counts = np.bincount(bins)
+    score_sums = np.bincount(bins, weights=scores)
+    hit_sums = _draw_hits(scores, bins, n_samples, rng)
     held = counts > 0
     gaps = (score_sums - hit_sums)[:, held] / counts[held]
     return np.sqrt((gaps**2 * (counts[held] / counts.sum())).sum(axis=1))
 
 
-def _draw_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator, weights: Floats | None = None) -> Floats:
+def _draw_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator) -> Floats:
     """Hits per bin of n_samples simulated data sets, shape (n_samples, n_bins).
 
     Equal scores share a bin, so their hits are drawn at once as a binomial: few distinct scores cost next to nothing.
     """
     distinct, first, counts = np.unique(scores, return_index=True, return_counts=True)
-    if weights is not None:
-        counts = np.bincount(np.searchsorted(distinct, scores), weights).astype(np.int64)
     starts = np.flatnonzero(np.diff(bins[first], prepend=-1))
     of_bin = bins[first][starts]
     drawn = np.zeros((n_samples, int(of_bin[-1]) + 1))

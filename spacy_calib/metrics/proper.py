@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..pairs.bins import Binner, assign, bin_table, edges_of, make_binner
+from ..pairs.bins import Binner, assign, bin_table, make_binner
 from ..pairs.build import top_pairs
-from ..types import Floats, Ints, Pairs, as_hits, as_probabilities, as_weights
+from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
 from .metric import MeanLoss, mean_loss
 
 # Log loss clips probabilities to this distance from 0 and 1, or a single miss that was scored 1 would make it infinite.
@@ -46,16 +46,9 @@ def log_loss(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = Non
     return mean_loss(log_losses(scores, hits), weights) if np.size(scores) else None
 
 
-def accuracy(pairs: Pairs, weights: Floats | None = None, top: Ints | None = None) -> float | None:
-    """Share of tokens whose highest-scored tag is the gold one; None without tokens. No pair at all counts as wrong.
-
-    weights (Floats | None): Of the pairs. top (Ints | None): Index of the highest-scored ones, where rows do not tell.
-    """
-    if not pairs.n_units:
-        return None
-    top = top_pairs(pairs) if top is None else top
-    right = pairs.hits[top]
-    return float((np.count_nonzero(right) if weights is None else weights[top][right].sum()) / pairs.n_units)
+def accuracy(pairs: Pairs) -> float | None:
+    """Share of tokens whose highest-scored tag is the gold one; None without tokens. No pair at all counts as wrong."""
+    return float(np.count_nonzero(pairs.hits[top_pairs(pairs)]) / pairs.n_units) if pairs.n_units else None
 
 
 class Brier(MeanLoss):
@@ -139,16 +132,13 @@ class Decomposition:
         return self.reliability + self.refinement + self.within_variance - self.within_covariance
 
 
-def decompose(
-    scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None, weights: ArrayLike | None = None
-) -> Decomposition | None:
+def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) -> Decomposition | None:
     """Split the Brier score (Murphy 1973; Nguyen & O'Connor 2015, eq. 1; the thesis, section 3.1.3).
 
     Murphy's three parts add up only where the scores of a bin are equal. Writing q - y = (q_b - p_b) + (q - q_b) -
     (y - p_b), whose first term is constant in a bin and whose others have mean 0 there, gives the two missing parts.
 
     scores: n probabilities. hits: n booleans. binner (Binner | None): Of `make_binner`; None takes 10 adaptive bins.
-    weights: n whole numbers above 0, or None: a weight of 2 is the same pair twice.
     RETURNS (Decomposition): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
@@ -156,10 +146,9 @@ def decompose(
     right: Floats = as_hits(hits, len(given)).astype(np.float64)
     if not len(given):
         return None
-    mass = as_weights(weights, len(given))
-    edges = edges_of(make_binner() if binner is None else binner, given, mass)
-    table = bin_table(given, right, edges, mass)
-    share, base = table.counts / table.counts.sum(), mean_loss(right, mass)
+    edges = (make_binner() if binner is None else binner)(given)
+    table = bin_table(given, right, edges)
+    share, base = table.counts / table.counts.sum(), mean_loss(right)
     at = np.unique(assign(given, edges), return_inverse=True)[1].reshape(-1)
     score_rest, hit_rest = given - table.mean_score[at], right - table.mean_hit[at]
     return Decomposition(
@@ -167,10 +156,10 @@ def decompose(
         refinement=float(share @ (table.mean_hit * (1 - table.mean_hit))),
         resolution=float(share @ (table.mean_hit - base) ** 2),
         uncertainty=base * (1 - base),
-        within_variance=mean_loss(score_rest**2, mass),
-        within_covariance=2 * mean_loss(score_rest * hit_rest, mass),
-        sharpness=float(given.var()) if mass is None else mean_loss((given - mean_loss(given, mass)) ** 2, mass),
-        claimed=mean_loss(given * (1 - given), mass),
+        within_variance=mean_loss(score_rest**2),
+        within_covariance=2 * mean_loss(score_rest * hit_rest),
+        sharpness=float(given.var()),
+        claimed=mean_loss(given * (1 - given)),
         n=int(table.counts.sum()),
         bins=len(table),
     )

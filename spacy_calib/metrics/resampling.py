@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..types import Floats, Ints, Pairs, as_hits, as_probabilities, as_weights, check_lengths
+from ..types import Floats, Ints, Pairs, as_hits, as_probabilities, check_lengths
 
 _CELLS_AT_ONCE = 1 << 22
 # Relative size below which a deviation counts as floating-point noise.
@@ -103,18 +103,15 @@ class Resampled:
         )  # fmt: skip
 
 
-def resample_mean(
-    values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, weights: ArrayLike | None = None
-) -> Resampled | None:
+def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> Resampled | None:
     """Resample the mean of n values by document.
 
     values: One finite number per pair. documents: The document of each pair (numbers or names, in any order).
     n_samples (int): Resamples; about ten times 1 / (1 - coverage) are needed for bounds of that coverage.
-    weights (ArrayLike | None): Of the pairs, above 0: a weight of 2 is the same pair twice.
     RETURNS (Resampled): None without pairs.
     RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
     """
-    found = resample_means([values], documents, n_samples, seed, weights)
+    found = resample_means([values], documents, n_samples, seed)
     return found[0] if found else None
 
 
@@ -123,7 +120,6 @@ def resample_means(
     documents: ArrayLike,
     n_samples: int = 1000,
     seed: int = 0,
-    weights: ArrayLike | None = None,
 ) -> list[Resampled] | None:
     """Resample the means of several values of the same pairs with the same resamples: faster than one by one.
 
@@ -138,9 +134,8 @@ def resample_means(
     check_count("n_samples", n_samples)
     if not n:
         return None
-    mass = as_weights(weights, n)
-    counts = np.bincount(codes, mass).astype(np.float64)
-    parts = [_Residuals.of(values, codes, counts, mass) for values in given]
+    counts = np.bincount(codes).astype(np.float64)
+    parts = [_Residuals.of(values, codes, counts) for values in given]
     spread = [part for part in parts if not part.flat]
     if n_documents < 2 or not spread:
         return [Resampled(part.estimate, 0.0, np.zeros(n_samples), n_documents) for part in parts]
@@ -180,14 +175,13 @@ class _Residuals:
     flat: bool
 
     @classmethod
-    def of(cls, values: Floats, codes: Ints, counts: Floats, weights: Floats | None = None) -> _Residuals:
+    def of(cls, values: Floats, codes: Ints, counts: Floats) -> _Residuals:
         # Taking off the first value makes the differences of equal values exactly 0.
         moved = values - values[0]
-        held = moved if weights is None else weights * moved
-        sums = np.bincount(codes, weights=held)
+        sums = np.bincount(codes, weights=moved)
         centre = sums.sum() / counts.sum()
         rest = sums - centre * counts
-        size = np.bincount(codes, weights=np.abs(held)) + abs(centre) * counts
+        size = np.bincount(codes, weights=np.abs(moved)) + abs(centre) * counts
         flat = math.sqrt(np.sum(rest**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
         return cls(float(values[0] + centre), rest, flat)
 
@@ -207,7 +201,6 @@ def resample_difference(
     documents: ArrayLike,
     n_samples: int = 1000,
     seed: int = 0,
-    weights: ArrayLike | None = None,
 ) -> Resampled | None:
     """Resample the mean of loss_a - loss_b of the same n pairs by document.
 
@@ -215,7 +208,7 @@ def resample_difference(
     """
     first, second = as_finite(loss_a), as_finite(loss_b)
     check_lengths("A paired difference", "first loss", len(first), {"second loss": second})
-    return resample_mean(first - second, documents, n_samples, seed, weights)
+    return resample_mean(first - second, documents, n_samples, seed)
 
 
 def paired_difference(
@@ -225,17 +218,16 @@ def paired_difference(
     n_samples: int = 1000,
     seed: int = 0,
     coverage: float = 0.95,
-    weights: ArrayLike | None = None,
 ) -> Interval | None:
     """Mean of loss_a - loss_b with its two-sided interval and one-sided upper bound, by document; below 0, a is better.
 
     loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`).
-    documents: The document of each pair. weights: Of the pairs, above 0: a weight of 2 is the same pair twice.
+    documents: The document of each pair.
     RETURNS (Interval): None without pairs; of zero width where all differences are equal.
     RAISES C001: losses not finite, n_samples too few for the coverage. C002: lengths differ.
     """
     check_coverage(coverage)
-    resampled = resample_difference(loss_a, loss_b, documents, n_samples, seed, weights)
+    resampled = resample_difference(loss_a, loss_b, documents, n_samples, seed)
     return resampled.interval(coverage) if resampled else None
 
 

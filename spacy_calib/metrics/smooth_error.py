@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..types import Floats, as_hits, as_probabilities, as_weights
+from ..types import Floats, as_hits, as_probabilities
 from .metric import Metric
 
 # Steps of the grid on [0, 1]. On a million pairs with nearly true scores twice as many move smECE by less than 1e-7.
@@ -19,18 +19,15 @@ class SmoothedResiduals:
     lowers the amplitude of cos(pi k t) to exp(-(pi k sigma)^2 / 2) of what it was, so that two cosine transforms smooth
     the residuals on a grid, however many pairs there are. The two grid points around a score share its residual.
 
-    scores, hits: n of each, at least one. weights: Likewise, or None.
+    scores, hits: n of each, at least one.
     RAISES C001: values out of range. C002: lengths differ.
     """
 
-    def __init__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None):
+    def __init__(self, scores: ArrayLike, hits: ArrayLike):
         from scipy.fft import dct
 
         given = as_probabilities("scores", scores)
-        mass = as_weights(weights, len(given))
-        residuals = (
-            (as_hits(hits, len(given)) - given) * (1.0 if mass is None else mass) / (len(given) if mass is None else mass.sum())
-        )
+        residuals = (as_hits(hits, len(given)) - given) / len(given)
         left = np.minimum((given * STEPS).astype(np.intp), STEPS - 1)
         to_right = given * STEPS - left
         on_grid = np.bincount(left, residuals * (1 - to_right), STEPS + 1)
@@ -51,19 +48,19 @@ class SmoothedResiduals:
         return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
 
 
-def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike) -> float | None:
     """smECE (Blasiok and Nakkiran 2023): smECE_sigma for the one sigma that it equals, so that nothing is to be chosen.
 
     It lies between |mean score - share of hits| of all pairs and the l1 error of bins of one distinct score each.
 
-    scores: n probabilities. hits: n booleans. weights: n numbers above 0, or None. RETURNS (float): None without pairs.
+    scores: n probabilities. hits: n booleans. RETURNS (float): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
     from scipy.optimize import brentq
 
     if not np.size(scores):
         return None
-    smoothed = SmoothedResiduals(scores, hits, weights)
+    smoothed = SmoothedResiduals(scores, hits)
     # At 0 no error is below sigma, at 1 none is above, but for rounding.
     return float(brentq(lambda sigma: min(1.0, smoothed.error(sigma)) - sigma, 0.0, 1.0))
 
@@ -74,7 +71,6 @@ class SmoothCalibrationError(Metric):
     registered = "spacy-calib.SmoothCalibrationError.v1"
     short = "smece"
     title = "smECE"
-    weighted = True
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-        return smooth_calibration_error(scores, hits, weights)
+    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+        return smooth_calibration_error(scores, hits)

@@ -11,9 +11,9 @@ import numpy as np
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
 from .bootstrap import calibration_error_interval
-from .calibration_error import calibration_error, ece, group_slices, mean_of, part_of
+from .calibration_error import calibration_error, ece, group_slices, mean_of
 from .error_interval import error_interval, mean_gmce_interval
-from .metric import figure_of, listed, losses, why_not_weighted
+from .metric import figure_of, listed, losses
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
 from .resampling import paired_difference
@@ -49,30 +49,26 @@ class ErrorRow:
 
 @dataclass(frozen=True)
 class Judging:
-    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents: Of each pair.
-    weights (Floats | None): Of each pair, whole numbers: a weight of 2 is the same pair twice.
-    """
+    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents: Of each pair."""
 
     n_bins: int
     seed: int
     documents: Ints | None
-    weights: Floats | None = None
 
     def row(self, group: str, tags: int, pairs: Pairs, calibrated: Floats, where: Any) -> ErrorRow:
         """The row of the pairs at `where`."""
         raw, new, hits = pairs.scores[where], calibrated[where], pairs.hits[where]
-        mass = part_of(self.weights, where)
-        low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed, weights=mass) or (None, None)
-        floor = noise_floor(new, self.n_bins, seed=self.seed, weights=mass)
+        low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed) or (None, None)
+        floor = noise_floor(new, self.n_bins, seed=self.seed)
         true = None
         if self.documents is not None:
-            true = error_interval(new, hits, self.documents[where], self.n_bins, seed=self.seed, weights=mass)
+            true = error_interval(new, hits, self.documents[where], self.n_bins, seed=self.seed)
         return ErrorRow(
             group,
             tags,
-            _count(raw, mass),
-            calibration_error(raw, hits, self.n_bins, weights=mass),
-            calibration_error(new, hits, self.n_bins, weights=mass),
+            len(raw),
+            calibration_error(raw, hits, self.n_bins),
+            calibration_error(new, hits, self.n_bins),
             low,
             high,
             true.corrected if true else None,
@@ -85,12 +81,10 @@ class Judging:
     def mean_row(self, own: list[ErrorRow], pairs: Pairs, calibrated: Floats, groups: Groups) -> ErrorRow:
         """The unweighted mean of the groups' rows."""
         mean = {key: mean_of([getattr(row, key) for row in own]) for key in ("raw", "calibrated", "floor")}
-        floor = mean_gmce_floor(pairs, groups, calibrated, self.n_bins, seed=self.seed, weights=self.weights)
+        floor = mean_gmce_floor(pairs, groups, calibrated, self.n_bins, seed=self.seed)
         true = None
         if self.documents is not None:
-            true = mean_gmce_interval(
-                pairs, groups, self.documents, calibrated, self.n_bins, seed=self.seed, weights=self.weights
-            )
+            true = mean_gmce_interval(pairs, groups, self.documents, calibrated, self.n_bins, seed=self.seed)
         return ErrorRow(
             "mean",
             sum(row.tags for row in own),
@@ -112,20 +106,17 @@ def calibration_table(
     documents: Ints | None = None,
     unit: str = DOCUMENT,
     metrics: Mapping[str, Any] = PROPER,
-    weights: Floats | None = None,
-    top: Ints | None = None,
 ) -> dict[str, Any]:
     """Everything that `spacy calib evaluate` shows, as plain data.
 
     documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What a document is.
-    metrics (Mapping): Short name -> metric. weights (Floats | None): Of each pair, whole numbers; for a metric that
-        cannot take them "reason" says why. top (Ints | None): Index of each token's likeliest pair.
+    metrics (Mapping): Short name -> metric.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known;
         "errors": an ErrorRow for all, each group and the mean, as dicts;
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": of `changes`.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
-    judging = Judging(n_bins, seed, documents, weights)
+    judging = Judging(n_bins, seed, documents)
     rows = [judging.row("all", len(groups.of_tag), pairs, calibrated, slice(None))]
     rows += [
         judging.row(name, size, pairs, calibrated, where)
@@ -135,28 +126,19 @@ def calibration_table(
     both = {"raw": pairs.scores, "calibrated": calibrated}
     return {
         "tokens": pairs.n_units,
-        "pairs": _count(pairs.scores, weights),
-        "accuracy": accuracy(pairs, weights, top),
+        "pairs": len(pairs.scores),
+        "accuracy": accuracy(pairs),
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
         "errors": [asdict(row) for row in rows],
         "scores": {
-            "ece": {key: ece(pairs, values, n_bins, weights=weights, top=top) for key, values in both.items()},
-            **{short: _figures(metric, both, pairs, weights) for short, metric in listed(metrics).items()},
+            "ece": {key: ece(pairs, values, n_bins) for key, values in both.items()},
+            **{
+                short: {key: figure_of(metric, values, pairs.hits) for key, values in both.items()}
+                for short, metric in listed(metrics).items()
+            },
         },
-        "change": changes(pairs, calibrated, documents, seed, metrics, weights),
+        "change": changes(pairs, calibrated, documents, seed, metrics),
     }
-
-
-def _count(scores: Floats, weights: Floats | None) -> int:
-    """How many pairs there are."""
-    return len(scores) if weights is None else int(weights.sum())
-
-
-def _figures(metric: Any, both: Mapping[str, Floats], pairs: Pairs, weights: Floats | None) -> dict[str, Any]:
-    """What a metric says of raw and of calibrated scores; with "reason" where it can say nothing of weighted pairs."""
-    found: dict[str, Any] = {key: figure_of(metric, values, pairs.hits, weights) for key, values in both.items()}
-    why = why_not_weighted(metric, weights)
-    return {**found, "reason": why} if why else found
 
 
 def changes(
@@ -165,7 +147,6 @@ def changes(
     documents: Ints | None,
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
-    weights: Floats | None = None,
 ) -> dict[str, dict[str, float | None]]:
     """What calibration changed of each mean loss (log loss, Brier score): calibrated less raw; below 0 is better.
 
@@ -175,6 +156,6 @@ def changes(
     for name, loss in losses(metrics).items():
         new, old = loss(calibrated, pairs.hits), loss(pairs.scores, pairs.hits)
         of = np.zeros(len(pairs)) if documents is None else documents  # one document gives a value without an interval
-        interval = paired_difference(new, old, of, seed=seed, weights=weights)
+        interval = paired_difference(new, old, of, seed=seed)
         found[name] = {key: getattr(interval, key, None) for key in ("estimate", "low", "high")}
     return {name: {"value": one.pop("estimate"), **one} for name, one in found.items()}

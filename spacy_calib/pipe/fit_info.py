@@ -43,7 +43,7 @@ _SETS = record(
 _COMPARISON = record({"without": number(), "with_context": number(), "error": number()})
 _CONTEXT = record(
     {
-        "when": text, "kept": flag, "why": text, "words": flag, "forms": whole(), "endings": whole(), "ridge": maybe(number()),
+        "when": text, "kept": flag, "why": text, "forms": whole(), "endings": whole(), "ridge": maybe(number()),
         "size": whole(), "columns": listed(text), "comparison": maybe(_COMPARISON), "reordered": number(0.0, 1.0),
     }
 )  # fmt: skip

@@ -58,11 +58,7 @@ def fit_calibrator(
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
     changed; its figures go into the pipeline's meta.
     """
-    return fit_gathered(pipe, gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments))
-
-
-def fit_gathered(pipe: CalibratingPipe, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
-    """The same from what was gathered."""
+    gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments)
     plan = choose(gathered)
     learned = learn(gathered, plan)
     state = PipeState(

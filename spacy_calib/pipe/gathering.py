@@ -23,7 +23,7 @@ from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
-from ..pairs.keyed import Key, draw_salt
+from ..pairs.keyed import draw_salt
 from ..types import Grouping, Groups
 from .calibrating import CalibratingPipe
 from .fit_data import FitData, collect_fit_data
@@ -40,7 +40,6 @@ class FitArguments:
     span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
     counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
     max_unknown (float): A greater share of gold labels that the component does not know is refused.
-    key (Key | None): Where two fits are to be equal to the byte: digests are salted with what is made of it. None draws a salt.
     progress (Callable): (steps, what they are) -> the steps, of work that takes long: to show how far it is.
     """
 
@@ -51,7 +50,6 @@ class FitArguments:
     counted_on: str = HERE
     n_bins: int = 10
     max_unknown: float = 1.0
-    key: Key | None = None
     progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, what: steps
 
 
@@ -109,7 +107,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         pipe.event,
         read_words(pipe, annotation) if looks else None,
     )
-    texts, salt = watch.units(), draw_salt() if arguments.key is None else arguments.key.salt
+    texts, salt = watch.units(), draw_salt()
     labels, name = pipe.source.labels(component), pipe.source.component or "the source"
     # Identities are of no scheme, of which the gold could have another.
     most = 1.0 if annotation.spans_are_units else arguments.max_unknown

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Forecasts(NamedTuple):
-    """What an event pipe says of whole units: its forecasts beside the product of the tokens' scores, raw and calibrated, and the answers."""
+    """Forecasts of an event pipe, the products of the tokens' scores (raw and calibrated), and whether each unit is right."""
 
     about: dict[str, Any]
     raw: Floats
@@ -46,13 +46,15 @@ class Forecasts(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judged:
-    """What one pipe says, with gold.
+    """Scores of one pipe with gold, and what tables show besides.
 
-    name, component, layer, event (str), threshold (float), labels, span_labels: Of the pipe. fitted (bool): Whether it is; else raw scores stand in the
-    place of calibrated ones. tokens (JudgedPairs): Pairs of tokens (or documents). spans (JudgedPairs | None): Entities; None for a pipe of token
-    labels alone. groups, span_groups, scorer: What these are judged by. seen (dict | None): How much of it the fit saw. weights_changed (bool | None):
-    Of the model. accepted (dict | None), flagged (list | None): What cut-offs of either kind find; None without them. events: See Forecasts.
-    misaligned (dict | None): Of `count_misaligned`; None where not known, or documents have the labels.
+    name, component, layer, event (str), threshold (float), labels, span_labels: Of the pipe.
+    fitted (bool): Whether the pipe is fitted; without a fit raw scores take the place of calibrated ones.
+    tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None for tokens alone.
+    groups, span_groups, scorer: How tokens and spans are evaluated. seen (dict | None): Overlap with the fit data.
+    weights_changed (bool | None): Whether the model's weights are others than at the fit; None if unknown.
+    accepted (dict | None): What cut-offs of precision accept. flagged (list | None): What those of recall flag.
+    events (list[Forecasts]): Of the event pipes. misaligned (dict | None): See `count_misaligned`; None for documents.
     """
 
     name: str
@@ -87,9 +89,10 @@ class Judged:
 
 
 def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence[Example], corpus: ScoredCorpus) -> Judged:
-    """What a fitted pipe, and the event pipes that look at its scores, wrote on predicted Docs beside the gold.
+    """Compare with gold what a fitted pipe, and the event pipes that read its scores, wrote on predicted Docs.
 
-    corpus (ScoredCorpus): What it wrote, by `corpus_of`. RAISES C308: the pipe has cut-offs that bound misses, and its component gives no P(O) any more.
+    corpus (ScoredCorpus): What the pipe wrote, by `corpus_of`.
+    RAISES C308: the pipe has cut-offs that bound misses, but its component gives no P(O) any more.
     """
     assert pipe.groups is not None
     span_labels, recall, flagged = tuple(pipe.lookup.span_labels()), pipe.tokens.recall_cutoffs, None
@@ -120,13 +123,13 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
         weights_changed=pipe.lookup.weights_changed(),
         accepted=None if pipe.spans.cutoffs is None else _accepted(corpus.spans, pipe.spans.cutoffs.precision),
         flagged=flagged,
-        events=[_forecasts(one, examples) for one in events],
+        events=[gather_forecasts(one, examples) for one in events],
         misaligned=misaligned(annotation, examples),
     )
 
 
 def judge_unfitted(pipe: Calibrator, gathered: Gathered, examples: Sequence[Example]) -> Judged:
-    """The same of a pipe that is not fitted: raw scores stand in the place of calibrated ones. gathered (Gathered): What was read of the examples."""
+    """Compare the raw scores of a pipe that is not fitted with gold. gathered (Gathered): Read from the examples."""
     data, annotation, source = gathered.data, gathered.annotation, pipe.source
     pairs = gathered.tokens.kept_pairs
     spans, groups, span_labels = None, None, tuple(source.span_labels(gathered.component))
@@ -158,7 +161,7 @@ def misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str,
 
 
 def conventions_met(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-    """Where the labels of a fitted pipe and this gold look like two conventions, by its raw scores: as `FitInfo.conventions`."""
+    """Find labels on which a fitted pipe and this gold differ by convention, by its raw scores; see `FitInfo.conventions`."""
     if not may_differ(pipe, get_annotation(pipe.fit_info.layer)):
         return []
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
@@ -172,25 +175,30 @@ def _accepted(spans: ScoredSpans, precision: float) -> dict[str, Any]:
     """How many spans with gold cut-offs keep, and how many of these are right."""
     with_gold = spans.right >= 0
     kept = spans.right[with_gold][spans.accept[with_gold] == 1]
-    n, share, right = len(kept), len(kept) / with_gold.sum() if with_gold.any() else None, int(kept.sum())
-    return {"wanted": precision, "kept": n, "share": share, "precision": right / n if n else None}
+    n_kept, n_spans = len(kept), int(with_gold.sum())
+    return {
+        "wanted": precision,
+        "kept": n_kept,
+        "share": n_kept / n_spans if n_spans else None,
+        "precision": int(kept.sum()) / n_kept if n_kept else None,
+    }
 
 
-def _forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
-    """examples: Their predicted Docs have been through the pipeline."""
-    (units, documents, hits), event = ((found := pipe.gather(examples)[0]).units, found.documents, found.hits), pipe.event
+def gather_forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
+    """What an event pipe forecasts. examples: Their predicted Docs have been through the pipeline."""
+    evidence = pipe.gather(examples)[0]
+    units, event = evidence.units, pipe.event
     about = {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
-    return Forecasts(
-        about, *(np.clip(one, 0.0, 1.0) for one in (units.raw, units.own, pipe.learned.forecast(units))), hits, documents
-    )
+    raw, product, forecast = (np.clip(scores, 0.0, 1.0) for scores in (units.raw, units.own, pipe.learned.forecast(units)))
+    return Forecasts(about, raw, product, forecast, evidence.hits, evidence.documents)
 
 
 def event_table(found: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
     """Forecasts beside the product of the tokens' scores, raw and calibrated, as plain data.
 
-    RETURNS (dict): "name", "event", words for one and several ("called"), and "units", "right" (their share), "rows" (of each forecast: name, squared
-        loss, its parts calibration and sharpness, SMCE, floor and floor95), and "change": the loss of the forecasts less that of the calibrated
-        product, with its interval by document.
+    RETURNS (dict): "name", "event", "called" (words for one unit and for several), "units", "right" (their share), "rows" (for
+        each forecast: name, squared loss, its parts calibration and sharpness, SMCE, floor and floor95), and "change": the loss
+        of the forecasts minus that of the calibrated product, with its interval by document.
     """
     table = {**found.about, "units": len(found.hits), "right": None, "rows": [], "change": None}
     if not len(found.hits):

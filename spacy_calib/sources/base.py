@@ -221,24 +221,14 @@ def named_source(pipe: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def labels_unless_it_fails(source: Source) -> Iterator[None]:
-    """Take back what was learned of the labels, and which settings were chosen, where the rest of a fit, or of loading one, fails."""
-    take_back = _take_back(source)
+    """Restore the source's labels and settings if the rest of a fit, or of loading one, fails."""
+    labels, settings = source.kept_labels(), dict(vars(source))
     try:
         yield
     except BaseException:
-        take_back()
-        raise
-
-
-def _take_back(source: Source) -> Callable[[], None]:
-    """A function that gives a source its labels and settings of now again."""
-    kept, settings = source.kept_labels(), dict(vars(source))
-
-    def take_back() -> None:
         vars(source).update(settings)
-        source.restore_labels(kept)
-
-    return take_back
+        source.restore_labels(labels)
+        raise
 
 
 class ComponentSource(Source):

@@ -82,14 +82,8 @@ def ask_a_worker(session: SparkSession, load: Callable[[], Any]) -> None:
     """
     told = session.range(0, 1, 1, 1).mapInArrow(partial(_told, load), "code string, why string").collect()
     if told:
-        raise_told(told[0]["code"], told[0]["why"])
-
-
-def raise_told(code: str, why: str) -> None:
-    """Raise the fault that a worker told. RAISES C454: it does not find the pipeline. Others: as they are."""
-    if code == "C050":
-        raise calib_error("C454", why=why)
-    raise CalibError(code, why)
+        code, why = told[0]["code"], told[0]["why"]
+        raise calib_error("C454", why=why) if code == "C050" else CalibError(code, why)
 
 
 def _told(load: Callable[[], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -390,13 +390,12 @@ def test_fitting_returns_itself_and_again_forgets():
 
 
 def test_weights_are_repeated_pairs():
-    scores, hits, tags, groups, _ = known(500)
-    times = np.random.default_rng(0).integers(1, 4, 500)
-    weighted = TagOffsets().fit(scores, hits, tags, 40, groups, 2, times.astype(float))
-    repeated = TagOffsets().fit(*(np.repeat(a, times) for a in (scores, hits, tags)), 40, np.repeat(groups, times), 2)
-    assert weighted.tags_.strength == repeated.tags_.strength
-    np.testing.assert_allclose(weighted.tags_.values, repeated.tags_.values, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(weighted.groups_.values, repeated.groups_.values, rtol=0, atol=1e-10)
+    scores, hits, tags, _, _ = known(500)
+    margins, times = log_odds(scores), np.random.default_rng(0).integers(1, 4, 500)
+    weighted = fit_offsets(margins, hits, tags, 40, times.astype(float))
+    repeated = fit_offsets(*(np.repeat(a, times) for a in (margins, hits, tags)), 40)
+    assert weighted.strength == repeated.strength
+    np.testing.assert_allclose(weighted.values, repeated.values, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("strength", [-1, -1e-9, float("nan"), -INF])

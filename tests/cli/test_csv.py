@@ -49,20 +49,13 @@ def check_files(made: Path, raw: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [("rank", ()), ("select", ("--min-words", 0)), ("count", ("--query", "NOUN", "--by", "year")), ("apply", ())],
+    [("rank", ()), ("select", ("--min-words", 0)), ("count", ("--query", "NOUN", "--by", "year"))],
 )
 def test_texts_and_what_goes_with_them_are_no_formulas(command, options, calibrated, texts, tmp_path):
     for name, more in (("made", ()), ("raw", ("--raw-cells",))):
         output = tmp_path / f"{name}.csv"
-        where = (output,) if command == "apply" else ("--output", output)
-        ok(calib(command, calibrated, texts, *where, *options, *more, "--silent"))
+        ok(calib(command, calibrated, texts, "--output", output, *options, *more, "--silent"))
     check_files(tmp_path / "made.csv", tmp_path / "raw.csv")
-
-
-def test_a_folder_of_shards_takes_up_no_run_with_other_cells(calibrated, texts, tmp_path):
-    ok(calib("apply", calibrated, texts, tmp_path / "scores", "--format", "csv", "--silent"))
-    again = calib("apply", calibrated, texts, tmp_path / "scores", "--format", "csv", "--raw-cells")
-    refuses(again, "--raw-cells was False, and now it is True")
 
 
 def test_raw_cells_are_of_csv_alone(calibrated, texts, tmp_path):
@@ -72,6 +65,5 @@ def test_raw_cells_are_of_csv_alone(calibrated, texts, tmp_path):
         ("rank", calibrated, texts, "-o", where),
         ("select", calibrated, texts, "-o", where),
         ("count", calibrated, texts, "-q", "NOUN", "-o", tmp_path / "out.json"),
-        ("apply", calibrated, texts, where),
     ):
         refuses(calib(*command, "--raw-cells"), "Option --raw-cells must be left out where no CSV is written")

@@ -10,6 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
+from spacy_calib.doc.score_rows import score_rows
 from tests.cli.conftest import calib, refuses, save_docs
 from tests.sources.parser import gold_examples, trained
 
@@ -120,7 +121,7 @@ def trees(place) -> Path:
     return output
 
 
-def test_trees_in_evaluate_info_and_apply(place, trees, tmp_path):
+def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
     nlp = spacy.load(trees)
     golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))[:15]
     data = save_docs(tmp_path / "few.spacy", golds)  # a hundred trees are drawn of each, four times
@@ -138,13 +139,9 @@ def test_trees_in_evaluate_info_and_apply(place, trees, tmp_path):
     (other,) = json.loads((tmp_path / "two.json").read_text()).values()
     for row, wanted in zip(other["events"][0]["rows"], event["rows"], strict=True):
         assert row == pytest.approx(wanted, abs=1e-6)  # trees are drawn again, of Docs from other processes
-    outcome = calib("apply", trees, data, tmp_path / "scores", "--unit", "sentence", "--format", "jsonl")
-    assert outcome.code == 0, outcome.text
-    rows = [
-        json.loads(line) for file in sorted((tmp_path / "scores").glob("*.jsonl")) for line in file.read_text().splitlines()
-    ]
-    assert len(rows) == len(right)
-    assert all(0 <= row["right"] <= 1 for row in rows)
+    chances = score_rows(nlp.pipe(gold.text for gold in golds), "calib", "sentence")["right"]
+    assert len(chances) == len(right)
+    assert all(0 <= chance <= 1 for chance in chances)
 
 
 def test_an_event_of_the_other_kind(place, model, dev, tmp_path):

@@ -21,7 +21,6 @@ from tests.cli.conftest import (
     entity_docs,
     files_of,
     save_docs,
-    save_key,
     save_recognizer,
 )
 
@@ -321,9 +320,8 @@ def test_gold_preproc_splits_documents_into_sentences(ner_model, entity_dev, tmp
 # Pipelines that were calibrated before
 
 
-def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity_test, tmp_path):
-    key = ["--key", save_key(tmp_path / "key")]
-    outcome = calib("fit", calibrated_ner, entity_test, tmp_path / "out", "-C", "ner", "--event", "overlap", *key)
+def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity_test, tmp_path, one_salt):
+    outcome = calib("fit", calibrated_ner, entity_test, tmp_path / "out", "-C", "ner", "--event", "overlap")
     assert outcome.code == 0
     nlp, docs = run(tmp_path / "out", entity_test)
     assert nlp.pipe_names == ["tok2vec", "tagger", "ner", "calib"]
@@ -333,7 +331,7 @@ def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity
     assert entities_of(docs) == entities_of(run(ner_model, entity_test)[1])
     # Its settings are those of the calib pipe that was there, but what was fitted has no part in it: the same as a fit of the stock pipeline.
     settings = ["-C", "ner", "--method", "isotonic", "--event", "overlap"]
-    assert calib("fit", ner_model, entity_test, tmp_path / "fresh", *settings, *key, "--silent").code == 0
+    assert calib("fit", ner_model, entity_test, tmp_path / "fresh", *settings, "--silent").code == 0
     again, fresh = (files_of(tmp_path / name) for name in ("out", "fresh"))
     assert again["calib/calibration.msgpack"] == fresh["calib/calibration.msgpack"]
     assert again["config.cfg"] == fresh["config.cfg"]

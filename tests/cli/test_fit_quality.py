@@ -10,7 +10,7 @@ import spacy
 
 from spacy_calib.calibration.sufficiency import HeldOut
 from spacy_calib.cli.fitting.fit_output import in_plain_words
-from tests.cli.conftest import calib, refuses, save_key
+from tests.cli.conftest import calib, refuses
 from tests.cli.test_fit import loaded, some_docs
 from tests.conftest import made_up_sentences
 
@@ -64,10 +64,9 @@ def test_scalings(short, model, dev, tmp_path):
     assert all(token._.calib_interval is None and token._.calib_set is None for token in tokens_of(tmp_path / "out", 3))
 
 
-def test_a_registered_name_is_a_scaling_too(model, dev, tmp_path):
-    key = save_key(tmp_path / "key")
+def test_a_registered_name_is_a_scaling_too(model, dev, tmp_path, one_salt):
     for name, given in (("short", "temperature"), ("long", "spacy-calib.TemperatureScaling.v1")):
-        assert calib("fit", model, dev, tmp_path / name, "--scaling", given, "--key", key, "--silent").code == 0
+        assert calib("fit", model, dev, tmp_path / name, "--scaling", given, "--silent").code == 0
     one, other = (loaded(tmp_path / name).get_pipe("calib").to_bytes() for name in ("short", "long"))
     assert one == other
 

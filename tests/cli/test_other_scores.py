@@ -12,7 +12,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.util import import_file
 
-from tests.cli.conftest import calib, refuses, save_docs, save_key
+from tests.cli.conftest import calib, refuses, save_docs
 
 pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 CODE = Path(__file__).with_name("plugin_scores.py")
@@ -60,7 +60,7 @@ def fit(place: Path, kind: str, output: Path, *more: object, score: str = ""):
 @pytest.fixture(scope="module")
 def calibrated(place) -> dict[str, Path]:
     for kind in KINDS:
-        outcome = fit(place, kind, place / kind, "--method", "isotonic", "--key", save_key(place / "key"))
+        outcome = fit(place, kind, place / kind, "--method", "isotonic")
         assert outcome.code == 0, outcome.text
     return {kind: place / kind for kind in KINDS}
 
@@ -114,12 +114,13 @@ def fit_shortly(place: Path, output: Path, *options: object):
 
 
 @pytest.mark.parametrize(("kind", "source"), zip(KINDS, ("spans", "tokens", "docs"), strict=True))
-def test_two_options_stand_for_three_dotted_settings(calibrated, place, tmp_path, kind, source):
-    outcome = fit_shortly(
-        place, tmp_path / "m", "-C", "guess", "--source", source, "--score", "_.trust", "--key", place / "key"
-    )
-    assert outcome.code == 0, outcome.text
-    short, dotted = (spacy.load(path) for path in (tmp_path / "m", calibrated[kind]))
+def test_two_options_stand_for_three_dotted_settings(place, tmp_path, kind, source, one_salt):
+    for outcome in (
+        fit_shortly(place, tmp_path / "short", "-C", "guess", "--source", source, "--score", "_.trust"),
+        fit(place, kind, tmp_path / "dotted", "--method", "isotonic"),
+    ):
+        assert outcome.code == 0, outcome.text
+    short, dotted = (spacy.load(tmp_path / name) for name in ("short", "dotted"))
     assert short.config["components"]["calib"] == dotted.config["components"]["calib"]
     assert short.get_pipe("calib").to_bytes() == dotted.get_pipe("calib").to_bytes()
 

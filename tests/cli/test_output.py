@@ -11,7 +11,7 @@ from spacy.cli._util import app
 from typer.testing import CliRunner
 
 from spacy_calib.cli import COMMANDS
-from tests.cli.conftest import calib, files_of, refuses, save_key
+from tests.cli.conftest import calib, files_of, refuses
 
 
 @pytest.fixture
@@ -35,7 +35,6 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "select": [calibrated, test_file],
         "expect": [calibrated, test_file],
         "count": [calibrated, test_file, "--query", '[{"LEMMA": "the"}]'],
-        "apply": [calibrated, test_file, tmp_path / "scores.jsonl"],
     }
 
 
@@ -48,7 +47,6 @@ WITH_DOCUMENTS = [
     "expect",
     "adapt",
     "count",
-    "apply",
 ]
 
 
@@ -81,10 +79,10 @@ def test_workers_must_be_at_least_one(commands, command):
     refuses(calib(command, *commands[command], "--n-process", 0), "Option --n-process must be at least 1, but 0 was given")
 
 
-def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, test_file, tmp_path):
-    key, states = save_key(tmp_path / "key"), set()
+def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, test_file, tmp_path, one_salt):
+    states = set()
     for n in (1, 2):
-        options = ("--method", "isotonic", "--key", key, "--n-process", n, "--silent")
+        options = ("--method", "isotonic", "--n-process", n, "--silent")
         assert calib("fit", model, dev, tmp_path / f"{n}", *options).code == 0
         states.add((tmp_path / f"{n}" / "calib" / "calibration.msgpack").read_bytes())
     assert len(states) == 1

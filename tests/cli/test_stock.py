@@ -9,7 +9,7 @@ from spacy.pipeline import EntityRecognizer
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses, save_docs, save_key, save_recognizer
+from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses, save_docs, save_recognizer
 
 
 def docs_of(path, data):
@@ -72,8 +72,8 @@ def test_a_tagger_a_span_categorizer_and_a_second_pass(
         same_but_for_strings(before, tmp_path / name)
 
 
-def test_a_calibrated_pipeline_can_be_made_stock_and_fitted_again(ner_model, entity_dev, tmp_path):
-    options = ["-C", "ner", "--method", "isotonic", "--key", save_key(tmp_path / "key"), "--silent"]
+def test_a_calibrated_pipeline_can_be_made_stock_and_fitted_again(ner_model, entity_dev, tmp_path, one_salt):
+    options = ["-C", "ner", "--method", "isotonic", "--silent"]
     assert calib("fit", ner_model, entity_dev, tmp_path / "once", *options).code == 0
     assert calib("stock", tmp_path / "once", tmp_path / "stock", "--silent").code == 0
     assert calib("fit", tmp_path / "stock", entity_dev, tmp_path / "again", *options).code == 0

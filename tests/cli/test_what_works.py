@@ -14,6 +14,9 @@ from spacy.tokens import DocBin
 
 from spacy_calib import CalibError, render
 from spacy_calib.cli import COMMANDS
+from spacy_calib.cli.shared.examples import read_examples
+from spacy_calib.doc.score_rows import score_rows
+from spacy_calib.pipe.component import fitted_pipes, units_of
 from spacy_calib.pipe.viewing import Viewer
 from tests.cli.conftest import Outcome, bare_docs, calib, refuses, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
@@ -31,7 +34,6 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "fit --intervals": lambda: fit(made, "intervals", "--intervals"),
         "fit --context": lambda: fit(made, "context", "--context"),
         "fit --event tree": lambda: fit(made, "trees", "--event", "tree"),
-        "evaluate --from": lambda: calib("evaluate", "--from", folder / "judged.npz"),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),
         "evaluate, picture": lambda: calib("evaluate", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
@@ -43,7 +45,7 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "expect": lambda: calib("expect", fitted, data),
         "expect --gold": lambda: calib("expect", fitted, data, "--gold", made.few),
         "count": lambda: calib("count", fitted, data, "--query", made.label),
-        "apply": lambda: calib("apply", fitted, data, folder / "scores"),
+        "score_rows": lambda: rows_written(made),
         "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
         "threshold --recall": lambda: calib("threshold", fitted, data, "--recall", 0.6),
         "adapt": lambda: calib("adapt", fitted, data, folder / "adapted"),
@@ -60,6 +62,15 @@ def viewed(made: Made) -> Outcome:
     text = " ".join(doc.text for doc in docs)
     shaded = [viewer.show(text, way)[kind] for way in viewer.ways for kind in ("calibrated", "raw")]
     return Outcome(int(not all("data-score=" in one for one in shaded)), " ".join(shaded))
+
+
+def rows_written(made: Made) -> Outcome:
+    """Whether the rows of what the pipeline labels have scores."""
+    nlp = spacy.load(made.fitted)
+    (pipe,) = fitted_pipes(nlp)
+    docs = nlp.pipe(example.predicted for example in read_examples(nlp, made.test, gold_preproc=False))
+    scores = score_rows(docs, "calib", units_of(pipe)[0])["score"]
+    return Outcome(int(not any(score is not None for score in scores)), f"{len(scores)} rows")
 
 
 def tables() -> list[list[dict[str, str]]]:

@@ -59,7 +59,6 @@ def test_it_survives_saving_whole(in_context, tmp_path):
 def test_the_fit_says_what_it_learned(in_context):
     about = in_context.get_pipe("calib").fit_info.context
     assert about["kept"]
-    assert about["words"]
     assert about["forms"] > 5
     assert about["columns"][-2:] == ["confidence in the token before", "confidence in the token behind"]
     assert "the document's mean confidence" in about["columns"]

@@ -1,10 +1,14 @@
 """What a pipe says of its fit: attributes, and the plain form that is saved and written to JSON."""
 
+import numpy as np
 import pytest
 
+from spacy_calib.calibration.grouped import GroupedRecalibrator
+from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sufficiency import HeldOut
-from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo
+from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo, summarize_fit
 from spacy_calib.schema import Misfit
+from spacy_calib.types import Groups, Pairs
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
 ENTITIES = SpanFitInfo(
@@ -86,3 +90,18 @@ def test_a_row_that_is_not_whole_is_refused():
     del plain["table"][0]["pairs"]
     with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
         FitInfo.read(plain, "fit_info")
+
+
+def test_groups_that_share_a_map_count_their_own_pairs():
+    rng = np.random.default_rng(0)
+    tags, scores = rng.integers(0, 3, 300), rng.random(300)
+    hits = rng.random(300) < scores
+    pairs = Pairs(np.arange(300), tags, scores, hits, 300)
+    maps = GroupedRecalibrator(IsotonicRegression(), Groups(("all",), np.zeros(3, dtype=int))).fit(pairs)
+    rows = summarize_fit(pairs, scores, maps, Groups(("1", "2"), np.array([0, 0, 1])))
+    assert [(row.pairs, row.hits) for row in rows] == [
+        (300, hits.sum()),
+        ((tags < 2).sum(), hits[tags < 2].sum()),
+        ((tags == 2).sum(), hits[tags == 2].sum()),
+    ]
+    assert {row.fallback for row in rows[1:]} == {"one for all tags"}

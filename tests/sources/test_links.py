@@ -19,6 +19,7 @@ from spacy.training import Example
 from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.cli.expect import expect
 from spacy_calib.doc.annotations.base import NOT_THOSE
+from spacy_calib.doc.score_rows import score_rows
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.viewing import Viewer, ways_of
 from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options, _Known, _learned
@@ -302,11 +303,12 @@ def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
     )
     told = json.loads(ok(found).printed)
     assert (told["event"], told["rows"][0]["entities"]) == ("link", 80)
-    doc = spacy.load(folder / "cut")(TEXT)
+    nlp = spacy.load(folder / "cut")
+    doc = nlp(TEXT)
     cutoff = told["cutoffs"]["all"]
     assert [entity._.calib_accept for entity in doc.ents] == [entity._.calib_link >= cutoff for entity in doc.ents]
-    ok(calib("apply", folder / "cut", folder / "test.spacy", folder / "links.jsonl"))
-    rows = [json.loads(line) for line in (folder / "links.jsonl").read_text().splitlines()]
+    columns = score_rows(nlp.pipe(gold.text for gold in link_docs(40, 62)), "calib", "entity")
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     assert len(rows) == 80
     assert {row["text"] for row in rows} <= {*NAMES, "Zorb"}
     assert {row["label"] for row in rows} <= {

@@ -125,6 +125,17 @@ def test_documents_with_a_map(conf, table):
     assert next(iter(doc._.calib_cats)) == table[label]
 
 
+def test_a_refused_fit_does_not_change_what_was_learned(conf):
+    calib = pipe_with("Token", source={"score": "_.conf"}).fit(token_examples(60, 0, "mapping"))
+    before = calib.to_bytes()
+    others = token_examples(40, 1, "number", ["X", "Y"])
+    with pytest.raises(CalibError, match=r"\[C005\]"):
+        calib.fit(others, min_pairs=1_000)
+    assert calib.to_bytes() == before
+    assert calib.source.distributions
+    assert calib.fit(others).labels == ("X", "Y")
+
+
 def test_a_token_without_a_value_has_none_and_labels_that_are_left_out_too(conf):
     calib = pipe_with("Token", source={"score": "_.conf"})
     calib.fit(token_examples(60, 0, "mapping"))

@@ -1,25 +1,22 @@
-"""A session of Spark, a calibrated pipeline on disk, and gold whose statistics are known."""
+"""A session of Spark, a calibrated pipeline on disk, texts, and the rows of their scores."""
 
 from __future__ import annotations
 
 import shutil
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
 
 from spacy_calib import CalibError
-from spacy_calib.doc.reading import DOC_KEY, GoldReader
-from spacy_calib.pairs.keyed import Key
-from tests.conftest import examples_for, gold_doc, made_up_sentences, revive, run_upstream
+from spacy_calib.doc.score_rows import score_rows
+from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
 from tests.forked import ROOT, alone
 
-KEY = Key(bytes(range(32)))  # that of save_key
+TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
 # Jobs here are small and the processes short-lived: compilers and garbage collectors of the JVM cost more than they save, and waiting for the worker
 # that has a partition takes longer than reading it again.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
@@ -72,42 +69,37 @@ def calibrated(trained_bytes, tmp_path_factory) -> str:
     return str(path)
 
 
-@pytest.fixture(scope="session")
-def gold_path(tmp_path_factory) -> Path:
-    vocab = spacy.blank("xx").vocab
-    docs = [gold_doc(vocab, sentence) for sentence in made_up_sentences(120, seed=12)]
-    for number, doc in enumerate(docs):
-        doc.user_data[DOC_KEY] = f"text {number // 2}"
-    path = tmp_path_factory.mktemp("spark-gold") / "gold.spacy"
-    DocBin(docs=docs, store_user_data=True).to_disk(path)
-    return path
+@pytest.fixture(scope="module")
+def frame(session) -> Any:
+    """Texts in four partitions, each with a number and a weight; one is null, one is empty."""
+    texts = [*TEXTS, None, ""]
+    rows = [(number, number / 2, text) for number, text in enumerate(texts)]
+    return session.createDataFrame(rows, "number long, weight double, text string").repartition(4).cache()
 
 
-@pytest.fixture
-def golden(session, gold_path) -> Any:
-    """Its documents in six partitions, some of which hold parts of one document."""
-    from spacy_calib.spark import gold_frame
+def score(*args, **kwargs):
+    from spacy_calib.spark import score
 
-    return gold_frame(session, gold_path, docs=7).repartition(6)
+    return score(*args, **kwargs)
 
 
-@pytest.fixture(scope="session")
-def in_one_pass(calibrated, gold_path) -> bytes:
-    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-    from spacy_calib.pipe.collecting import collect_statistics
-
-    nlp = spacy.load(calibrated)
-    examples = list(GoldReader().examples(nlp, gold_path))
-    with nlp.select_pipes(disable=["calib"]):
-        statistics = collect_statistics(nlp.get_pipe("calib"), run_upstream(nlp, examples), "all", key=KEY)
-    return without_shards(statistics)
+def by_text(rows: list[Any], *without: str) -> dict[str, list[dict[str, Any]]]:
+    """Id -> its rows, in the order of the text."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in sorted((row.asDict(recursive=True) for row in rows), key=lambda row: row["start"] or 0):
+        found.setdefault(row["id"], []).append({key: value for key, value in row.items() if key not in without})
+    return found
 
 
-def without_shards(statistics) -> bytes:
-    return replace(statistics, shards=()).to_bytes()
-
-
-def collect(*args, **kwargs):
-    from spacy_calib.spark import collect
-
-    return collect(*args, **{"key": KEY, **kwargs})
+def expected(model: str, unit: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the texts from one process; the empty text is the last."""
+    nlp = spacy.load(model)
+    texts = [*TEXTS, None, ""]
+    numbers = [number for number, text in enumerate(texts) if text is not None]
+    columns = score_rows(nlp.pipe(texts[number] for number in numbers), "calib", unit, ids=numbers)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for values in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, values, strict=True))
+        del row["doc"]
+        found.setdefault(row["id"], []).append(row)
+    return found

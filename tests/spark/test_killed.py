@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.conftest import collect, without_shards
+from tests.spark.conftest import by_text, expected, score
 
 MASTER = "local-cluster[2,1,1024]"
 
 
 def killing(marker: Path, executor: bool) -> type:
-    """A task of `collect`; the first one that reads partition 4 kills the Python process that it runs in, or the executor too."""
-    from spacy_calib.spark.collecting import _Collecting
+    """A task of `score`; the first one that reads partition 3 kills the Python process that it runs in, or the executor too."""
+    from spacy_calib.spark.scoring import _Scoring
 
-    class Killing(_Collecting):
+    class Killing(_Scoring):
         def batches(self, batches):
-            yield from _Collecting.batches(self, map(self.passed, batches))
+            yield from _Scoring.batches(self, map(self.passed, batches))
 
         def passed(self, batch):
             import os
@@ -25,7 +25,7 @@ def killing(marker: Path, executor: bool) -> type:
 
             from pyspark import TaskContext
 
-            if TaskContext.get().partitionId() == 4 and not marker.exists():
+            if TaskContext.get().partitionId() == 3 and not marker.exists():
                 marker.touch()
                 daemon = os.getppid()
                 with open(f"/proc/{daemon}/stat") as stat:
@@ -38,9 +38,9 @@ def killing(marker: Path, executor: bool) -> type:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find the executor by")
 @pytest.mark.parametrize("executor", [False, True], ids=["process", "executor"])
-def test_a_worker_that_is_killed_changes_nothing(golden, calibrated, in_one_pass, tmp_path, monkeypatch, executor):
+def test_a_worker_that_is_killed_changes_nothing(frame, calibrated, tmp_path, monkeypatch, executor):
     marker = tmp_path / "killed"
-    monkeypatch.setattr("spacy_calib.spark.collecting._Collecting", killing(marker, executor))
-    found = collect(golden, calibrated, mergers=2, check=False)
+    monkeypatch.setattr("spacy_calib.spark.scoring._Scoring", killing(marker, executor))
+    rows = score(frame, calibrated, id="number", check=False).collect()
     assert marker.exists()
-    assert without_shards(found) == in_one_pass
+    assert by_text(rows, "doc") == expected(calibrated, "token")

@@ -1,4 +1,4 @@
-"""On two workers of one Java. One file, so that one session serves all tests; test_killed.py has executors in processes of their own."""
+"""On two workers of one Java. One file: one session serves all tests. In test_killed.py executors are separate processes."""
 
 from __future__ import annotations
 
@@ -8,54 +8,15 @@ from typing import Any
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from spacy_calib import CalibError
-from spacy_calib.doc.score_rows import score_rows
+from spacy_calib.doc.reading import DOC_KEY
 from spacy_calib.pipe.loading import import_user_code
-from spacy_calib.statistics.collected import FitStatistics
-from tests.cli.conftest import calib, entity_docs, save_key, save_recognizer
-from tests.conftest import made_up_sentences, revive
+from tests.conftest import gold_doc, made_up_sentences, revive
 from tests.docs.pages import DOCS, Run, blocks_of
-from tests.spark.conftest import collect, without_shards
-
-TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
-
-
-@pytest.fixture(scope="module")
-def frame(session) -> Any:
-    """Texts in four partitions, each with a number and a weight; one is null, one is empty."""
-    texts = [*TEXTS, None, ""]
-    rows = [(number, number / 2, text) for number, text in enumerate(texts)]
-    return session.createDataFrame(rows, "number long, weight double, text string").repartition(4).cache()
-
-
-def score(*args, **kwargs):
-    from spacy_calib.spark import score
-
-    return score(*args, **kwargs)
-
-
-def by_text(rows: list[Any], *without: str) -> dict[str, list[dict[str, Any]]]:
-    """Id -> its rows, in the order of the text."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted((row.asDict(recursive=True) for row in rows), key=lambda row: row["start"] or 0):
-        found.setdefault(row["id"], []).append({key: value for key, value in row.items() if key not in without})
-    return found
-
-
-def expected(model: str, unit: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the texts from one process; the empty text is the last."""
-    nlp = spacy.load(model)
-    texts = [*TEXTS, None, ""]
-    numbers = [number for number, text in enumerate(texts) if text is not None]
-    columns = score_rows(nlp.pipe(texts[number] for number in numbers), "calib", unit, ids=numbers)
-    found: dict[str, list[dict[str, Any]]] = {}
-    for values in zip(*columns.values(), strict=True):
-        row = dict(zip(columns, values, strict=True))
-        del row["doc"]
-        found.setdefault(row["id"], []).append(row)
-    return found
+from tests.spark.conftest import TEXTS, by_text, expected, score
 
 
 @pytest.mark.parametrize("unit", ["token", "sentence"])
@@ -124,90 +85,81 @@ def test_a_pipeline_that_was_written_anew_is_loaded_anew(calibrated, tmp_path):
     assert model.fitted(None)[0] is not first
 
 
-# Statistics
+# Gold
 
 
-def test_statistics_are_those_of_one_pass_bit_for_bit(golden, calibrated, in_one_pass):
-    found = collect(golden, calibrated, mergers=2)
-    assert len(found.shards) == 6
-    assert without_shards(found) == in_one_pass
+@pytest.fixture(scope="module")
+def gold() -> list[Doc]:
+    """60 documents of two Docs each, and 20 Docs that name none."""
+    vocab = spacy.blank("xx").vocab
+    docs = [gold_doc(vocab, sentence) for sentence in made_up_sentences(140, seed=12)]
+    for number, doc in enumerate(docs[:120]):
+        doc.user_data[DOC_KEY] = f"text {number // 2}"
+    return docs
 
 
-def test_a_partition_that_is_there_twice_counts_once(golden, calibrated, in_one_pass):
-    once = golden.cache()
-    found = collect(once.union(once), calibrated, mergers=2, check=False)
-    assert len(found.shards) == 6
-    assert without_shards(found) == in_one_pass
+@pytest.fixture(scope="module")
+def golden(session, gold) -> Any:
+    """A row for every seven of them, so that parts of a document are in two rows."""
+    rows = [(DocBin(docs=gold[start : start + 7], store_user_data=True).to_bytes(),) for start in range(0, len(gold), 7)]
+    return session.createDataFrame(rows, "gold binary").cache()
 
 
-def test_files_are_rows_and_null_is_passed_over(session, gold_path, calibrated, in_one_pass):
-    files = session.read.format("binaryFile").load(str(gold_path)).select("content")
-    found = collect(files.union(session.sql("select cast(null as binary)")), calibrated, gold="content", check=False)
-    assert without_shards(found) == in_one_pass
+def sampled(*args, **kwargs) -> list[Doc]:
+    from spacy_calib.spark import gold_docs
+
+    return list(gold_docs(*args, **kwargs))
 
 
-def test_a_pipeline_without_calib_gets_a_pipe_with_these_settings(golden, trained_bytes, tmp_path):
-    revive(trained_bytes).to_disk(tmp_path / "plain")
-    found = collect(golden, str(tmp_path / "plain"), component="morphologizer", settings={"threshold": 0.05}, mergers=1)
-    assert (found.identity.component, found.identity.threshold) == ("morphologizer", 0.05)
-    assert found.pairs.total > 0
+def named(doc: Doc) -> str:
+    return doc.user_data.get(DOC_KEY, doc.text)
 
 
-def test_without_a_key_one_is_drawn_for_all_partitions(golden, calibrated, in_one_pass):
-    found, of_key = collect(golden, calibrated, mergers=1, key=None, check=False), FitStatistics.from_bytes(in_one_pass)
-    assert (found.n_documents, found.pairs.total) == (of_key.n_documents, of_key.pairs.total)
-    assert found.identity.key not in ("", of_key.identity.key)
-    with pytest.raises(CalibError, match="C480"):
-        collect(golden, calibrated, key="nowhere")
+def test_documents_are_sampled_whole_and_alike_from_any_partitions(golden, gold):
+    vocab = Vocab()
+    docs = sampled(golden.repartition(2), vocab, n_tokens=200)
+    again = sampled(golden.orderBy("gold").repartition(5), vocab, n_tokens=200)
+    assert [doc.to_bytes() for doc in docs] == [doc.to_bytes() for doc in again]
+    names = {named(doc) for doc in docs}
+    assert sorted(doc.text for doc in docs) == sorted(doc.text for doc in gold if named(doc) in names)
+    n_last = sum(len(doc) for doc in docs if named(doc) == named(docs[-1]))
+    assert sum(map(len, docs)) - n_last < 200 <= sum(map(len, docs)) < sum(map(len, gold))
+    assert docs[0].vocab is vocab
+    first = next(doc for doc in gold if doc.text == docs[0].text)
+    assert [(token.tag_, token.is_sent_start) for token in docs[0]] == [(token.tag_, token.is_sent_start) for token in first]
 
 
-def test_a_recognizer_is_read_as_calib_collect_reads_it(session, tmp_path):
-    """SpaCy's own, which makes way for ours; with a map of labels, and a component of the user's own."""
-    from spacy_calib.spark import gold_frame
-
-    code, model, gold, file = (tmp_path / name for name in ("own.py", "ner", "gold.spacy", "gold.npz"))
-    key = save_key(tmp_path / "key")
-    code.write_text("from spacy import Language\n\n\n@Language.component('own_of_spark')\ndef own(doc):\n    return doc\n")
-    import_user_code(code)
-    save_recognizer("ner", model, lambda nlp: nlp.add_pipe("own_of_spark", first=True))
-    DocBin(docs=entity_docs(30, 22)).to_disk(gold)
-    assert calib("collect", model, gold, file, "--component", "ner", "--map", "ORG=LOC", "--code", code, "--key", key).code == 0
-    frame = gold_frame(session, gold, docs=4).repartition(3)
-    found = collect(frame, model, component="ner", labels={"ORG": "LOC"}, code=code, mergers=1, key=key)
-    assert without_shards(found) == without_shards(FitStatistics.from_bytes(file.read_bytes()))
-    with pytest.raises(CalibError, match=r"\[C165\] The map names 'ORGANIZATION'"):
-        collect(frame, model, component="ner", labels={"ORGANIZATION": "LOC"}, code=code)
-    with pytest.raises(CalibError, match=r"\[C062\] Cannot import the code in nowhere"):
-        collect(frame, model, component="ner", code="nowhere")
-    with pytest.raises(CalibError, match=r"\[C162\]"):
-        collect(frame, model, component="ner", labels={})
+def test_a_smaller_sample_is_the_beginning_of_a_larger_one(golden):
+    few, many = (sampled(golden, Vocab(), n_tokens=n_tokens) for n_tokens in (1, 100))
+    assert [doc.text for doc in many][: len(few)] == [doc.text for doc in few]
+    assert {named(doc) for doc in few} == {named(few[0])}
 
 
-def test_gold_that_cannot_be_collected_is_said_in_one_sentence(session, golden, calibrated, gold_path, tmp_path):
-    from spacy_calib.spark import gold_frame
+def test_all_documents_are_there_if_there_are_fewer_and_null_is_passed_over(session, golden, gold, tmp_path):
+    DocBin(docs=gold, store_user_data=True).to_disk(tmp_path / "gold.spacy")
+    files = session.read.format("binaryFile").load(str(tmp_path)).select("content")
+    with_null = files.union(session.sql("select cast(null as binary)"))
+    for docs in (sampled(golden, Vocab()), sampled(with_null, Vocab(), gold="content")):
+        assert sorted(doc.text for doc in docs) == sorted(doc.text for doc in gold)
 
-    def refused(code: str, match: str, *args, **kwargs):
+
+def test_gold_that_cannot_be_sampled_is_said_in_one_sentence(golden):
+    def refuses(code: str, match: str, *args, **kwargs):
         with pytest.raises(CalibError, match=rf"\[{code}\] .*{match}"):
-            collect(*args, mergers=1, **kwargs)
+            sampled(*args, **kwargs)
 
-    refused("C452", "no column 'docs'; it has: gold", golden, calibrated, gold="docs")
-    refused("C453", "'gold' must be of the type binary, but it is string", golden.selectExpr("'a' as gold"), calibrated)
-    refused("C454", "Cannot load the pipeline 'nowhere'", golden, "nowhere")
-    refused("C317", "no component 'ner'", golden, calibrated, component="ner")
-    refused("C456", "holds no documents", golden.limit(0), calibrated, check=False)
-    refused("C457", "is no DocBin", golden.selectExpr("cast('a' as binary) as gold"), calibrated, check=False)
-    refused("C160", "key", golden, calibrated, doc_key="name", check=False)
-    for code, name in (("C051", "nowhere.spacy"), ("C052", "empty"), ("C053", "bad.spacy")):
-        (tmp_path / "empty").mkdir(exist_ok=True)
-        (tmp_path / "bad.spacy").write_bytes(b"bad")
-        with pytest.raises(CalibError, match=rf"\[{code}\]"):
-            gold_frame(session, tmp_path / name)
+    refuses("C001", "df must be a DataFrame of Spark, but str was given", "gold", Vocab())
+    refuses("C001", "n_tokens must be a whole number of at least 1, but 0 was given", golden, Vocab(), n_tokens=0)
+    refuses("C452", "no column 'docs'; it has: gold", golden, Vocab(), gold="docs")
+    refuses("C453", "'gold' must be of the type binary, but it is string", golden.selectExpr("'a' as gold"), Vocab())
+    broken = golden.union(golden.limit(1).selectExpr("cast('a' as binary) as gold"))
+    refuses("C457", "A row of the column 'gold' is no DocBin", broken, Vocab(), n_tokens=1)
 
 
-def test_the_page_runs(session, calibrated, gold_path, trained_bytes, tmp_path, monkeypatch):
-    """docs/how-to/spark.md but for the recipes of others; what is fitted of Spark's statistics gives scores."""
+def test_the_page_runs(session, calibrated, gold, trained_bytes, tmp_path, monkeypatch):
+    """docs/how-to/spark.md but for the recipes of others; what is fitted on a sample gives scores."""
     shutil.copytree(calibrated, tmp_path / "calibrated")
-    shutil.copy(gold_path, tmp_path / "dev.spacy")
+    DocBin(docs=gold, store_user_data=True).to_disk(tmp_path / "dev.spacy")
     revive(trained_bytes).to_disk(tmp_path / "model")
     monkeypatch.chdir(tmp_path)
     run = Run()
@@ -236,7 +188,7 @@ def test_what_the_frame_does_not_have_is_named(frame, calibrated):
     refuses("C001", "unit must be one of token, .*'word'", frame, calibrated, unit="word")
     refuses(
         "C446",
-        "no rows of kind 'entity': the calib pipes score tokens .*; choose token or sentence or document [(]--unit",
+        "no rows of kind 'entity': the calib pipes score tokens .*; choose token or sentence or document [(]unit",
         frame,
         calibrated,
         unit="entity",

@@ -219,8 +219,8 @@ def table_of(found: Judged, bins: int | None, groups: int | None) -> dict[str, A
 
     def judge_pairs(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
         judging, n_bins = scorer.judging(own, names), scorer.n_bins
-        of = (judged.documents, judged.unit) if judged.unit else (None, "")
-        table = calibration_table(judged.pairs, judged.calibrated, judging, n_bins, _SEED, *of, known)
+        documents = judged.documents if judged.unit else None
+        table = calibration_table(judged.pairs, judged.calibrated, judging, n_bins, _SEED, documents, judged.unit, known)
         never = [] if plain_name(found.layer) in OPEN else never_right(judged, names)
         return {"bins": n_bins, **table, "never_right": never}
 

@@ -48,13 +48,12 @@ def show_context(context: Mapping[str, Any]) -> None:
     msg.divider("What context looks at")
     words = f"{context['endings']:,} endings and {context['forms']:,} forms that the fit data have at least three times"
     looked = ["its score, its rival's and how evenly scores are spread", "the tag beside its rival"]
-    looked += [words, "the tags before and behind", "title case and numbers"] if context["words"] and context["endings"] else []
+    looked += [words, "the tags before and behind", "title case and numbers"] if context["endings"] else []
     for one in [*looked, *context["columns"]]:
         msg.text(f"- {one}")
-    hidden = "" if context["words"] else " The words are hidden: the statistics came without their key."
     msg.text(
         f"{context['size']:,} numbers, held back by a ridge of {context['ridge']:g}. "
-        f"{100 * context['reordered']:.1f} % of the held-out tokens have another likeliest tag by the calibrated scores.{hidden}"
+        f"{100 * context['reordered']:.1f} % of the held-out tokens have another likeliest tag by the calibrated scores."
     )
 
 

@@ -46,8 +46,8 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
     return counts
 
 
-def share_of_training(calib: Calibrator, counts: GoldCounts, read: Iterable[Example]) -> SeenShare:
-    """How much of what a pipe is to be fitted on was counted for training."""
+def share_of_training(calib: Calibrator, counts: GoldCounts, read: Iterable[Example]) -> SeenShare | None:
+    """Return how much of what a pipe is to be fitted on was counted for training; None if no text counts."""
     from ...expect.record import SeenTexts
 
     annotation = calib.source.annotation(calib.lookup.component())

@@ -22,7 +22,6 @@ from ..shared.options import (
     Format,
     GoldPreproc,
     GpuId,
-    KeyFile,
     LabelMap,
     Method,
     Score,
@@ -124,7 +123,6 @@ class FitOptions(Options):
         option("Leave a recognizer or parser as it is and run it again for the scores, which takes longer"),
     ] = False
     attr: Annotated[str | None, option("Name of the pipe and prefix of its attributes", show_default="calib")] = None
-    key: KeyFile = None
     format: Format = "table"
     gold_preproc: GoldPreproc = False
     doc_key: DocKey = None
@@ -158,6 +156,6 @@ class FitCommand(WithOverrides):
         "How the maps are learned": ("groups", "scaling", "tag_offsets", "context", "threshold", "normalize", "config"),
         "What else is learned": ("intervals", "sets", "event"),
         "Where the scores come from": ("source", "score", "way", "second_pass", "label_map"),
-        "Which documents": ("gold", "key", "doc_key"),
+        "Which documents": ("gold", "doc_key"),
         "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
     }

@@ -73,12 +73,10 @@ def read_examples(nlp: Language, path: Path, gold_preproc: bool, doc_key: str | 
     return examples
 
 
-def read_gold(
-    nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None, arrays: Sequence[str] | None = None
-) -> Iterator[Example]:
+def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
     """The examples of one gold file, one by one, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
-    arrays (Sequence[str] | None): Keys of those that another pipeline reads. RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
+    RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
         C692 to C696: no answers of people.
     """
     from ...doc.reading import GoldReader
@@ -86,7 +84,7 @@ def read_gold(
     if not file.stat().st_size:
         raise calib_error("C053" if file.suffix == ".spacy" else "C747", path=file, why="it is empty")
     try:
-        yield from GoldReader(gold_preproc, doc_key, arrays_read(nlp) if arrays is None else arrays).examples(nlp, file)
+        yield from GoldReader(gold_preproc, doc_key, arrays_read(nlp)).examples(nlp, file)
     except CalibError:
         raise
     except Exception as error:
@@ -235,7 +233,8 @@ def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) ->
     from ...doc.reading import DOC_KEY
     from ...pairs.documents import TEXT, SourceDocument
 
-    check_length(nlp, file, origin["line"], text)
+    if len(text) > nlp.max_length:
+        raise calib_error("C448", line=origin["line"], path=file, n=f"{len(text):,}", most=f"{nlp.max_length:,}")
     try:
         example = Example(nlp.make_doc(text), nlp.make_doc(text))
     except ValueError as error:
@@ -243,12 +242,6 @@ def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) ->
     example.reference.user_data[ORIGIN] = origin
     example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
     return example
-
-
-def check_length(nlp: Language, file: Path, line: int, text: str) -> None:
-    """RAISES C448: the text is longer than nlp.max_length."""
-    if len(text) > nlp.max_length:
-        raise calib_error("C448", line=line, path=file, n=f"{len(text):,}", most=f"{nlp.max_length:,}")
 
 
 def check_lines(file: Path, fields: Fields = FIELDS) -> None:

@@ -91,10 +91,4 @@ GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]
 Code = Annotated[Path | None, option("Python file with registered functions", "--code", "-c")]
 Force = Annotated[bool, option("Replace a pipeline at OUTPUT", "--force", "-F")]
 ForceFile = Annotated[bool, option("Replace a file at --output", "--force", "-F")]
-KeyFile = Annotated[
-    Path | None,
-    option(
-        "Key file that the statistics were collected with; with DATA, what its digests are salted with", "--key", metavar="FILE"
-    ),
-]
 Silent = Annotated[bool, option("Print nothing but errors", "--silent")]

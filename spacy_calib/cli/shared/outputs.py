@@ -19,8 +19,6 @@ from .records import KEYED, suffix_of
 READABLE = (".spacy", ".conllu", ".txt", *KEYED)
 PICTURES = (".png", ".svg", ".pdf")
 _STANDARD_STREAMS = (1, 2)
-# Stands for the names of files in a folder.
-MANY = "*"
 
 
 class Output(NamedTuple):
@@ -112,19 +110,6 @@ def check_pipeline_folder(
     """
     check_folder(target, force)
     _check_apart(target, inputs, model, option)
-
-
-def check_shard_folder(target: Path, *, inputs: Iterable[Path | None] = (), model: str = "") -> None:
-    """Whether files may be written into a folder, one by one.
-
-    inputs, model: As for `check_files`. RAISES C055: it is a file, or may not be written. C056, C100, C101: see `check_pipeline_folder`.
-    """
-    with as_sentence(target):
-        if os.path.lexists(target) and not target.is_dir():
-            raise calib_error("C055", path=target, why="it is no folder")
-        _check_outside_pipelines(target / MANY)
-        _check_writable(_resolved(target) / MANY)
-    _check_apart(target, inputs, model, "OUTPUT")
 
 
 def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:

@@ -107,6 +107,23 @@ def test_entities_have_precision_recall_and_f(ner_model, calibrated_ner, entity_
     assert "F of the entities is the same; the scores of OTHER are" in printed
 
 
+def test_what_cannot_be_compared_is_one_sentence(calibrated, changed_model, test_file, tmp_path):
+    def asked(other, *more):
+        return calib("evaluate", calibrated, test_file, "--against", other, *more)
+
+    refuses(asked(tmp_path / "gone"), "gone")
+    (tmp_path / "folder").mkdir()
+    for other in (tmp_path / "folder", test_file):  # before the gold is looked for
+        refuses(calib("evaluate", calibrated, tmp_path / "no.spacy", "--against", other), f"load the pipeline '{other}'")
+    refuses(asked(spacy_blank(tmp_path / "blank")), "tagger")
+
+    def rename(nlp):
+        tagger = nlp.get_pipe("tagger")
+        tagger.cfg["labels"] = [f"X-{label}" for label in tagger.cfg["labels"]]
+
+    refuses(asked(changed_model(rename)), "share no label (ADJ, DET, NOUN, PUNCT, VERB; X-ADJ, X-DET, X-NOUN, X-PUNCT, X-VERB)")
+
+
 def test_nothing_in_common_is_one_sentence(calibrated_ner, entity_test, monkeypatch):
     read, arguments = against.read_side, ("evaluate", calibrated_ner, entity_test, "--against", calibrated_ner)
     cases = [

@@ -15,7 +15,6 @@ ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
     "adapt": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
-    "apply": ["no_model", "DATA", "OUT"],
     "count": ["no_model", "DATA", "--query", "NN"],
     "view": ["no_model"],
 }

@@ -141,10 +141,10 @@ def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_colum
     )
 
 
-@pytest.mark.parametrize("command", ["apply", "expect", "rank", "select", "count"])
+@pytest.mark.parametrize("command", ["expect", "rank", "select", "count"])
 def test_no_command_takes_columns_of_files_that_have_none(command, calibrated, test_file, tmp_path):
     (tmp_path / "a.txt").write_text("the dog saw a cat .\n")
-    more = {"apply": [tmp_path / "out"], "select": ["--output", tmp_path / "out.jsonl"], "count": ["--query", "NOUN"]}
+    more = {"select": ["--output", tmp_path / "out.jsonl"], "count": ["--query", "NOUN"]}
     for file, columns in ((tmp_path / "a.txt", "text=body"), (test_file, "id=key")):
         sentence = f"Option --columns must be left out for files without columns ({file.suffix}), but it was given."
         refuses(calib(command, calibrated, file, *more.get(command, []), "--columns", columns), sentence)
