@@ -48,7 +48,7 @@ VALUES: list[Any] = [
     np.array([2**63 - 1]), np.array(["x"]), np.array([1 + 2j]), np.float32(0.5), np.int64(7), np.zeros((0, 1 << 30)),
 ]  # fmt: skip
 # Registered names, so that a part is taken for another one.
-NAMES = [f"spacy-calib.{name}.v1" for name in ("Identity", "Isotonic", "Histogram", "Platt", "Beta", "ScalingBinning", "VennAbers",
+NAMES = [f"spacy-calib.{name}.v1" for name in ("Identity", "Isotonic", "Histogram", "Platt", "Beta", "ScalingBinning",
          "TagOffsets", "MatrixScaling", "VectorScaling", "TemperatureScaling", "ConformalSets", "None")]  # fmt: skip
 
 
@@ -231,7 +231,7 @@ class Fuzzer:
 
 
 def _numbers(token: Any) -> list[float]:
-    single = [token._.calib_score, token._.calib_raw, *(token._.calib_interval or ()), *(token._.calib_scores or {}).values()]
+    single = [token._.calib_score, token._.calib_raw, *(token._.calib_scores or {}).values()]
     return [value for value in single if value is not None]
 
 

@@ -27,7 +27,6 @@ OUR_REGISTRIES = [
     "calib_poolings",
     "calib_selections",
     "calib_contexts",
-    "calib_features",
     "calib_metrics",
     "calib_forecasters",
     "calib_events",
@@ -113,8 +112,6 @@ failing.Map.v1 = failing:make_map
 fine.Map.v1 = failing:make_fine
 [spacy_calib_sources]
 broken.Source.v1 = not_there:make_source
-[spacy_calib_features]
-broken.Feature.v1 = not_there:make_feature
 [spacy_calib_metrics]
 broken.Metric.v1 = not_there:make_metric
 """
@@ -149,7 +146,7 @@ for block in ({{"@calib_recalibrators": "broken.Map.v1"}}, {{"@calib_recalibrato
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=alone(tmp_path))
     assert done.returncode == 0, done.stderr
-    for name, kind in (("Map", "recalibrators"), ("Metric", "metrics"), ("Feature", "features")):
+    for name, kind in (("Map", "recalibrators"), ("Metric", "metrics")):
         assert (
             f"[CW40] What is registered as 'broken.{name}.v1' in calib_{kind} cannot be used (ModuleNotFoundError"
             in done.stderr

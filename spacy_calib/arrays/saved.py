@@ -18,7 +18,7 @@ from ..calibration.sufficiency import HeldOut
 from ..calibration.tag_offsets import TagOffsets
 from ..calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ..errors import CalibError, brief, calib_error
-from ..schema import Misfit, flag, keyed, listed, maybe, number, record, text, whole
+from ..schema import Misfit, keyed, listed, maybe, number, record, text, whole
 from ..types import Groups
 from .inputs import steps_of
 
@@ -66,7 +66,6 @@ _PARAMETERS = record(
         "tag_offsets": _plain,
         "threshold": number(0.0, 1.0),
         "normalize": _plain,
-        "intervals": flag,
         "sets": _plain,
         "classes": maybe(listed(_label)),
         "tag_counts": maybe(listed(listed(_label, 2, 2))),
@@ -90,7 +89,7 @@ STATE = record(
 def dump(made: TagCalibrator) -> bytes:
     """A fitted estimator as bytes."""
     given = {name: _saved(value) for name, value in made.get_params(deep=False).items()}
-    given["intervals"], given["threshold"] = bool(made.intervals), float(made.threshold)
+    given["threshold"] = float(made.threshold)
     given["classes"] = None if made.classes is None else np.asarray(made.classes).tolist()
     given["tag_counts"] = None if made.tag_counts is None else [[tag, int(n)] for tag, n in made.tag_counts.items()]
     names = getattr(made, "feature_names_in_", None)

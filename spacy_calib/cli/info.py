@@ -142,7 +142,6 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Context": context_line(info.context),
         "Threshold": info.threshold,
         "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
-        "Intervals": "Venn-Abers" if info.intervals else "none",
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         **({"Sources": sources_line(info.sources)} if info.sources else {}),
@@ -183,11 +182,11 @@ def attributes_of(pipe: Calibrator) -> str:
 
     attr = pipe.attr
     if pipe.fit_info.row_unit == DOCUMENT:
-        return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _interval, _set; Doc._.{attr}"
+        return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _set; Doc._.{attr}"
     links = get_annotation(pipe.fit_info.layer).spans_are_units
     of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
     of_spans += ", _link, _links" if links else ""
-    return f"Token._.{attr}_score, _raw, _scores, _interval, _set; Doc._.{attr}{of_spans}"
+    return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{of_spans}"
 
 
 def portable_line(pipe: Calibrator) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _OF_PIPELINES = {
     "allow_seen", "attr", "batch_size", "columns", "component", "config",
     "context", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id",
-    "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
+    "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
     "sets", "shard_size", "source", "train_data", "watch", "way",
 }  # fmt: skip
 # Dotted settings that mean for them what they mean for pipelines.

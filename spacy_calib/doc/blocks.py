@@ -154,11 +154,11 @@ def with_digests(block: Block) -> Block:
 # Columns of a block: the kind of their numbers, and what each number is of. Only older versions have "orth".
 COLUMNS = {
     "start": ("u", "token"), "word": ("u", "token"), "orth": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
-    "raw": ("f", "entry"), "calibrated": ("f", "entry"), "low": ("f", "entry"), "high": ("f", "entry"), "in_set": ("b", "entry"),
+    "raw": ("f", "entry"), "calibrated": ("f", "entry"), "in_set": ("b", "entry"),
     "column": ("u", "entry"), "flag": ("i", "token"), "accept": ("i", "token"),
 }  # fmt: skip
 _ALWAYS = {"start", "tag", "raw", "calibrated"}
-_SCORES = ("raw", "calibrated", "low", "high")
+_SCORES = ("raw", "calibrated")
 
 
 def _is_sound(block: Block) -> bool:

@@ -113,7 +113,7 @@ class FitInfo(Saved):
         does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
     pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
     method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
-        without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
+        without the step. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
         `adapting.adapt_calibrator`. versions (Mapping): Package -> version. sources (list[Mapping]): The named sources of gold in the order of their
@@ -136,7 +136,6 @@ class FitInfo(Saved):
     method: str = kept(text, "")
     pooling: Mapping[str, Any] | None = later(maybe(_OFFSETS))
     context: Mapping[str, Any] | None = later(maybe(_CONTEXT))
-    intervals: bool = later(flag, False)
     sets: Mapping[str, Any] | None = later(maybe(_SETS))
     selection: Mapping[str, Any] | None = later(maybe(SELECTION))
     table: list[FitRow] = kept(listed(FitRow.read), list)

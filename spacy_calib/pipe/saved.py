@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from ..calibration.registered import REGISTRIES, registered_maker
+from ..calibration.registered import registered_maker
 from ..calibration.saved import LaterVersion, NotInstalled, Unreadable, make_part, pack, unpack
 from ..errors import CalibError, brief, calib_error
 from ..schema import Misfit
@@ -77,24 +77,6 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
     RAISES C012: nothing of that name is registered. Misfit: what is registered does not take these settings, or what it learned.
     """
     try:
-        return make_part(state, _maker)
+        return make_part(state, registered_maker)
     except NotInstalled as error:
         raise calib_error("C012", name=name, given=error.given) from None
-
-
-def _maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """What makes a part of this name, None for nothing; that of a context looks for its features first."""
-    found = registered_maker(kind, name)
-    return _with_features(found) if found is not None and kind == "@calib_contexts" else found
-
-
-def _with_features(make: Callable[..., Any]) -> Callable[..., Any]:
-    """What makes a context, but not without the features that its settings name."""
-
-    def checked(**settings: Any) -> Any:
-        for feature in settings.get("features", ()):
-            if feature not in REGISTRIES["calib_features"]:
-                raise NotInstalled(feature)
-        return make(**settings)
-
-    return checked

@@ -134,4 +134,3 @@ def test_misaligned_tokens_are_counted_aloud(which, merged, request):
     text, table = evaluated(path, merged, "--gold-preproc")
     assert table["misaligned"]["left_out"] == 0
     assert "are left out" not in text
-

@@ -155,4 +155,3 @@ def test_the_data_of_a_fit_is_known_again_with_the_key(files, secret):
     for name, known in (("fitted", True), ("fitted-with", True), ("fitted-without", False)):
         said = calib("evaluate", secret.parent / name, secret).text
         assert ("JUDGED ON THE FIT DATA" in said) == known
-

@@ -24,15 +24,9 @@ INFO = FitInfo(
     spans=ENTITIES,
     versions={"spacy": "3"},
 )
-# Keys that pipelines saved by version 0.1.0 may lack, and what is read in their place.
-LATER = {
-    "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "context": None,
-    "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None, "adaptations": [],
-    "sources": [], "conventions": [],
-}  # fmt: skip
 
 
-def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
+def test_the_plain_form_has_the_keys_in_their_order():
     plain = INFO.state()
     assert list(plain) == [
         "component",
@@ -50,7 +44,6 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "method",
         "pooling",
         "context",
-        "intervals",
         "sets",
         "selection",
         "table",
@@ -75,11 +68,12 @@ def test_what_was_written_is_read_as_the_same(info):
     assert FitInfo.read(info.state()) == info
 
 
-def test_what_older_versions_did_not_save_has_default_values():
-    plain = {key: value for key, value in INFO.state().items() if key not in LATER}
-    read = FitInfo.read(plain)
-    assert {key: getattr(read, key) for key in LATER} == LATER
-    assert read.table == [ROW]
+@pytest.mark.parametrize("key", INFO.state())
+def test_no_key_may_be_missing(key):
+    plain = INFO.state()
+    del plain[key]
+    with pytest.raises(Misfit, match=f"'fit_info.{key}' is not there"):
+        FitInfo.read(plain, "fit_info")
 
 
 def test_a_row_that_is_not_whole_is_refused():
@@ -87,4 +81,3 @@ def test_a_row_that_is_not_whole_is_refused():
     del plain["table"][0]["pairs"]
     with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
         FitInfo.read(plain, "fit_info")
-

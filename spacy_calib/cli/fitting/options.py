@@ -98,9 +98,6 @@ class FitOptions(Options):
             show_default="with auto, where it is no worse",
         ),
     ] = None
-    intervals: Annotated[bool, option("Give the score of every token an interval too (Venn-Abers; Token._.calib_interval)")] = (
-        False
-    )
     sets: Annotated[
         float | None,
         option(
@@ -187,7 +184,7 @@ class FitCommand(WithOverrides, MayLeaveOut):
 
     headings = {
         "How the maps are learned": ("groups", "scaling", "tag_offsets", "context", "threshold", "normalize", "config"),
-        "What else is learned": ("intervals", "sets", "event"),
+        "What else is learned": ("sets", "event"),
         "Where the scores come from": ("source", "score", "way", "second_pass", "label_map"),
         "Several sources": ("gold", "key", "doc_key"),
         "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),

@@ -135,4 +135,3 @@ def test_other_training_data_passes_and_a_little_of_it_is_a_warning(place, model
     outcome = fit(model, [few], tmp_path / "few", place / "new.spacy")
     assert (outcome.code, "3 of 103 documents (3 % of the words) stand in --train-data too" in outcome.text) == (0, True)
     refuses(fit(model, [half], tmp_path / "half", place / "new.spacy"), f"{TRAINED}: 100 of 200 documents")
-
