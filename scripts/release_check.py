@@ -3,7 +3,7 @@
     python scripts/release_check.py dist --versions 3.10 3.11 3.12 3.13
 
 In a folder without the sources README.md is run from its first block to its last, on the made-up gold and pipeline of the tests, and the quick tests of
-loading saved pipelines. The recipe of conda is read and rendered by rattler-build's parser, for the version of the files; building it would ask a
+saved states. The recipe of conda is read and rendered by rattler-build's parser, for the version of the files; building it would ask a
 channel. Ends with 1 where one fails, or where a Python is not found.
 """
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 # What the tests read beside the package; the package itself is the installed one.
 BESIDE = ("tests", "scripts", "docs", "configs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "setup.cfg", "mkdocs.yml")
-TESTS = ("tests/docs/test_pages.py::test_a_page_runs[README.md]", "tests/saved")
+TESTS = ("tests/docs/test_pages.py::test_a_page_runs[README.md]", "tests/pipe/test_saved.py")
 NEEDED = ("pytest", "hypothesis")
 
 
@@ -99,7 +99,7 @@ def main() -> int:
             continue
         for file in files:
             printed = check(file, python)
-            print(f"Python {version}, {file.name}: {'FAILED' if printed else 'README.md and saved pipelines pass'}", flush=True)
+            print(f"Python {version}, {file.name}: {'FAILED' if printed else 'README.md and saved states pass'}", flush=True)
             print("\n".join(printed.splitlines()[-40:]), end="\n" if printed else "")
             failed |= bool(printed)
     return int(failed)

@@ -15,8 +15,7 @@ import pytest
 from spacy_calib.registry import registry
 from tests.forked import alone
 from tests.looping import each
-from tests.saved.make import HERE
-from tests.saved.test_saved_pipelines import unpack
+from tests.pipe.pipelines import auto
 
 DISTRIBUTION = "spacy-calib"
 ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
@@ -128,12 +127,12 @@ def test_a_broken_package_stops_nobody_but_who_asks_for_it(tmp_path):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(BROKEN)
-    sure = unpack(HERE / "0.1.0-auto.tar.xz", tmp_path / "sure")
+    auto().to_disk(tmp_path / "sure")
     code = f"""
 import spacy
 from spacy_calib import CalibError, TagCalibrator
 from spacy_calib.pipe.registered import metrics
-nlp = spacy.load({str(sure)!r})
+nlp = spacy.load({str(tmp_path / "sure")!r})
 print(all(token._.calib_score is not None for token in nlp("the old dog saw a duck")))
 assert metrics()
 nlp.add_pipe("calib", "other", config={{"attr": "other", "context": {{"@calib_contexts": "spacy-calib.Context.v1"}}}})

@@ -238,7 +238,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """The estimator from `to_bytes`; all of it is checked before anything is made.
 
         find (Callable): (kind, registered name) -> what makes a part that is not registered. RAISES C298: not such
-        bytes. C299: of a later format, or a part is not found.
+        bytes. C299: of another format version, or a part is not found.
         """
         return saved.read(cls, data, "the bytes given", find)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..pairs.weighted import WeightedPairs, collapse_groups
-from ..schema import Misfit, Saved, kept, lengths, listed, maybe, optional, record, registered, text, whole
+from ..schema import Misfit, Saved, kept, lengths, listed, maybe, record, registered, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
@@ -45,7 +45,7 @@ GROUPED = record(
         "pooled_fit": GroupFit.read,
         "maps": listed(maybe(MAP)),
         "fits": listed(GroupFit.read),
-        "pooling": optional(maybe(registered("@calib_poolings"))),
+        "pooling": maybe(registered("@calib_poolings")),
     },
     lambda held: lengths(dict.fromkeys(("maps", "fits"), len(held["groups"])), held),
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import calib_error
 from ..pairs.build import Scores
-from ..schema import Form, Misfit, Optional, listed, maybe, optional, registered
+from ..schema import Form, Misfit, listed, maybe, registered
 from ..types import Floats, Ints, Marginals
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs, RecallCutoffs
@@ -85,16 +85,16 @@ class Normalization:
 
 
 # The form of a saved TokenCalibration; its registered parts are read where they are made.
-TOKENS: dict[str, Form | Optional] = {
+TOKENS: dict[str, Form] = {
     "maps": maybe(GROUPED),
-    "scaling": optional(maybe(registered("@calib_scalings"))),
-    "context": optional(maybe(registered("@calib_contexts"))),
-    "other": optional(maybe(MAP)),
-    "sets": optional(maybe(registered("@calib_sets"))),
-    "adaptations": optional(maybe(listed(Adaptation.read))),
-    "recall_cutoffs": optional(maybe(RecallCutoffs.read)),
-    "label_cutoffs": optional(maybe(Cutoffs.read)),
-    "portable": optional(maybe(Portable.read)),
+    "scaling": maybe(registered("@calib_scalings")),
+    "context": maybe(registered("@calib_contexts")),
+    "other": maybe(MAP),
+    "sets": maybe(registered("@calib_sets")),
+    "adaptations": maybe(listed(Adaptation.read)),
+    "recall_cutoffs": maybe(RecallCutoffs.read),
+    "label_cutoffs": maybe(Cutoffs.read),
+    "portable": maybe(Portable.read),
 }
 
 

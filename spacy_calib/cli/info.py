@@ -206,7 +206,7 @@ def portable_line(pipe: Calibrator) -> str:
 def show_selection(selection: Mapping[str, Any], everything: bool, labels: str) -> None:
     """Print what a method was chosen from: the best candidates and the chosen one, or all of them. labels (str): What is grouped."""
     chosen = in_plain_words(selection["chosen"], labels)
-    if selection.get("too_few"):
+    if selection["too_few"]:
         msg.text(f"No method was chosen: {selection['too_few']}; {chosen} was taken.")
         return
     msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
@@ -223,7 +223,7 @@ def show_selection(selection: Mapping[str, Any], everything: bool, labels: str) 
     show_rows(rows, columns)
     if len(rows) < len(selection["trials"]):
         msg.text(f"... and {len(selection['trials']) - len(rows):,} more; --all shows them.")
-    if selection.get("dropped"):
+    if selection["dropped"]:
         msg.text(f"{selection['dropped']:,} more were far behind on a part of the documents already.")
     msg.text(
         "Of the candidates with the best one's scaling, the smallest is taken that is within one standard error of the best."
@@ -239,7 +239,7 @@ def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
     if scaling is None:
         return "none"
-    temperature = "" if scaling.get("temperature") is None else f"temperature {scaling['temperature']:.3g}, "
+    temperature = "" if scaling["temperature"] is None else f"temperature {scaling['temperature']:.3g}, "
     return f"{scaling['name']} ({temperature}{scaling['size']:,} numbers)"
 
 

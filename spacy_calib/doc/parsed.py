@@ -79,7 +79,7 @@ class ParsedBlock:
     """The units of a block as Python lists: reading one item from them is several times as fast as from arrays.
 
     label, raw, calibrated: Of each entry, row by row (see `indptr`); then of labels below the threshold.
-    end (int | None): Where a token behind the last would begin; None in blocks of older versions.
+    end (int | None): Where a token behind the last would begin; None in blocks of spans alone.
     origin (int): Where in the Doc the block's text begins. found: Hash of each row's word, 0 until it was met.
     """
 

@@ -21,8 +21,7 @@ MESSAGES = {
     "C206": "The feature function '{name}' failed: {why}; mend it.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
-    "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
-    "upgrade spacy-calib or fit the pipe again.",
+    "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads version {wanted}; fit the pipe again.",
     "C012": "The calibration data of pipe '{name}' names '{given}', which is not installed; install the package that registers it.",
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
@@ -127,7 +126,7 @@ MESSAGES = {
     "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; name tags with --tag.",
     "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
     # Watching
-    "C236": "The pipe '{name}' keeps no record of the documents that it was fitted on (an older spacy-calib fitted it, or on a single document), and there is nothing to compare texts with; run `python -m spacy calib fit` again, on two documents or more.",
+    "C236": "The pipe '{name}' keeps no record of the documents that it was fitted on (it was fitted on a single document), and there is nothing to compare texts with; run `python -m spacy calib fit` again, on two documents or more.",
     "C237": "The windows belong to another pipe than this one, or to another fit of it; give the pipeline that they were counted with.",
     "C238": "Windows of {given} cannot be added to windows of {wanted}; give windows that were made alike.",
     "C239": "There is no window to read in {where} ({why}); give what `spacy calib watch` or a Monitor wrote.",
@@ -162,7 +161,7 @@ MESSAGES = {
     "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
     "C297": "This calibrator has no sets; fit it with sets=0.1.",
     "C298": "No calibrator can be read from {path} ({why}); give a file that `calib fit` made of scores, or TagCalibrator.to_disk wrote.",
-    "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
+    "C299": "The calibrator in {path} cannot be used here: {why}; install what is missing, or fit it again.",
     # Files of scores
     "C300": "{path} has no column {missing}; it has: {known}. Give a tag and a score on each row, best with document, unit and gold.",
     "C301": "{where} of {path} cannot be read: {why}.",
@@ -183,7 +182,7 @@ MESSAGES = {
     "C326": "The component '{name}' needs at least two labels of '{target}' to learn from; given: {given}.",
     "C327": "The component '{name}' has learned nothing yet: initialize the pipeline with examples.",
     "C335": "The component '{name}' cannot be loaded from {path} ({why}); copy its folder anew, or train it again.",
-    "C336": "The component '{name}' was saved in format version {given}, but this spacy-calib reads up to version {wanted}; upgrade spacy-calib or train it again.",
+    "C336": "The component '{name}' was saved in format version {given}, but this spacy-calib reads version {wanted}; train it again.",
     "C337": "The constraints of component '{name}' name {unknown}, which is none of its labels ({known}); take it out of the constraints, or add it to the labels.",
     "C338": "The gold labels of the document that begins {text!r} break the constraints of component '{name}' ('{label}' {place}); mend the gold, or loosen the constraints.",
     "C339": "The gold label '{label}' of the document that begins {text!r} is none of the labels of component '{name}' ({known}); add it to its labels (`spacy init labels` writes them), or take it out of the gold.",

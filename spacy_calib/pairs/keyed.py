@@ -35,7 +35,7 @@ def draw_salt() -> str:
 
 
 def keyed(values: Digests, salt: str) -> Digests:
-    """Digests of each value with the salt; without one ("", in older pipelines) the values themselves."""
+    """Digests of each value with the salt; without one ("") the values themselves."""
     if not salt:
         return values
     distinct, place = np.unique(values, return_inverse=True)

@@ -371,7 +371,7 @@ def test_on_too_little_data_the_default_compares_nothing_and_says_so(model, dev,
 
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
-    monkeypatch.setattr("spacy_calib.pipe.fitting.judge_held_out", lambda *_: HeldOut(*figures))
+    monkeypatch.setattr("spacy_calib.pipe.fitting.judge_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
 
 
 def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):

@@ -218,7 +218,8 @@ def test_features_are_named_in_the_config_and_saved(nlp):
     saved = calib.to_bytes()
     state = load(saved, name="calib", path="memory")
     assert state["context"]["settings"] == {"features": ["neighbours", "document"], "when": "always"}
-    assert calib.from_bytes(saved).to_bytes() == saved
+    calib.from_bytes(saved)
+    assert [feature.name for feature in calib.tokens.context.features] == ["neighbours", "document"]
     state["context"]["settings"]["features"] = ["neighbours", "nobody"]
     with pytest.raises(CalibError, match=r"C010.*some of document, hints, neighbours"):
         calib.from_bytes(dump(state))

@@ -8,7 +8,15 @@ from spacy_calib.schema import Misfit
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
 ENTITIES = SpanFitInfo(
-    "exact", ["PER"], 4, 3, 1, "", [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")], None, HeldOut(0.5, 0.4, 0.3, 4)
+    "exact",
+    ["PER"],
+    4,
+    3,
+    1,
+    "",
+    [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")],
+    None,
+    HeldOut(0.5, 0.4, 0.3, 4, 0.2, 0.1, 0.0),
 )
 INFO = FitInfo(
     component="ner",
@@ -54,8 +62,8 @@ def test_the_plain_form_has_the_keys_in_their_order():
         "sources",
         "conventions",
     ]
-    later = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
-    assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, **later, "verdict": "better"}
+    off = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
+    assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, **off, "verdict": "better"}
     assert plain["spans"]["held_out"]["verdict"] == "unclear"
     assert list(plain["table"][0].items()) == [
         ("group", "all"), ("tags", 3), ("share", 1.0), ("pairs", 10), ("hits", 7), ("raw", 0.125), ("calibrated", 0.0625), ("fallback", ""),
