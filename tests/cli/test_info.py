@@ -110,7 +110,7 @@ MANY = [
 
 
 def selection_table(capsys, everything: bool) -> list[str]:
-    chosen = {"folds": 5, "documents": 9, "trials": MANY, "chosen": MANY[20]["candidate"]}
+    chosen = {"too_few": "", "dropped": 0, "folds": 5, "documents": 9, "trials": MANY, "chosen": MANY[20]["candidate"]}
     show_selection(chosen, everything, "tags")
     return capsys.readouterr().out.splitlines()
 
