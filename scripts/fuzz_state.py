@@ -2,10 +2,10 @@
 
     python scripts/fuzz_state.py ./calibrated --cases 10000
 
-Of each pipeline that is named each component of ours is taken apart, one to three places of its saved state are changed at random
-(values, types, lengths, keys), and the state is put back with a checksum of its own. Bad is an exception without a code, a score outside [0, 1], a
-refused load that leaves the pipe changed, a sentence that prints what was given at length, an accepted state that cannot be saved again, and a garbage
-collector that stays off.
+Each component of ours of these pipelines is taken apart, one to three places of its saved state are changed at random
+(values, types, lengths, keys), and the state is put back with a checksum of its own. Bad is an exception without a code, a
+score outside [0, 1], a refused load that leaves the pipe changed, a sentence that prints what was given at length, an
+accepted state that cannot be saved again, and a garbage collector that stays off.
 """
 
 from __future__ import annotations

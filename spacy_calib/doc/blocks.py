@@ -139,8 +139,8 @@ def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
 
 # Columns of a block: the kind of their numbers, and what each number is of.
 COLUMNS = {
-    "start": ("u", "token"), "word": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
-    "raw": ("f", "entry"), "calibrated": ("f", "entry"), "in_set": ("b", "entry"),
+    "start": ("u", "token"), "word": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"),
+    "out_of_reach": ("b", "token"), "tag": ("u", "entry"), "raw": ("f", "entry"), "calibrated": ("f", "entry"), "in_set": ("b", "entry"),
     "column": ("u", "entry"), "flag": ("i", "token"), "accept": ("i", "token"),
 }  # fmt: skip
 _ALWAYS = {"start", "word", "tag", "raw", "calibrated"}

@@ -84,8 +84,8 @@ class ParsedBlock:
     """
 
     __slots__ = (
-        "accept", "annotation", "below", "calibrated", "carried", "end", "flag", "found", "head", "in_set", "indptr", "label", "origin",
-        "out_of_reach", "raw", "row_of_start", "start", "word",
+        "accept", "annotation", "below", "calibrated", "carried", "end", "flag", "found", "head", "in_set", "indptr", "label",
+        "origin", "out_of_reach", "raw", "row_of_start", "start", "word",
     )  # fmt: skip
 
     def __init__(self, start: int, block: Block):

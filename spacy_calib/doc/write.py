@@ -154,7 +154,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         "flag": flags,
     }
     of_entries: Block = {
-        "tag": own_codes, "raw": marginals.scores, "calibrated": calibrated.scores, "column": names, "in_set": calibrated.in_set,
+        "tag": own_codes, "raw": marginals.scores, "calibrated": calibrated.scores, "column": names,
+        "in_set": calibrated.in_set,
     }  # fmt: skip
     blocks = []
     for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins.tolist()), strict=True)):

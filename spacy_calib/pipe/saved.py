@@ -15,8 +15,8 @@ _Made = TypeVar("_Made")
 
 
 class Kept(NamedTuple):
-    """A kind of saved state. format (str): What it is known by, see `pack`. unreadable (str), other (str): Codes of what is said where it
-    cannot be read, or is of another version."""
+    """A kind of saved state. format (str): What it is known by, see `pack`. unreadable (str), other (str): Codes of what is
+    said where it cannot be read, or is of another version."""
 
     format: str
     unreadable: str
@@ -51,8 +51,8 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
     """Say of any fault in here that the saved state cannot be read.
 
     name (str): The pipe, for the message. path (str): Where the state comes from, likewise.
-    RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.other`): of another version. C012: a part
-        is not installed.
+    RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.other`): of
+        another version. C012: a part is not installed.
     """
     try:
         yield

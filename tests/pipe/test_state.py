@@ -211,6 +211,6 @@ def test_a_state_of_another_format_version_is_to_be_fitted_again(pipelines, vers
     before = pipe.to_bytes()
     with pytest.raises(CalibError) as caught:
         pipe.from_bytes(pack(state_of(pipe), "spacy-calib", version))
-    sentence = f"The calibration data of pipe 'calib' has format version {version}, but this spacy-calib reads version {FORMAT_VERSION}"
-    assert str(caught.value) == f"[C011] {sentence}; fit the pipe again."
+    versions = f"has format version {version}, but this spacy-calib reads version {FORMAT_VERSION}"
+    assert str(caught.value) == f"[C011] The calibration data of pipe 'calib' {versions}; fit the pipe again."
     assert pipe.to_bytes() == before

@@ -65,7 +65,10 @@ class Scaling(ABC):
         """How many numbers were fitted. RAISES C004: not fitted."""
 
     def describe(self) -> dict[str, Any]:
-        """Name, whether each tag has a bias, temperature and ridge (None for none), number of fitted numbers. RAISES C004: not fitted."""
+        """Name, whether each tag has a bias, temperature and ridge (None for none), number of fitted numbers, for `info`.
+
+        RAISES C004: not fitted.
+        """
         named = {"name": self.registered, "biased": self.biased}
         return {**named, "temperature": None, "ridge": None, "size": self.size()}
 
