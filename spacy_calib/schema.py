@@ -3,14 +3,14 @@
 A *form* takes a value and where it stands, and gives the value back in the type that is wanted (arrays as copies, of
 float64 or intp), or raises Misfit. What is learned is a dataclass of `Saved`, whose fields declare their forms:
 `slope: float = kept(number(0.0))`. Its `read` checks a state and builds the object; it is a form itself, which fields
-of other classes declare. To save one more thing, add a field with `later`, because older states lack it. Keys that no
-form declares are left out.
+of other classes declare. No key may be missing: a change of any form raises `FORMAT_VERSION` of `calibration.saved`.
+Keys that no form declares are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,19 +31,6 @@ class Misfit(ValueError):
     def __init__(self, where: str, wanted: str):
         super().__init__(f"'{where}' is not {wanted}")
         self.where, self.wanted = where, wanted
-
-
-@dataclass(frozen=True)
-class Optional:
-    """A key that a state may lack. form (Form): Of its value. default (Any): What stands for it then."""
-
-    form: Form
-    default: Any = None
-
-
-def optional(form: Form, default: Any = None) -> Optional:
-    """A key that older states lack."""
-    return Optional(form, default)
 
 
 def anything(value: Any, where: str) -> Any:
@@ -147,7 +134,7 @@ def keyed(held: Form) -> Form:
     return form
 
 
-def record(fields: Mapping[str, Form | Optional], agree: Callable[[dict[str, Any]], str] = lambda held: "") -> Form:
+def record(fields: Mapping[str, Form], agree: Callable[[dict[str, Any]], str] = lambda held: "") -> Form:
     """A dict with these keys; others are left out.
 
     fields (Mapping): Key -> form. agree (Callable): Says what is wrong with all values together; "" if nothing is.
@@ -158,12 +145,9 @@ def record(fields: Mapping[str, Form | Optional], agree: Callable[[dict[str, Any
             raise Misfit(where, "a table")
         held = {}
         for key, wanted in fields.items():
-            if key in value:
-                held[key] = (wanted.form if isinstance(wanted, Optional) else wanted)(value[key], f"{where}.{key}")
-            elif isinstance(wanted, Optional):
-                held[key] = wanted.default
-            else:
+            if key not in value:
                 raise Misfit(f"{where}.{key}", "there")
+            held[key] = wanted(value[key], f"{where}.{key}")
         wrong = agree(held)
         if wrong:
             raise Misfit(where, f"consistent: {wrong}")
@@ -176,7 +160,7 @@ _Made = TypeVar("_Made", bound="Saved")
 
 
 class Saved:
-    """A dataclass that is saved: fields made by `kept` or `later` declare the form in which they are written and read.
+    """A dataclass that is saved: fields made by `kept` declare the form in which they are written and read.
 
     A state has the keys in the order of the fields.
     """
@@ -190,7 +174,7 @@ class Saved:
     def read(cls: type[_Made], value: Any, where: str = "state") -> _Made:
         """Check a state and build the object. RAISES Misfit: the state is not of the form declared."""
         declared = _kept(cls)
-        held = record({key: one.metadata["form"]() for key, one in declared.items()}, cls.agree)(value, where)
+        held = record({key: one.metadata["form"] for key, one in declared.items()}, cls.agree)(value, where)
         return cls(**{one.name: held[key] for key, one in declared.items()})
 
     def state(self) -> dict[str, Any]:
@@ -213,15 +197,6 @@ def kept(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
     form (Form): Of its value in a state. default (Any): Of the field, none if left out; a class or a function makes it.
     key (str): Its name in a state, where that is another.
     """
-    return _field(lambda: form, default, key)
-
-
-def later(form: Form, default: Any = None, *, key: str = "") -> Any:
-    """A field that older states lack: the default stands for it then. All arguments as for `kept`."""
-    return _field(lambda: optional(form, default() if callable(default) else default), default, key)
-
-
-def _field(form: Callable[[], Form | Optional], default: Any, key: str) -> Any:
     made: Any = {"default_factory": default} if callable(default) else {"default": default}
     return field(**made, metadata={"form": form, "key": key})
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import calib_error
-from .schema import Saved, kept, later, several, text, whole, wholes
+from .schema import Saved, kept, several, text, whole, wholes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -275,7 +275,7 @@ class Groups(Saved):
     names: tuple[str, ...] = kept(several(text))
     of_tag: Ints = kept(wholes(-1))
     counts: Ints = kept(wholes(), lambda: np.zeros(0, dtype=np.intp))
-    alone: int = later(whole(), 0)
+    alone: int = kept(whole(), 0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of_tag", np.asarray(self.of_tag, dtype=np.intp))

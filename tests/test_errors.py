@@ -50,11 +50,8 @@ def test_an_error_is_a_coded_sentence():
 
 def test_what_was_given_is_cut_and_paths_and_lists_of_what_is_allowed_are_not(tmp_path):
     given, known = "x" * 5000, ", ".join(f"label_{i}" for i in range(100))
-    error = calib_error("C201", given=given, known=known)
-    assert (
-        str(error)
-        == f"[C201] The feature '{'x' * 37}...' of the context is not registered; registered are: {known}. If it is your own, give its file with --code."
-    )
+    error = calib_error("C294", given=given, known=known)
+    assert str(error) == f"[C294] There is no tag {'x' * 37}... among the classes; they are: {known}."
     path = tmp_path / ("y" * 100)
     assert str(path) in str(calib_error("C056", option="--output", wanted="new", given=path))
     held = {"maps": [np.zeros(500)] * 50}

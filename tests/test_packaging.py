@@ -43,7 +43,6 @@ GROUPS = {
     "spacy_calib_selections",
     "spacy_calib_sets",
     "spacy_calib_metrics",
-    "spacy_calib_features",
     "spacy_calib_contexts",
     "spacy_calib_forecasters",
     "spacy_calib_events",

@@ -15,8 +15,7 @@ import pytest
 from spacy_calib.registry import registry
 from tests.forked import alone
 from tests.looping import each
-from tests.saved.make import HERE
-from tests.saved.test_saved_pipelines import unpack
+from tests.pipe.pipelines import auto
 
 DISTRIBUTION = "spacy-calib"
 ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
@@ -27,7 +26,6 @@ OUR_REGISTRIES = [
     "calib_poolings",
     "calib_selections",
     "calib_contexts",
-    "calib_features",
     "calib_metrics",
     "calib_forecasters",
     "calib_events",
@@ -113,8 +111,6 @@ failing.Map.v1 = failing:make_map
 fine.Map.v1 = failing:make_fine
 [spacy_calib_sources]
 broken.Source.v1 = not_there:make_source
-[spacy_calib_features]
-broken.Feature.v1 = not_there:make_feature
 [spacy_calib_metrics]
 broken.Metric.v1 = not_there:make_metric
 """
@@ -131,12 +127,12 @@ def test_a_broken_package_stops_nobody_but_who_asks_for_it(tmp_path):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(BROKEN)
-    sure = unpack(HERE / "0.1.0-auto.tar.xz", tmp_path / "sure")
+    auto().to_disk(tmp_path / "sure")
     code = f"""
 import spacy
 from spacy_calib import CalibError, TagCalibrator
 from spacy_calib.pipe.registered import metrics
-nlp = spacy.load({str(sure)!r})
+nlp = spacy.load({str(tmp_path / "sure")!r})
 print(all(token._.calib_score is not None for token in nlp("the old dog saw a duck")))
 assert metrics()
 nlp.add_pipe("calib", "other", config={{"attr": "other", "context": {{"@calib_contexts": "spacy-calib.Context.v1"}}}})
@@ -149,7 +145,7 @@ for block in ({{"@calib_recalibrators": "broken.Map.v1"}}, {{"@calib_recalibrato
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=alone(tmp_path))
     assert done.returncode == 0, done.stderr
-    for name, kind in (("Map", "recalibrators"), ("Metric", "metrics"), ("Feature", "features")):
+    for name, kind in (("Map", "recalibrators"), ("Metric", "metrics")):
         assert (
             f"[CW40] What is registered as 'broken.{name}.v1' in calib_{kind} cannot be used (ModuleNotFoundError"
             in done.stderr

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_calib.schema import Misfit, Saved, floats, kept, keyed, later, listed, maybe, number, plain, several, text, whole
+from spacy_calib.schema import Misfit, Saved, floats, kept, keyed, listed, maybe, number, plain, several, text, whole
 
 
 @dataclass(frozen=True)
 class Inner(Saved):
     n: int = kept(whole(), 3)
-    names: tuple[str, ...] = later(several(text), ())
+    names: tuple[str, ...] = kept(several(text), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +22,9 @@ class Outer(Saved):
     values: np.ndarray = kept(floats(0.0, 1.0))
     inner: Inner = kept(Inner.read)
     width_: float = kept(number(), 1.0, key="width")
-    by_name: dict[str, Inner] = later(keyed(Inner.read), dict)
-    others: list[Inner] = later(listed(Inner.read), list)
-    perhaps: Inner | None = later(maybe(Inner.read))
+    by_name: dict[str, Inner] = kept(keyed(Inner.read), dict)
+    others: list[Inner] = kept(listed(Inner.read), list)
+    perhaps: Inner | None = kept(maybe(Inner.read), None)
     unsaved: str = "as it is made"
 
     @classmethod
@@ -57,14 +57,16 @@ def test_what_is_read_is_built_down_to_the_innermost():
     assert again.unsaved == "as it is made"
 
 
-def test_only_what_came_later_may_be_left_out():
-    old = {key: STATE[key] for key in ("values", "inner", "width")}
-    read = [Outer.read(old) for _ in range(2)]
-    assert (read[0].by_name, read[0].others, read[0].perhaps) == ({}, [], None)
-    assert read[0].by_name is not read[1].by_name
-    for key in old:  # a default of the class is none of the state
+def test_nothing_may_be_left_out():
+    for key in STATE:  # a default of the class is none of the state
         with pytest.raises(Misfit, match=f"'state.{key}' is not there"):
-            Outer.read({name: value for name, value in old.items() if name != key})
+            Outer.read({name: value for name, value in STATE.items() if name != key})
+
+
+def test_a_default_that_a_function_makes_is_made_anew():
+    made = [Outer(MADE.values, MADE.inner) for _ in range(2)]
+    assert (made[0].by_name, made[0].others, made[0].perhaps) == ({}, [], None)
+    assert made[0].by_name is not made[1].by_name
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_only_what_came_later_may_be_left_out():
         ({"values": np.zeros(2)}, "'here' is not consistent: 3 values"),
         ({"inner": {"n": -1}}, "'here.inner.n' is not a whole number"),
         ({"by_name": {"a": 3}}, "'here.by_name.a' is not a table"),
-        ({"others": [{"n": 1}, {}]}, r"'here.others\[1\].n' is not there"),
+        ({"others": [{"n": 1, "names": []}, {}]}, r"'here.others\[1\].n' is not there"),
         ({"perhaps": {"n": 1, "names": ["x", 2]}}, r"'here.perhaps.names\[1\]' is not a text"),
     ],
 )

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from quality.data import THRESHOLD, DataSet, Split
 
-from spacy_calib.calibration.grouping.behaviour import BehaviourGrouping
 from spacy_calib.calibration.grouping.fixed import one_group_per_tag
 from spacy_calib.calibration.grouping.subtags import make_subtag_grouping
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
@@ -24,7 +23,6 @@ from spacy_calib.calibration.recalibrators import (
     ScalingBinning,
     Temperature,
 )
-from spacy_calib.calibration.recalibrators.venn_abers import VennAbers
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
@@ -221,10 +219,6 @@ def each_tag(task: Task) -> Groups:
     return task.group(one_group_per_tag)
 
 
-def by_behaviour(task: Task) -> Groups:
-    return task.group(BehaviourGrouping(5).with_pairs(task.fit_pairs))
-
-
 def by_subtag(task: Task) -> Groups:
     return task.group(make_subtag_grouping(SCHEMES[task.held.name]))
 
@@ -234,7 +228,7 @@ def methods(name: str) -> Iterator[tuple[str, Method]]:
     yield "raw", raw
     maps = {
         "histogram": HistogramBinning(), "isotonic": IsotonicRegression(), "scaling binning": ScalingBinning(),
-        "temperature": Temperature(), "platt": Platt(), "beta": Beta(), "venn-abers": VennAbers(),
+        "temperature": Temperature(), "platt": Platt(), "beta": Beta(),
     }  # fmt: skip
     for method in PAPER:
         yield f"SCW {method}", fixed(tfg(1), maps[method])
@@ -246,8 +240,6 @@ def methods(name: str) -> Iterator[tuple[str, Method]]:
                 yield f"TFG-{n_groups} {method}", fixed(tfg(n_groups), maps[method])
             yield f"TFG-{n_groups} {method} + tag offsets", fixed(tfg(n_groups), maps[method], TagOffsets())
         yield f"one-vs-rest {method}", fixed(each_tag, maps[method])
-    yield "behaviour platt", fixed(by_behaviour, maps["platt"])
-    yield "behaviour isotonic", fixed(by_behaviour, maps["isotonic"])
     if name in SCHEMES:
         yield "sub-tags platt", fixed(by_subtag, maps["platt"])
         yield "sub-tags platt + tag offsets", fixed(by_subtag, maps["platt"], TagOffsets())

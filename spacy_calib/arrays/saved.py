@@ -11,14 +11,14 @@ import numpy as np
 from ..calibration.auto import SELECTION
 from ..calibration.recalibrators import Recalibrator
 from ..calibration.registered import registered_maker
-from ..calibration.saved import KINDS, LaterVersion, NotInstalled, Unreadable, make_part, pack, unpack
+from ..calibration.saved import FORMAT_VERSION, KINDS, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
 from ..calibration.scaling import Scaling
 from ..calibration.sets import ConformalSets
 from ..calibration.sufficiency import HeldOut
 from ..calibration.tag_offsets import TagOffsets
 from ..calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ..errors import CalibError, brief, calib_error
-from ..schema import Misfit, flag, keyed, listed, maybe, number, record, text, whole
+from ..schema import Misfit, keyed, listed, maybe, number, record, text, whole
 from ..types import Groups
 from .inputs import steps_of
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     Estimator = TypeVar("Estimator", bound=TagCalibrator)
 
 FORMAT = "spacy-calib-arrays"
-FORMAT_VERSION = 1
 _KIND_OF = {
     "@calib_recalibrators": Recalibrator,
     "@calib_scalings": Scaling,
@@ -66,7 +65,6 @@ _PARAMETERS = record(
         "tag_offsets": _plain,
         "threshold": number(0.0, 1.0),
         "normalize": _plain,
-        "intervals": flag,
         "sets": _plain,
         "classes": maybe(listed(_label)),
         "tag_counts": maybe(listed(listed(_label, 2, 2))),
@@ -90,7 +88,7 @@ STATE = record(
 def dump(made: TagCalibrator) -> bytes:
     """A fitted estimator as bytes."""
     given = {name: _saved(value) for name, value in made.get_params(deep=False).items()}
-    given["intervals"], given["threshold"] = bool(made.intervals), float(made.threshold)
+    given["threshold"] = float(made.threshold)
     given["classes"] = None if made.classes is None else np.asarray(made.classes).tolist()
     given["tag_counts"] = None if made.tag_counts is None else [[tag, int(n)] for tag, n in made.tag_counts.items()]
     names = getattr(made, "feature_names_in_", None)
@@ -104,7 +102,7 @@ def dump(made: TagCalibrator) -> bytes:
         "held_out": made.held_out_.state(),
         **made.calibration_.state(),
     }
-    return pack(state, FORMAT, FORMAT_VERSION)
+    return pack(state, FORMAT)
 
 
 def _saved(value: Any) -> Any:
@@ -118,16 +116,16 @@ def _saved(value: Any) -> Any:
 def read(kind: type[Estimator], data: bytes, path: str, find: Callable[[str, str], Any]) -> Estimator:
     """The estimator that `dump` wrote. path (str): Where the bytes come from, for the message. find: See `make_part`.
 
-    RAISES C298: not such bytes, damaged, or not of the form STATE. C299: of a later format, or a part is not found.
+    RAISES C298: not such bytes, damaged, or not of the form STATE. C299: of another format version, or a part is not found.
     """
 
     def load(part: Any) -> Any:
         return make_part(part, lambda kind, name: registered_maker(kind, name) or find(kind, name))
 
     try:
-        return _made(kind, STATE(unpack(data, FORMAT, FORMAT_VERSION), "state"), load)
-    except LaterVersion as error:
-        why = f"it has format version {error.given}, and this spacy-calib reads up to version {FORMAT_VERSION}"
+        return _made(kind, STATE(unpack(data, FORMAT), "state"), load)
+    except OtherVersion as error:
+        why = f"it has format version {error.given}, and this spacy-calib reads version {FORMAT_VERSION}"
         raise calib_error("C299", path=path, why=why) from None
     except NotInstalled as error:
         raise calib_error("C299", path=path, why=f"it names {brief(repr(error.given))}, which is not installed") from None

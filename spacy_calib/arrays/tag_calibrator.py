@@ -41,14 +41,14 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     method (str | Recalibrator): "auto" chooses scaling, map, groups and tag offsets by cross-validation over documents;
         else a recalibrator, or the name of one: identity, temperature, platt, beta, histogram, scaling-binning,
-        isotonic, venn-abers, or another registered one.
+        isotonic, or another registered one.
     n_groups (int): Tag frequency groups, each with its own map; with "auto" the groups of promises and figures.
     scaling (str | Scaling | None): First weighs the tags of a unit anew: temperature, vector, matrix.
     tag_offsets (bool | TagOffsets): Whether each tag is also corrected by itself, pooled towards its group.
     threshold (float): Lower scores are 0 after calibration. Kranzlein et al. (2021, section 3.1) take .01.
     normalize (bool | str): True divides a unit's scores by their sum; "other" leaves room for tags below the threshold.
-    intervals (bool): Allows `predict_interval`. sets (float | ConformalSets | None): Allows `predict_set`; a number is
-        the share of units whose set may miss the gold tag.
+    sets (float | ConformalSets | None): Allows `predict_set`; a number is the share of units whose set may miss the
+        gold tag.
     classes (Sequence | None): Label of each column. None takes a data frame's names; else the sorted labels of y, if
         they are as many as columns; else numbers.
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.
@@ -67,7 +67,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         tag_offsets: Any = False,
         threshold: float = 0.01,
         normalize: bool | str = False,
-        intervals: bool = False,
         sets: Any = None,
         classes: Sequence[Any] | None = None,
         tag_counts: Mapping[Any, int] | None = None,
@@ -78,7 +77,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.tag_offsets = tag_offsets
         self.threshold = threshold
         self.normalize = normalize
-        self.intervals = intervals
         self.sets = sets
         self.classes = classes
         self.tag_counts = tag_counts
@@ -105,13 +103,12 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         data = inputs.token_data(scores, gold.columns, documents, len(labels), steps.threshold, lowest_taken(steps))
         names = [str(label) for label in labels]
         counts = gold.counts if self.tag_counts is None else {str(tag): int(n) for tag, n in self.tag_counts.items()}
-        plan = make_plan(steps, data, names, lambda grouping: grouping(names, counts))
+        plan = make_plan(steps, data, lambda grouping: grouping(names, counts))
         fitted = fit_tokens(
             data,
             plan.chosen,
             plan.groups,
             normalize=check_normalize(self.normalize),
-            intervals=bool(self.intervals),
             sets=steps.sets,
             promise_groups=plan.judged_by,
         )
@@ -158,16 +155,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             best[silent] = inputs.likeliest(every, every.scores)[silent]
         return self.classes_[np.maximum(best, 0)]
 
-    def predict_interval(self, P: Any) -> tuple[Floats, Floats]:
-        """(low, high) of each Venn-Abers interval, (n, k) each, before normalization; 0 below the threshold.
-
-        RAISES C297: it was fitted without `intervals`. C001, C294: see `predict_proba`.
-        """
-        found = self.calibrated(P)
-        if found.low is None or found.high is None:
-            raise calib_error("C297", what="intervals", parameter="intervals=True")
-        return _dense(self, found, found.low), _dense(self, found, found.high)
-
     def predict_set(self, P: Any) -> NDArray[np.bool_]:
         """Whether each tag is in the unit's set, shape (n, k); all are if no smaller set keeps the promise.
 
@@ -175,7 +162,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         found = self.calibrated(P)
         if found.in_set is None or found.out_of_reach is None:
-            raise calib_error("C297", what="sets", parameter="sets=0.1")
+            raise calib_error("C297")
         return _dense(self, found, found.in_set).astype(bool) | found.out_of_reach[:, None]
 
     def _read(self, P: Any) -> Scores:
@@ -251,7 +238,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """The estimator from `to_bytes`; all of it is checked before anything is made.
 
         find (Callable): (kind, registered name) -> what makes a part that is not registered. RAISES C298: not such
-        bytes. C299: of a later format, or a part is not found.
+        bytes. C299: of another format version, or a part is not found.
         """
         return saved.read(cls, data, "the bytes given", find)
 

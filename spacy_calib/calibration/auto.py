@@ -13,7 +13,7 @@ from ..errors import calib_error
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.bins import check_count
 from ..pairs.documents import DOCUMENT
-from ..schema import flag, listed, maybe, number, optional, record, text, whole
+from ..schema import flag, listed, maybe, number, record, text, whole
 from ..types import Floats, Grouping, Groups, Ints
 from .candidates import BEHIND, CONTEXT, NOTHING, Candidate, ScaledScores, select_method
 from .grouping.fixed import one_group_per_tag
@@ -36,7 +36,7 @@ _TRIAL = record(
 )  # fmt: skip
 SELECTION = record(
     {
-        "chosen": text, "too_few": optional(text, ""), "dropped": optional(whole(), 0), "folds": whole(), "pairs": whole(),
+        "chosen": text, "too_few": text, "dropped": whole(), "folds": whole(), "pairs": whole(),
         "documents": whole(), "trials": listed(_TRIAL),
     }
 )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..pairs.weighted import WeightedPairs, collapse_groups
-from ..schema import Misfit, Saved, kept, lengths, listed, maybe, optional, record, registered, text, whole
+from ..schema import Misfit, Saved, kept, lengths, listed, maybe, record, registered, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
@@ -45,7 +45,7 @@ GROUPED = record(
         "pooled_fit": GroupFit.read,
         "maps": listed(maybe(MAP)),
         "fits": listed(GroupFit.read),
-        "pooling": optional(maybe(registered("@calib_poolings"))),
+        "pooling": maybe(registered("@calib_poolings")),
     },
     lambda held: lengths(dict.fromkeys(("maps", "fits"), len(held["groups"])), held),
 )
@@ -187,15 +187,11 @@ class GroupedRecalibrator:
             made.offsets = load(state["pooling"])
             if made.offsets.sizes() != (len(made.groups.of_tag), len(made.groups)):
                 raise Misfit("pooling", "fitted to these tags and groups")
-        made._take_over(state, load)
+        made.pooled_ = _fitted(load(state["pooled"]))
+        made.pooled_fit_, made.fits_ = state["pooled_fit"], state["fits"]
+        made.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
+        made._table = made._make_table()
         return made
-
-    def _take_over(self, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> None:
-        """The maps of a state. RAISES Misfit: one is not fitted."""
-        self.pooled_ = _fitted(load(state["pooled"]))
-        self.pooled_fit_, self.fits_ = state["pooled_fit"], state["fits"]
-        self.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
-        self._table = self._make_table()
 
 
 def _fitted(part: Recalibrator) -> Recalibrator:

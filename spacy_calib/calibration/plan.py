@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..metrics.proper import log_losses
 from ..types import Grouping, Groups
 from .auto import Selector
-from .grouping.named import informed
 from .recalibrators import Recalibrator
 from .scaling import Scaling
 from .steps import Predictions, walk
@@ -58,23 +57,19 @@ def lowest_taken(settings: StepSettings) -> float:
 def make_plan(
     settings: StepSettings,
     data: TokenData,
-    names: Sequence[str],
     group: Callable[[Grouping], Groups],
     scalable: bool = True,
     learn_context: LearnContext | None = None,
 ) -> Plan:
     """The steps of the settings, or those that the selection chose, and the groups of the tags.
 
-    names (Sequence[str]): What groupings call the tag of each column. group (Callable): Grouping -> Groups of labels.
-    scalable (bool): False where a token may have several labels, which are not scaled beside one another.
+    group (Callable): Grouping -> Groups of labels. scalable (bool): False where a token may have several labels, which are
+        not scaled beside one another.
     learn_context (LearnContext | None): Learns the context; None leaves it out.
     """
     chosen = _chosen(settings, data, group, scalable, learn_context)
-    pairs = chosen.pairs_of(data)
-    groups = judged_by = group(informed(chosen.grouping, pairs, names))
-    if settings.selection is not None:
-        judged_by = group(informed(settings.grouping, pairs, names))
-    return Plan(chosen, groups, judged_by)
+    groups = group(chosen.grouping)
+    return Plan(chosen, groups, groups if settings.selection is None else group(settings.grouping))
 
 
 def _chosen(

@@ -27,7 +27,6 @@ _NAMES = (
     "calib_selections",
     "calib_sets",
     "calib_contexts",
-    "calib_features",
     "calib_metrics",
     "calib_forecasters",
     "calib_events",

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, TypeVar
 from ..errors import brief
 from ..schema import Form, Misfit, as_saved, floats, record, registered
 
+# Of all that is saved. A change of any form raises it, and what another version saved is refused.
+FORMAT_VERSION = 2
 # Registries whose things are saved by name, settings and learned arrays.
 KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts", "@calib_forecasters")
 
@@ -63,8 +65,8 @@ class Unreadable(ValueError):
     """The bytes are damaged, or of something else; `str()` says why."""
 
 
-class LaterVersion(ValueError):
-    """The bytes are of a later format. given (int): Its version."""
+class OtherVersion(ValueError):
+    """The bytes are of another format version. given (int): Which."""
 
     def __init__(self, given: int):
         super().__init__(f"format version {given}")
@@ -79,7 +81,7 @@ class NotInstalled(ValueError):
         self.given = given
 
 
-def pack(state: dict[str, Any], format: str, version: int) -> bytes:
+def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> bytes:
     """Plain data and numpy arrays as bytes. format (str), version (int): What `unpack` is to know them by."""
     import srsly
 
@@ -87,22 +89,19 @@ def pack(state: dict[str, Any], format: str, version: int) -> bytes:
     return srsly.msgpack_dumps({"format": format, "version": version, "crc": zlib.crc32(body), "body": body})
 
 
-def unpack(data: bytes, format: str, version: int) -> Any:
-    """The state that `pack` wrote.
-
-    version (int): The latest that can be read. RAISES Unreadable: not such bytes, or damaged. LaterVersion: later.
-    """
+def unpack(data: bytes, format: str) -> Any:
+    """The state that `pack` wrote. RAISES Unreadable: not such bytes, or damaged. OtherVersion: of another version."""
     try:
         outer = _read(data)
         if outer["format"] != format:
             raise ValueError(f"format {outer['format']!r}")
         given, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]
-        if type(given) is not int or given < 1:
+        if type(given) is not int:
             raise ValueError(f"format version {given!r}")
     except Exception as error:
         raise Unreadable(f"not a whole file of ours: {brief(error, 160)}") from None
-    if given > version:
-        raise LaterVersion(given)
+    if given != FORMAT_VERSION:
+        raise OtherVersion(given)
     if zlib.crc32(body) != crc:
         raise Unreadable("the checksum does not match")
     try:

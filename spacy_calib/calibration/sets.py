@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..schema import Saved, floats, kept, lengths, number, optional, record, wholes
+from ..schema import Saved, floats, kept, lengths, number, record, wholes
 from ..types import Floats, Groups, Ints, as_probabilities
 
 COVERAGES = ("marginal", "group", "tag")
@@ -67,7 +67,7 @@ _LEARNED = record(
         "groups": Groups.read,
         "cuts": record(dict.fromkeys(("pooled", "of_group", "of_tag"), Cuts.read)),
         "out_of_reach": number(0.0, 1.0),
-        "empty": optional(number(0.0, 1.0), 0.0),
+        "empty": number(0.0, 1.0),
     },
     _learned_agrees,
 )

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..schema import Form, Optional, Saved, anything, floats, kept, later, lengths, listed, maybe, number, optional, text, whole
+from ..schema import Form, Saved, anything, floats, kept, lengths, listed, maybe, number, text, whole
 from ..types import Floats, Groups, Ints, Spans, as_hits
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs
@@ -100,7 +100,7 @@ class SpanRecalibrator(Saved):
     scale_: Floats = kept(floats(1e-12), _nothing, key="scale")
     weights_: Floats = kept(floats(), _nothing, key="weights")
     intercept_: float = kept(number(), 0.0, key="intercept")
-    n_beside_: int = later(whole(), 0, key="n_beside")
+    n_beside_: int = kept(whole(), 0, key="n_beside")
 
     @classmethod
     def agree(cls, held: dict[str, Any]) -> str:
@@ -158,11 +158,11 @@ def _why_not(n: int, n_hits: int) -> str:
 
 
 # The form of a saved SpanCalibration; the class of its context, in a later room, reads that.
-SPANS: dict[str, Form | Optional] = {
-    "span_maps": optional(maybe(listed(SpanRecalibrator.read, 2, 2))),
-    "cutoffs": optional(maybe(Cutoffs.read)),
-    "span_context": optional(maybe(anything)),
-    "span_adaptations": optional(maybe(listed(Adaptation.read))),
+SPANS: dict[str, Form] = {
+    "span_maps": maybe(listed(SpanRecalibrator.read, 2, 2)),
+    "cutoffs": maybe(Cutoffs.read),
+    "span_context": maybe(anything),
+    "span_adaptations": maybe(listed(Adaptation.read)),
 }
 
 

@@ -13,7 +13,7 @@ from ..metrics.calibration_error import ece
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import top_pairs
 from ..pairs.documents import TOKEN, contiguous_folds, counted
-from ..schema import Saved, kept, later, maybe, number, whole
+from ..schema import Saved, kept, number, whole
 from ..types import Floats, Ints, Pairs
 
 # With fewer than these a choice among many methods is chance.
@@ -62,17 +62,17 @@ class HeldOut(Saved):
     """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
 
     raw, calibrated (float): Mean log loss. error (float): Standard error of the difference. tokens (int): With a pair.
-    off_raw, off (float | None): ECE of raw and calibrated scores. excess (float | None): Mean raw score of likeliest
-        labels less the share of them that is right. All three are None in an older fit.
+    off_raw, off (float): ECE of raw and calibrated scores. excess (float): Mean raw score of likeliest labels less
+        the share of them that is right.
     """
 
     raw: float = kept(number())
     calibrated: float = kept(number())
     error: float = kept(number())
     tokens: int = kept(whole())
-    off_raw: float | None = later(maybe(number()))
-    off: float | None = later(maybe(number()))
-    excess: float | None = later(maybe(number()))
+    off_raw: float = kept(number())
+    off: float = kept(number())
+    excess: float = kept(number())
 
     @property
     def verdict(self) -> str:
@@ -106,7 +106,7 @@ def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut
         float(raw.mean()) + mean,
         error,
         len(top),
-        off_raw=ece(pairs, top=top),
-        off=ece(pairs, calibrated, top=top),
+        off_raw=ece(pairs, top=top) or 0.0,
+        off=ece(pairs, calibrated, top=top) or 0.0,
         excess=float(pairs.scores[top].mean() - pairs.hits[top].mean()),
     )

@@ -13,7 +13,6 @@ from ..pairs.build import interleave
 from ..pairs.documents import TOKEN, cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
-from .intervals import GroupedVennAbers
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
 from .sets import ConformalSets
@@ -189,15 +188,13 @@ def fit_tokens(
     groups: Groups,
     *,
     normalize: bool | str = False,
-    intervals: bool = False,
     sets: ConformalSets | None = None,
     promise_groups: Groups | None = None,
 ) -> TokenFit:
     """Fit all steps after the scaling.
 
-    groups (Groups): The tags of each group. promise_groups (Groups | None): Those of intervals and sets, if others (one
-        group may be enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
-    sets (ConformalSets | None): Prototype, to be fitted on held-out scores.
+    groups (Groups): The tags of each group. promise_groups (Groups | None): Those of sets, if others (one group may
+        be enough for the maps). sets (ConformalSets | None): Prototype, to be fitted on held-out scores.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
@@ -208,9 +205,6 @@ def fit_tokens(
     fitted = TokenFit(made, maps, data, chosen, pairs)
     if normalize == "other":
         made.other = _fit_other(pairs)
-    if intervals:
-        made.intervals = GroupedVennAbers(promise_groups or groups)
-        made.intervals.fit(pairs)
     if sets is not None:
         made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)
     return fitted

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from ..errors import calib_error
 from ..pairs.build import Scores
-from ..schema import Form, Misfit, Optional, listed, maybe, optional, registered
+from ..schema import Form, Misfit, listed, maybe, registered
 from ..types import Floats, Ints, Marginals
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs, RecallCutoffs
 from .grouped import GROUPED, GroupedRecalibrator
-from .intervals import GroupedVennAbers
 from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
 from .scaling import Scaling
@@ -36,7 +35,6 @@ class Calibrated:
     """The entries of some tokens that reach the threshold, after all steps; mostly arrays of one length.
 
     marginals (Marginals): Raw. scores (Floats): Calibrated.
-    low, high (Floats | None): Venn-Abers interval of each entry; None where the pipe keeps none.
     in_set (NDArray[bool] | None): Whether the tag is in the token's set. out_of_reach (NDArray[bool] | None): Of each
         token, whether only a set of all tags keeps the promise. None without sets.
     view (Any): The tokens as the features of the context see them; None without context.
@@ -45,8 +43,6 @@ class Calibrated:
 
     marginals: Marginals
     scores: Floats
-    low: Floats | None = None
-    high: Floats | None = None
     in_set: NDArray[np.bool_] | None = None
     out_of_reach: NDArray[np.bool_] | None = None
     view: Any = None
@@ -92,16 +88,15 @@ class Normalization:
 
 
 # The form of a saved TokenCalibration; its registered parts are read where they are made.
-TOKENS: dict[str, Form | Optional] = {
+TOKENS: dict[str, Form] = {
     "maps": maybe(GROUPED),
-    "scaling": optional(maybe(registered("@calib_scalings"))),
-    "context": optional(maybe(registered("@calib_contexts"))),
-    "other": optional(maybe(MAP)),
-    "intervals": optional(maybe(GROUPED)),
-    "sets": optional(maybe(registered("@calib_sets"))),
-    "adaptations": optional(maybe(listed(Adaptation.read))),
-    "recall_cutoffs": optional(maybe(RecallCutoffs.read)),
-    "label_cutoffs": optional(maybe(Cutoffs.read)),
+    "scaling": maybe(registered("@calib_scalings")),
+    "context": maybe(registered("@calib_contexts")),
+    "other": maybe(MAP),
+    "sets": maybe(registered("@calib_sets")),
+    "adaptations": maybe(listed(Adaptation.read)),
+    "recall_cutoffs": maybe(RecallCutoffs.read),
+    "label_cutoffs": maybe(Cutoffs.read),
 }
 
 
@@ -114,7 +109,7 @@ class TokenCalibration:
     maps (GroupedRecalibrator | None): Fitted; of the scores that scaling and context give. None passes them through.
     normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the probability that
         the right tag is none of them. other (Recalibrator | None): The map of that probability.
-    intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
+    sets (ConformalSets | None): Fitted.
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which make scores true on new kinds of text.
     recall_cutoffs (RecallCutoffs | None): From which tokens are flagged. label_cutoffs (Cutoffs | None): From which the
         category of a document is accepted. Both belong to these maps: a new fit has none.
@@ -126,7 +121,6 @@ class TokenCalibration:
     context: Context | None = None
     normalize: bool | str = False
     other: Recalibrator | None = None
-    intervals: GroupedVennAbers | None = None
     sets: ConformalSets | None = None
     adaptations: tuple[Adaptation, ...] = ()
     recall_cutoffs: RecallCutoffs | None = None
@@ -158,7 +152,6 @@ class TokenCalibration:
         if carried is not None and every.names is None:  # the names of entries that are not there are not known
             given = given.with_asked(*_missing(given, scores, carried))
         found = walk(self.steps, given)
-        bounds = self._interval(found)
         kept, asked = found.kept, np.flatnonzero(found.levels == ASKED)
         marginals = every if len(kept) == len(every) else every.take(np.flatnonzero(levels == KEPT))
         in_set = out_of_reach = below = None
@@ -167,23 +160,14 @@ class TokenCalibration:
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
         if len(asked):
             own = Marginals(found.rows[asked], found.tags[asked], found.raw[asked], every.n_tokens)
-            low, high = (bound[asked] for bound in bounds) if bounds else (None, None)
-            below = Calibrated(own, found.scores[asked], low, high)
-        low, high = (bound[kept] for bound in bounds) if bounds else (None, None)
-        return Calibrated(marginals, found.scores[kept], low, high, in_set, out_of_reach, found.view, below)
-
-    def _interval(self, found: Predictions) -> tuple[Floats, ...]:
-        """(low, high), or () where none are kept; they are fitted on what the maps are, and adapted as scores are."""
-        if self.intervals is None or found.before_maps is None:
-            return ()
-        low, high = (found.having(scores=bound) for bound in self.intervals.interval(found.before_maps, found.tags))
-        return walk(self.adaptations, low).scores, walk(self.adaptations, high).scores
+            below = Calibrated(own, found.scores[asked])
+        return Calibrated(marginals, found.scores[kept], in_set, out_of_reach, found.view, below)
 
     # Saving
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays."""
-        names = ("maps", "scaling", "context", "other", "intervals", "sets", "recall_cutoffs", "label_cutoffs")
+        names = ("maps", "scaling", "context", "other", "sets", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
         held = {name: None if part is None else part.state() for name, part in parts.items()}
         return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
@@ -207,7 +191,6 @@ class TokenCalibration:
             context=part("context"),
             normalize=normalize,
             other=part("other"),
-            intervals=part("intervals", GroupedVennAbers.from_state),
             sets=part("sets"),
             adaptations=tuple(state["adaptations"] or ()),
             recall_cutoffs=state["recall_cutoffs"],
@@ -223,7 +206,6 @@ class TokenCalibration:
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)
         tags = {
             "scaling": None if self.scaling is None else self.scaling.n_tags,
-            "intervals": None if self.intervals is None else len(self.intervals.groups.of_tag),
             "sets": None if self.sets is None else self.sets.n_tags,
         }
         for name, n in tags.items():

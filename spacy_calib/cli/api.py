@@ -16,7 +16,7 @@ def fit(model: str | Path, data: str | Path, output: str | Path, *, component: s
         folder of them; `gold` is a list of more. output: Folder to write.
     component (str | None): What to calibrate; None takes the command's default.
     options: Those of the command by their long names: gold, train_data, config, method, groups, scaling, tag_offsets,
-        threshold, normalize, intervals, sets, attr, event, gold_preproc, n_process, gpu_id, code, force and so on.
+        threshold, normalize, sets, attr, event, gold_preproc, n_process, gpu_id, code, force and so on.
     RETURNS (Calibrator): The fitted pipe; its `fit_info` holds the tables of the fit.
     RAISES CalibError: every fault of the input.
     """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 40
 NO_RECORD = (
-    "The pipe holds no record of the documents it was fitted on (an older spacy-calib fitted it, or it had a single document): "
+    "The pipe holds no record of the documents it was fitted on (it had a single document): "
     "there is neither an interval nor a drift check; run `spacy calib fit` again, on two documents or more."
 )
 

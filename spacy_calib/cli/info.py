@@ -143,7 +143,6 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         **shrinkage_line(pipe),
         "Threshold": info.threshold,
         "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
-        "Intervals": "Venn-Abers" if info.intervals else "none",
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
@@ -182,11 +181,11 @@ def attributes_of(pipe: Calibrator) -> str:
 
     attr = pipe.attr
     if pipe.fit_info.row_unit == DOCUMENT:
-        return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _interval, _set; Doc._.{attr}"
+        return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _set; Doc._.{attr}"
     links = get_annotation(pipe.fit_info.layer).spans_are_units
     of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
     of_spans += ", _link, _links" if links else ""
-    return f"Token._.{attr}_score, _raw, _scores, _interval, _set; Doc._.{attr}{of_spans}"
+    return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{of_spans}"
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
@@ -204,7 +203,7 @@ def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
 def show_selection(selection: Mapping[str, Any], everything: bool, labels: str) -> None:
     """Print what a method was chosen from: the best candidates and the chosen one, or all of them. labels (str): What is grouped."""
     chosen = in_plain_words(selection["chosen"], labels)
-    if selection.get("too_few"):
+    if selection["too_few"]:
         msg.text(f"No method was chosen: {selection['too_few']}; {chosen} was taken.")
         return
     msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
@@ -221,7 +220,7 @@ def show_selection(selection: Mapping[str, Any], everything: bool, labels: str) 
     show_rows(rows, columns)
     if len(rows) < len(selection["trials"]):
         msg.text(f"... and {len(selection['trials']) - len(rows):,} more; --all shows them.")
-    if selection.get("dropped"):
+    if selection["dropped"]:
         msg.text(f"{selection['dropped']:,} more were far behind on a part of the documents already.")
     msg.text(
         "Of the candidates with the best one's scaling, the smallest is taken that is within one standard error of the best."
@@ -237,7 +236,7 @@ def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
     if scaling is None:
         return "none"
-    temperature = "" if scaling.get("temperature") is None else f"temperature {scaling['temperature']:.3g}, "
+    temperature = "" if scaling["temperature"] is None else f"temperature {scaling['temperature']:.3g}, "
     return f"{scaling['name']} ({temperature}{scaling['size']:,} numbers)"
 
 

@@ -179,7 +179,7 @@ def _learn_columns(made: TokenContext, around: Surroundings) -> list[Sequence[Fl
     """What each feature says of the fit data; the context remembers what each column is, and its unit."""
     said = [feature(around) for feature in made.features]
     named = zip(made.features, said, strict=True)
-    made.columns_ = tuple((feature.short, what) for feature, found in named for what in feature.named(around, len(found)))
+    made.columns_ = tuple((feature.name, what) for feature, found in named for what in feature.named(around, len(found)))
     columns = [column for found in said for column in found]
     deviations = np.array([column.std() for column in columns])
     made.centers_ = np.array([column.mean() for column in columns])

@@ -97,12 +97,10 @@ _USUAL, _USUAL_ENTROPY = 0.9, 0.3
 class Feature(ABC):
     """Something of a token, beside its word and tags, that may tell whether its scores are too high or too low.
 
-    registered (str): Name in the registry `calib_features`. short (str): Name in the settings.
-    columns (tuple[str, ...]): What each column says.
+    name (str): In the settings. columns (tuple[str, ...]): What each column says.
     """
 
-    registered: str
-    short: str
+    name: str
     columns: tuple[str, ...]
 
     @abstractmethod
@@ -117,8 +115,7 @@ class Feature(ABC):
 class Neighbours(Feature):
     """How sure the model is of the tokens beside it."""
 
-    registered = "spacy-calib.Neighbours.v1"
-    short = "neighbours"
+    name = "neighbours"
     columns = ("confidence in the token before", "confidence in the token behind")
 
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
@@ -128,8 +125,7 @@ class Neighbours(Feature):
 class Document(Feature):
     """How sure the model is of the whole Doc: high scores say less where the Doc is strange to it."""
 
-    registered = "spacy-calib.Document.v1"
-    short = "document"
+    name = "document"
     columns = (
         "the document's mean confidence",
         "the document's mean entropy",
@@ -144,8 +140,7 @@ class Document(Feature):
 class Hints(Feature):
     """What the source says of a token beside its scores, such as how sure a parser was on the way to an arc."""
 
-    registered = "spacy-calib.Hints.v1"
-    short = "hints"
+    name = "hints"
     columns = ()
 
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
@@ -155,20 +150,24 @@ class Hints(Feature):
         return () if around.words is None else tuple(around.words.hints)
 
 
+# Those that a config can name, in the order of their columns.
+FEATURES: dict[str, Feature] = {feature.name: feature for feature in (Document(), Hints(), Neighbours())}
+
+
 class FromDocs(Feature):
-    """A user's feature: a registered function `(docs) -> array` of something about each token.
+    """A function of Docs: something about each token that arrays do not show. No config names one.
 
     function (Callable): Gives an array of shape (n_tokens,) or (n_tokens, k) for all tokens of the Docs, in order.
     """
 
-    def __init__(self, registered: str, function: Callable[[Sequence[Any]], Any]):
-        self.registered = self.short = registered
-        self.columns = (registered,)
+    def __init__(self, name: str, function: Callable[[Sequence[Any]], Any]):
+        self.name = name
+        self.columns = (name,)
         self.function = function
 
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
         assert around.words is not None
-        return list(around.words.columns[self.registered].T)
+        return list(around.words.columns[self.name].T)
 
     def named(self, around: Surroundings, n: int) -> Sequence[str]:
-        return self.columns if n == 1 else [f"{self.registered}, column {place + 1}" for place in range(n)]
+        return self.columns if n == 1 else [f"{self.name}, column {place + 1}" for place in range(n)]

@@ -46,10 +46,10 @@ class TokenContext:
     """The log-linear model that looks at the word: log-odds of the score and of its rival, tag beside rival, ending,
     form and shape, the tags beside it, and features (recalibration with features: Kuleshov and Liang 2015).
 
-    features (Sequence[Feature]): What else is looked at. functions (tuple[FromDocs, ...]): The users' among them.
+    features (Sequence[Feature]): What else is looked at. functions (tuple[FromDocs, ...]): Those of Docs among them.
     when (str): When it is kept, of WHEN. shrink (float): How far its scores shrink, after the maps, towards a line through
         the raw log-odds: from 0 (not at all) to 1 (all the way).
-    columns_ (tuple): (short name of the feature, what it says) of each column. centers_, scales_ (Floats): Their mean
+    columns_ (tuple): (name of the feature, what it says) of each column. centers_, scales_ (Floats): Their mean
         and deviation. known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit.
     model_ (LogLinear | None): None where only scores of spans are moved. line_ (Floats | None): Slope and constant of the
         line, see `fit_line`; None where scores do not shrink.
@@ -87,14 +87,14 @@ class TokenContext:
     def view(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> View:
         """Look at some tokens. rows, tags (Ints), scores (Floats): Of all their entries, before the model moves them.
 
-        RAISES C204: a user's feature gives another number of columns than at the fit.
+        RAISES C204: a feature gives another number of columns than at the fit.
         """
         around = Surroundings(rows, tags, scores, len(words.forms), words)
         said = [feature(around) for feature in self.features]
         widths = Counter(map(itemgetter(0), self.columns_))
         for feature, found in zip(self.features, said, strict=True):
-            if len(found) != widths[feature.short]:
-                raise calib_error("C204", name=feature.registered, wanted=widths[feature.short], given=len(found))
+            if len(found) != widths[feature.name]:
+                raise calib_error("C204", name=feature.name, wanted=widths[feature.name], given=len(found))
         return self.seen(around, said)
 
     def seen(self, around: Surroundings, said: Sequence[Sequence[Floats]]) -> View:
@@ -130,7 +130,7 @@ class TokenContext:
         return {
             "@calib_contexts": self.registered,
             "settings": {
-                "features": [feature.registered for feature in self.features],
+                "features": [feature.name for feature in self.features],
                 "when": self.when,
                 "shrink": self.shrink,
             },
@@ -148,8 +148,8 @@ class TokenContext:
     def load_learned(self, learned: dict[str, Any]) -> TokenContext:
         """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
-        short = {feature.short for feature in self.features}
-        if not {name for name, _ in held["columns"]} <= short:
+        names = {feature.name for feature in self.features}
+        if not {name for name, _ in held["columns"]} <= names:
             raise Misfit("learned.columns", "of the features in the settings")
         self.columns_ = tuple((feature, what) for feature, what in held["columns"])
         self.centers_, self.scales_ = held["centers"], held["scales"]

@@ -169,7 +169,8 @@ def coref_view(doc: Doc) -> DocCoref | None:
     """Doc._.coref: the mentions of a Doc and who is who; None without a result, and where the Doc's words changed."""
     for key, block in held_blocks(doc.user_data, ATTRIBUTE):
         try:
-            if key[2] == 0 and print_of(block) == key[3] and block["words"] == _checksum(doc):
+            ours = block["version"] == BLOCK_VERSION and print_of(block) == key[3]
+            if ours and key[2] == 0 and block["words"] == _checksum(doc):
                 return _view_of(doc, block)
         except Exception:  # a damaged block may be anything
             continue

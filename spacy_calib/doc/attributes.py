@@ -1,8 +1,8 @@
 """The attributes that users read. Each is a getter: it looks into the blocks that calib pipes wrote on the Doc (see
 `blocks`), and gives None where these do not, or no longer, belong to the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right;
-Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept.
+Token._.<attr>_score, _raw, _scores, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right;
+Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _set, _accept.
 """
 
 from __future__ import annotations
@@ -204,9 +204,6 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "score": token_score,  # calibrated probability that the label is right that stands there now
         "raw": partial(_value_of, token_values, "raw"),  # the probability before calibration
         "scores": token_scores,
-        # (low, high) probability by the Venn-Abers predictor of the label's group, before normalization: for texts like
-        # those of the fit, one of the two is calibrated; the score comes from another map and may lie outside.
-        "interval": partial(_value_of, token_values, "interval"),
         "set": token_set,
         "flag": token_flag,
     },
@@ -223,7 +220,6 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "raw": partial(_value_of, doc_values, "raw"),
         "cats": doc_cats,
         "cats_raw": doc_cats_raw,
-        "interval": partial(_value_of, doc_values, "interval"),
         "set": doc_set,
         "accept": doc_accept,
     },

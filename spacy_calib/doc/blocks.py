@@ -76,7 +76,8 @@ def said_digest(said: NDArray[np.uint64]) -> int:
 Block = dict[str, Any]
 UserData = MutableMapping[Any, Any]
 
-BLOCK_VERSION = 3
+# A block of another version is none of ours.
+BLOCK_VERSION = 4
 # What `rows` made of the last Docs that were read, by user data and attribute; writing or removing a block forgets it.
 REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
@@ -88,10 +89,7 @@ def add_block(user_data: UserData, attr: str, block: Block) -> None:
 
 
 def print_of(block: Block) -> int:
-    """A checksum of a block: of all that it holds, in version 1 of some columns."""
-    if block.get("version") == 1:
-        spans = [block["spans"]["calibrated"]] if "spans" in block else []
-        return zlib.crc32(b"".join([block["raw"], block["orth"], block["calibrated"], *spans]))
+    """A checksum of all that a block holds."""
     return zlib.crc32(b"".join(_contents(block)))
 
 
@@ -139,26 +137,14 @@ def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
             yield key, block
 
 
-def with_digests(block: Block) -> Block:
-    """A block in the form of this version: older ones hold whole hashes of words and of texts of spans."""
-    if "orth" not in block:
-        return block
-    places = np.column_stack([block["start"].astype(np.uint64), block["orth"]])
-    made = {**block, "version": BLOCK_VERSION, "word": unit_digests(get_annotation(block["layer"]).unit, places)}
-    if "spans" in block:
-        made["spans"] = {**block["spans"], "text": word_digests(block["spans"]["text"], block["spans"]["start"])}
-    del made["orth"]
-    return made
-
-
-# Columns of a block: the kind of their numbers, and what each number is of. Only older versions have "orth".
+# Columns of a block: the kind of their numbers, and what each number is of.
 COLUMNS = {
-    "start": ("u", "token"), "word": ("u", "token"), "orth": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
-    "raw": ("f", "entry"), "calibrated": ("f", "entry"), "low": ("f", "entry"), "high": ("f", "entry"), "in_set": ("b", "entry"),
+    "start": ("u", "token"), "word": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"),
+    "out_of_reach": ("b", "token"), "tag": ("u", "entry"), "raw": ("f", "entry"), "calibrated": ("f", "entry"), "in_set": ("b", "entry"),
     "column": ("u", "entry"), "flag": ("i", "token"), "accept": ("i", "token"),
 }  # fmt: skip
-_ALWAYS = {"start", "tag", "raw", "calibrated"}
-_SCORES = ("raw", "calibrated", "low", "high")
+_ALWAYS = {"start", "word", "tag", "raw", "calibrated"}
+_SCORES = ("raw", "calibrated")
 
 
 def _is_sound(block: Block) -> bool:
@@ -182,8 +168,8 @@ def _is_sound(block: Block) -> bool:
     in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
     named = not size["entry"] or int(np.maximum.reduce(block["tag"])) < len(tags)
     whole = (
-        block.keys() >= _ALWAYS
-        and ("word" in block) != ("orth" in block)
+        block["version"] == BLOCK_VERSION
+        and block.keys() >= _ALWAYS
         and ("in_set" in block) == ("out_of_reach" in block)
         and len(n_extra) == 1
         and type(block.get("end", 0)) is int

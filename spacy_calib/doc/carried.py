@@ -16,7 +16,7 @@ from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
 from .annotations import get_annotation, is_blank, label_hashes
 from .attributes import unit_values
-from .blocks import Block, held_blocks, unit_digests, with_digests
+from .blocks import BLOCK_VERSION, Block, held_blocks, unit_digests
 from .view import doc_view
 
 # What is read of a block: no column by which a word could be recognised.
@@ -53,9 +53,9 @@ class CarriedReader:
         if not held:
             return _NOTHING
         key, block = held[0]
-        if len(held) == 1 and key[2] == 0 and "carried" in block:
+        if len(held) == 1 and key[2] == 0 and "carried" in block and block["version"] == BLOCK_VERSION:
             annotation = get_annotation(block["layer"])
-            if np.array_equal(unit_digests(annotation.unit, annotation.places(doc)), with_digests(block)["word"]):
+            if np.array_equal(unit_digests(annotation.unit, annotation.places(doc)), block["word"]):
                 kept = {name: block[name] for name in _COLUMNS if name in block}
                 if "spans" in block:
                     kept["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..errors import CalibError
 from ..pairs.documents import TOKEN
 from .annotations import get_annotation
-from .blocks import COLUMNS, Block, add_block, delete_blocks, with_digests
+from .blocks import BLOCK_VERSION, COLUMNS, Block, add_block, delete_blocks
 from .rows import is_whole
 
 
@@ -48,7 +48,7 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
                 held = blocks.setdefault(key[1][1:], [])
-                if _has_token_rows(value) or is_whole(value, key[2], text):
+                if value["version"] == BLOCK_VERSION and (_has_token_rows(value) or is_whole(value, key[2], text)):
                     held.append(cut_block(value, key[2], length))
             elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
                 del part.user_data[key]
@@ -65,7 +65,7 @@ def _has_token_rows(block: Block) -> bool:
     """Whether a block has rows of tokens, which a part takes along; the row of a whole document stays behind."""
     try:
         return get_annotation(block["layer"]).unit == TOKEN
-    except (CalibError, KeyError):  # of another version
+    except (CalibError, KeyError):  # somebody made it up
         return True
 
 
@@ -74,7 +74,6 @@ def cut_block(block: Block, start: int, length: int) -> Block:
 
     start (int): Character of the text at which the block's Doc begins; below 0 where the text begins later.
     """
-    block = with_digests(block)
     at = block["start"].astype(np.int64) + start
     first, last = np.searchsorted(at, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])

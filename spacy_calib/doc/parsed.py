@@ -62,16 +62,11 @@ def parse_spans(block: Block, start: int) -> dict[SpanKey, SpanValues]:
     return dict(zip(keys, map(SpanValues, places, *columns, layers, said.tolist()), strict=True))
 
 
-# (low, high) probability.
-LowHigh = tuple[float, float]
-
-
 class TokenValues(NamedTuple):
-    """Raw and calibrated probability of a unit's label, and its interval if the pipe keeps intervals."""
+    """Raw and calibrated probability of a unit's label."""
 
     raw: float
     calibrated: float
-    interval: LowHigh | None
 
 
 @lru_cache(maxsize=4096)
@@ -83,14 +78,14 @@ def _low_half(label: str) -> int:
 class ParsedBlock:
     """The units of a block as Python lists: reading one item from them is several times as fast as from arrays.
 
-    label, raw, calibrated, low, high: Of each entry, row by row (see `indptr`); then of labels below the threshold.
-    end (int | None): Where a token behind the last would begin; None in blocks of older versions.
+    label, raw, calibrated: Of each entry, row by row (see `indptr`); then of labels below the threshold.
+    end (int | None): Where a token behind the last would begin; None in blocks of spans alone.
     origin (int): Where in the Doc the block's text begins. found: Hash of each row's word, 0 until it was met.
     """
 
     __slots__ = (
-        "accept", "annotation", "below", "calibrated", "carried", "end", "flag", "found", "head", "high", "in_set", "indptr", "label", "low", "origin",
-        "out_of_reach", "raw", "row_of_start", "start", "word",
+        "accept", "annotation", "below", "calibrated", "carried", "end", "flag", "found", "head", "in_set", "indptr", "label",
+        "origin", "out_of_reach", "raw", "row_of_start", "start", "word",
     )  # fmt: skip
 
     def __init__(self, start: int, block: Block):
@@ -107,8 +102,6 @@ class ParsedBlock:
         self.label: list[str] = [*map(block["tags"].__getitem__, block["tag"].tolist())]
         self.raw: list[float] = block["raw"].tolist()
         self.calibrated: list[float] = block["calibrated"].tolist()
-        self.low: list[float] | None = block["low"].tolist() if "low" in block else None
-        self.high: list[float] | None = block["high"].tolist() if "low" in block else None
         self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
         self.out_of_reach: list[bool] | None = block["out_of_reach"].tolist() if "in_set" in block else None
         self.accept: list[int] | None = block["accept"].tolist() if "accept" in block else None
@@ -121,10 +114,8 @@ class ParsedBlock:
     def _add_below(self, extra: Block) -> None:
         self.below = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.label))}
         self.label += extra["tags"]
-        for name in ("raw", "calibrated", "low", "high"):
-            held = getattr(self, name)
-            if held is not None:
-                held += extra[name].tolist()
+        self.raw += extra["raw"].tolist()
+        self.calibrated += extra["calibrated"].tolist()
 
     def row_of(self, token: Token) -> int | None:
         """The row of a token, by its first character, width and word as far as the block tells them; None for none."""
@@ -170,10 +161,7 @@ class ParsedBlock:
     def values_of(self, row: int, label: str) -> TokenValues | None:
         """The values of a label at a row, None where the block has none for it."""
         i = self.entry_of(row, label)
-        if i is None:
-            return None
-        interval = None if self.low is None or self.high is None else (self.low[i], self.high[i])
-        return TokenValues(self.raw[i], self.calibrated[i], interval)
+        return None if i is None else TokenValues(self.raw[i], self.calibrated[i])
 
     def set_of(self, row: int) -> tuple[str, ...] | None:
         """The labels in the set of a row, highest calibrated score first; None without sets, or if no set is enough."""

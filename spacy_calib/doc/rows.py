@@ -22,7 +22,7 @@ from spacy.tokens import Doc, Span, Token
 from ..pairs.documents import TOKEN
 from ..types import Ints
 from .annotations import Annotation, Hashes, get_annotation
-from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests, word_digests
+from .blocks import REMEMBERED, Block, UserData, sound_blocks, word_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
 
 # How many Docs are remembered: those that were read last.
@@ -74,12 +74,12 @@ class _Held:
         self.blocks: list[tuple[Any, Block, dict[SpanKey, SpanValues]]] = []
         for key, block in sound_blocks(user_data, attr):
             with contextlib.suppress(Exception):  # spans that somebody made up may be anything
-                self.blocks.append((key, block, parse_spans(with_digests(block), key[2])))
+                self.blocks.append((key, block, parse_spans(block, key[2])))
         self.tokens: list[tuple[Any, Block]] = []
         self.documents: list[tuple[Any, Block]] = []
         for key, block, _ in self.blocks:
             of_tokens = get_annotation(block["layer"]).unit == TOKEN
-            (self.tokens if of_tokens else self.documents).append((key, with_digests(block)))
+            (self.tokens if of_tokens else self.documents).append((key, block))
         self.parsed: list[ParsedBlock] | None = None
 
     def parsed_tokens(self) -> list[ParsedBlock]:
@@ -172,7 +172,6 @@ def document_block(doc: Doc, attr: str) -> Block | None:
 
 def is_whole(block: Block, start: int, text: int) -> bool:
     """Whether a block that now begins at character `start` is of a whole Doc with this text. text (int): Its hash."""
-    block = with_digests(block)
     place = block["start"].astype(np.int64)
     if len(place) != 1 or place[0] + start != 0:
         return False

@@ -34,7 +34,6 @@ _OF_ALL = {
     "score": ("share", "calibrated probability that the label is right; null where there is none"),
     "raw": ("share", "the same before calibration"),
 }
-_INTERVAL = {"low": ("share", "lower end of the interval of the score"), "high": ("share", "upper end")}
 _SET = {"set": ("texts", "labels that hold the right one as often as was promised")}
 _ACCEPT = {"accept": ("yes", "whether it reaches its cut-off")}
 _RIGHT = {"right": ("share", "probability that the whole is right, by an event pipe")}
@@ -44,12 +43,11 @@ _TOKENS = {
     "lowest": ("share", "lowest score of its tokens"),
 }
 COLUMNS = {
-    "token": {**_OF_ALL, **_INTERVAL, **_SET, "flag": ("yes", "whether it may be inside an entity that was missed")},
+    "token": {**_OF_ALL, **_SET, "flag": ("yes", "whether it may be inside an entity that was missed")},
     "entity": {**_OF_ALL, **_ACCEPT, **_RIGHT},
     "sentence": {**_OF_ALL, **_ACCEPT, **_RIGHT, **_TOKENS},
     "document": {
         **_OF_ALL,
-        **_INTERVAL,
         **_SET,
         **_ACCEPT,
         "cats": ("categories", "all categories above the threshold, likeliest first, each with label, score and raw"),
@@ -182,10 +180,8 @@ def _labels(doc: Doc, annotation: Annotation, names: _Names) -> list[str | None]
 def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | None]) -> Columns:
     """The values of some rows of a block, whose tokens carry these labels."""
     entries = [None if label is None else block.entry_of(row, label) for row, label in zip(rows, labels, strict=True)]
-    scores = {"score": block.calibrated, "raw": block.raw, "low": block.low, "high": block.high}
-    columns: Columns = {
-        name: [None if i is None else held[i] for i in entries] for name, held in scores.items() if held is not None
-    }
+    scores = {"score": block.calibrated, "raw": block.raw}
+    columns: Columns = {name: [None if i is None else held[i] for i in entries] for name, held in scores.items()}
     if block.in_set is not None:
         columns["set"] = [None if (found := block.set_of(row)) is None else list(found) for row in rows]
     if block.flag is not None:

@@ -27,7 +27,7 @@ def words_of(
 ) -> Words:
     """The tokens of Docs, one Doc after the other.
 
-    functions (Sequence[FromDocs]): Users' features, called here. first (int): First token that may have a label.
+    functions (Sequence[FromDocs]): Called here. first (int): First token that may have a label.
     hints (Mapping | None): See Words.
     RAISES C202, C203, C206: what a function gives.
     """
@@ -37,16 +37,16 @@ def words_of(
     if first:
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     shapes = {name: table[:, 3 + i] != 0 for i, name in enumerate(SHAPES)}
-    columns = {feature.registered: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
+    columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns, hints or {})
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """A user's feature for all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
-    name = feature.registered
+    """What a function says of all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
+    name = feature.name
     try:
         given = np.asarray(feature.function(docs), dtype=np.float64)
-    except Exception as error:  # whatever a user's function does
+    except Exception as error:  # whatever the function does
         raise calib_error("C206", name=name, why=f"{type(error).__name__}: {brief(error, 160)}") from error
     if given.ndim not in (1, 2) or len(given) != n_tokens:
         raise calib_error("C202", name=name, given=given.shape, n=n_tokens)

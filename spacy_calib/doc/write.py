@@ -154,8 +154,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         "flag": flags,
     }
     of_entries: Block = {
-        "tag": own_codes, "raw": marginals.scores, "calibrated": calibrated.scores, "low": calibrated.low, "high": calibrated.high,
-        "column": names, "in_set": calibrated.in_set,
+        "tag": own_codes, "raw": marginals.scores, "calibrated": calibrated.scores, "column": names,
+        "in_set": calibrated.in_set,
     }  # fmt: skip
     blocks = []
     for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins.tolist()), strict=True)):
@@ -187,8 +187,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
 def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Block:
     """The labels below the threshold of a Doc whose first token in the batch is `start`. labels: Of the columns."""
     own = below.marginals
-    scores = {"raw": own.scores, "calibrated": below.scores, "low": below.low, "high": below.high}
-    columns = {name: column[first:end].copy() for name, column in scores.items() if column is not None}
+    columns = {"raw": own.scores[first:end].copy(), "calibrated": below.scores[first:end].copy()}
     tags = [labels[tag] for tag in own.tags[first:end].tolist()]
     return {"row": (own.rows[first:end] - start).astype(np.uint32), "tags": tags, **columns}
 

@@ -9,23 +9,19 @@ MESSAGES = {
     "C005": "Only {n_pairs} pairs reach the threshold {threshold}, which is fewer than the {n_bins} bins that they are sorted into; give more data, or fewer bins (--bins).",
     "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs {wanted}; give more data or ask for fewer bins.",
     "C007": "Choosing a method by cross-validation needs at least 2 documents with pairs, but {n} was given; name a --method, or give more documents.",
-    "C070": "The grouping {name} looks at scores, not only at tags; call its with_pairs(pairs), and what that gives with labels and counts.",
     "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
     "C072": "The setting {setting} is about the one right label of a {unit}, but of {layer} a {unit} may have several; leave {setting} out.",
     "C185": "The short name {short!r} in the registry {registry} must belong to one entry, but {first} and {second} both have it; give one of their classes another `short`, or none.",
     "C500": "What is registered as '{given}' in {registry} cannot be imported ({why}); mend or uninstall the package that registers it.",
     # Context
-    "C201": "The feature {given!r} of the context is not registered; registered are: {known}. If it is your own, give its file with --code.",
     "C202": "The feature function '{name}' gave an array of shape {given} for {n} tokens; return one of shape ({n},), or ({n}, k) for k numbers a token, with the tokens of all "
     "Docs one after the other.",
     "C203": "The feature function '{name}' gave {given} for the Doc that begins {text!r}; return finite numbers only.",
     "C204": "The feature '{name}' gave {given} numbers a token, but {wanted} when the pipe was fitted; fit the pipe again.",
-    "C205": "The feature '{name}' is registered as a function that makes a {given}; register a function (docs) -> array.",
-    "C206": "The feature function '{name}' failed: {why}; mend it, or take it out of the features of the context.",
+    "C206": "The feature function '{name}' failed: {why}; mend it.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
-    "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
-    "upgrade spacy-calib or fit the pipe again.",
+    "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads version {wanted}; fit the pipe again.",
     "C012": "The calibration data of pipe '{name}' names '{given}', which is not installed; install the package that registers it.",
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
@@ -154,9 +150,9 @@ MESSAGES = {
     "C294": "There is no tag {given} among the classes; they are: {known}.",
     "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
     "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
-    "C297": "This calibrator has no {what}; fit it with {parameter}.",
+    "C297": "This calibrator has no sets; fit it with sets=0.1.",
     "C298": "No calibrator can be read from {path} ({why}); give a file that TagCalibrator.to_disk wrote.",
-    "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
+    "C299": "The calibrator in {path} cannot be used here: {why}; install what is missing, or fit it again.",
     # Parquet
     "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
     # Pictures and text
@@ -171,7 +167,7 @@ MESSAGES = {
     "C326": "The component '{name}' needs at least two labels of '{target}' to learn from; given: {given}.",
     "C327": "The component '{name}' has learned nothing yet: initialize the pipeline with examples.",
     "C335": "The component '{name}' cannot be loaded from {path} ({why}); copy its folder anew, or train it again.",
-    "C336": "The component '{name}' was saved in format version {given}, but this spacy-calib reads up to version {wanted}; upgrade spacy-calib or train it again.",
+    "C336": "The component '{name}' was saved in format version {given}, but this spacy-calib reads version {wanted}; train it again.",
     "C337": "The constraints of component '{name}' name {unknown}, which is none of its labels ({known}); take it out of the constraints, or add it to the labels.",
     "C338": "The gold labels of the document that begins {text!r} break the constraints of component '{name}' ('{label}' {place}); mend the gold, or loosen the constraints.",
     "C339": "The gold label '{label}' of the document that begins {text!r} is none of the labels of component '{name}' ({known}); add it to its labels (`spacy init labels` writes them), or take it out of the gold.",

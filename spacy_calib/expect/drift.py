@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..schema import Saved, floats, kept, later, lengths, several, text, whole
+from ..schema import Saved, floats, kept, lengths, several, text, whole
 from ..types import Adds, Floats, Ints
 from .estimates import sum_by
 
@@ -148,7 +148,7 @@ class DriftProfile(Saved):
     calibrated: Floats = kept(floats(0.0))
     span_edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
     spans: Floats = kept(floats(0.0, ndim=2))
-    stretch: int = later(whole(), 0)
+    stretch: int = kept(whole(), 0)
 
     @classmethod
     def agree(cls, held: dict[str, Any]) -> str:

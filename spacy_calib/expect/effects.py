@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
-from ..schema import Saved, kept, later, number, several, whole
+from ..schema import Saved, kept, number, several, whole
 from ..types import Floats, Ints
 from .estimates import Residuals, Sums, sum_by
 
@@ -44,8 +44,8 @@ class Effects(Saved):
     missed: float = kept(number(0.0), 0.0)
     uneven: float = kept(number(0.0), 0.0)
     unsure: float = kept(number(0.0), 0.0)
-    widths: tuple[float, ...] = later(several(number(0.0, 1.0)), ())
-    sources: int = later(whole(), 0)
+    widths: tuple[float, ...] = kept(several(number(0.0, 1.0)), ())
+    sources: int = kept(whole(), 0)
 
     @classmethod
     def agree(cls, held: dict[str, Any]) -> str:

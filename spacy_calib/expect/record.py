@@ -16,7 +16,7 @@ from ..calibration.span_fit import SpanData
 from ..corpus.distinct import Digests
 from ..pairs.build import JudgedPairs, interleave, top_pairs
 from ..pairs.keyed import keyed as salted
-from ..schema import Saved, digests, kept, keyed, later, maybe, number, text
+from ..schema import Saved, digests, kept, keyed, maybe, number, text
 from ..types import OUTSIDE, Adds, Floats, Ints
 from .drift import DriftProfile, Labelled
 from .effects import Effects, between_sources, effects_of_labels, of_new_source, source_sums, with_missed, with_widths
@@ -40,7 +40,7 @@ class FitRecord(Saved):
 
     tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a
     source without spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its
-    numbers vary; empty in older fits. between (float): Variance of the shift of log-odds of right tokens in a source
+    numbers vary. between (float): Variance of the shift of log-odds of right tokens in a source
     that nobody knows; 0 for a fit on one source.
     """
 
@@ -48,8 +48,8 @@ class FitRecord(Saved):
     accuracy: float = kept(number(0.0, 1.0))
     entities: EntityModel | None = kept(maybe(EntityModel.read))
     profile: DriftProfile = kept(DriftProfile.read)
-    effects: dict[str, Effects] = later(keyed(Effects.read), dict)
-    between: float = later(number(0.0), 0.0)
+    effects: dict[str, Effects] = kept(keyed(Effects.read), dict)
+    between: float = kept(number(0.0), 0.0)
 
 
 def _labelled(judged: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
@@ -230,7 +230,7 @@ class SeenTexts(Saved):
     """
 
     digests: Digests = kept(digests)
-    salt: str = later(text, "")
+    salt: str = kept(text, "")
 
     @classmethod
     def of(cls, digests: Digests, salt: str = "") -> SeenTexts:

@@ -39,7 +39,7 @@ _READS = {
     "cats:multi": ["doc.cats"],
 }
 # The attributes of a Doc that has categories.
-_OF_DOCUMENTS = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "interval", "set"))]
+_OF_DOCUMENTS = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "set"))]
 
 
 def facts(pipe: Any) -> dict[str, str]:

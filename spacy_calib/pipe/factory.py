@@ -13,7 +13,7 @@ from .. import registry as _registry  # noqa: F401  (creates the registries that
 from .settings import PipeSettings, block, block_or_none, component_factory, default_config
 
 DEFAULT_CONFIG = default_config(PipeSettings)
-_TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores", "interval", "set")]
+_TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores", "set")]
 _SPAN = [f"span._.calib_{name}" for name in ("score", "raw", "accept")]
 
 make_calib = component_factory(

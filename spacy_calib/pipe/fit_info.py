@@ -19,24 +19,24 @@ from ..calibration.sufficiency import HeldOut
 from ..doc.annotations import unit_of
 from ..metrics.calibration_error import calibration_error, group_slices
 from ..pairs.documents import DOCUMENT
-from ..schema import FAR, Saved, flag, kept, keyed, later, listed, maybe, number, optional, record, text, whole
+from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
 from ..types import Floats, Groups, Pairs
 
 _SHARE = maybe(number(0.0, 1.0))
 _SCALING = record(
     {
         "name": text,
-        "biased": optional(maybe(flag)),
-        "temperature": optional(maybe(number(0.0, FAR))),
-        "ridge": optional(number()),
+        "biased": flag,
+        "temperature": maybe(number(0.0, FAR)),
+        "ridge": maybe(number()),
         "size": whole(),
     }
 )
 _OFFSETS = record({"strength": maybe(number(0.0)), "group_strength": maybe(number(0.0))})
 _SETS = record(
     {
-        "alpha": number(0.0, 1.0), "coverage": text, "nonempty": optional(flag, False), "tokens": whole(),
-        "tags": optional(maybe(whole())), "out_of_reach": number(0.0, 1.0), "empty": optional(number(0.0, 1.0), 0.0),
+        "alpha": number(0.0, 1.0), "coverage": text, "nonempty": flag, "tokens": whole(),
+        "tags": whole(), "out_of_reach": number(0.0, 1.0), "empty": number(0.0, 1.0),
         "unreached": listed(text),
     }
 )  # fmt: skip
@@ -99,8 +99,8 @@ class SpanFitInfo(Saved):
     candidates: int = kept(whole())
     fallback: str = kept(text)
     table: list[FitRow] = kept(listed(FitRow.read))
-    context: Mapping[str, Any] | None = later(maybe(_SPAN_CONTEXT))
-    held_out: HeldOut | None = later(maybe(HeldOut.read))
+    context: Mapping[str, Any] | None = kept(maybe(_SPAN_CONTEXT), None)
+    held_out: HeldOut | None = kept(maybe(HeldOut.read), None)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class FitInfo(Saved):
         does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
     pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
     method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
-        without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
+        without the step. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
         `adapting.adapt_calibrator`. versions (Mapping): Package -> version. conventions (list[Mapping]): Tags of the
@@ -124,26 +124,25 @@ class FitInfo(Saved):
     layer: str = kept(text, "")
     threshold: float = kept(number(0.0, 1.0), 0.0)
     docs: int = kept(whole(), 0)
-    unit: str = later(text, DOCUMENT)
+    unit: str = kept(text, DOCUMENT)
     tokens: int = kept(whole(), 0)
-    unknown_gold: int = later(whole(), 0)
-    unknown: Mapping[str, str] | None = later(maybe(keyed(text)))
-    label_map: Mapping[str, str] | None = later(maybe(keyed(text)))
+    unknown_gold: int = kept(whole(), 0)
+    unknown: Mapping[str, str] | None = kept(maybe(keyed(text)), None)
+    label_map: Mapping[str, str] | None = kept(maybe(keyed(text)), None)
     pairs: int = kept(whole(), 0)
     counted_on: str = kept(text, "")
-    scaling: Mapping[str, Any] | None = later(maybe(_SCALING))
+    scaling: Mapping[str, Any] | None = kept(maybe(_SCALING), None)
     method: str = kept(text, "")
-    pooling: Mapping[str, Any] | None = later(maybe(_OFFSETS))
-    context: Mapping[str, Any] | None = later(maybe(_CONTEXT))
-    intervals: bool = later(flag, False)
-    sets: Mapping[str, Any] | None = later(maybe(_SETS))
-    selection: Mapping[str, Any] | None = later(maybe(SELECTION))
+    pooling: Mapping[str, Any] | None = kept(maybe(_OFFSETS), None)
+    context: Mapping[str, Any] | None = kept(maybe(_CONTEXT), None)
+    sets: Mapping[str, Any] | None = kept(maybe(_SETS), None)
+    selection: Mapping[str, Any] | None = kept(maybe(SELECTION), None)
     table: list[FitRow] = kept(listed(FitRow.read), list)
-    held_out: HeldOut | None = later(maybe(HeldOut.read))
-    spans: SpanFitInfo | None = later(maybe(SpanFitInfo.read))
-    adaptations: list[Mapping[str, Any]] = later(listed(_ADAPTATION), list)
+    held_out: HeldOut | None = kept(maybe(HeldOut.read), None)
+    spans: SpanFitInfo | None = kept(maybe(SpanFitInfo.read), None)
+    adaptations: list[Mapping[str, Any]] = kept(listed(_ADAPTATION), list)
     versions: Mapping[str, str] = kept(keyed(text), dict)
-    conventions: list[Mapping[str, Any]] = later(listed(_CONVENTION), list)
+    conventions: list[Mapping[str, Any]] = kept(listed(_CONVENTION), list)
 
     @property
     def row_unit(self) -> str:

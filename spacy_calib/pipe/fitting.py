@@ -15,7 +15,7 @@ from spacy.training import Example
 from ..about import __version__
 from ..calibration.auto import grouping_of
 from ..calibration.conventions import Convention, find_conventions
-from ..calibration.grouping.named import group_beside, informed
+from ..calibration.grouping.named import group_beside
 from ..calibration.plan import Plan, make_plan
 from ..calibration.recalibrators import Identity
 from ..calibration.shrinkage import fit_line
@@ -81,14 +81,13 @@ def fit_calibrator(
 def choose(gathered: Gathered) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
     settings = gathered.settings
-    names = [settings.source.frequency_label(label) for label in gathered.labels]
     learn_context: LearnContext | None = None
     if gathered.data.of_spans_alone:  # tokens stay as they are
         one_group = grouping_of(1)
         chosen = Chosen(one_group, Identity(), None, None, gathered.tokens.pairs.scores)
         return Plan(chosen, gathered.groups(one_group), gathered.groups(one_group))
     if settings.source.beside and gathered.annotation.unit == DOCUMENT and gathered.data.complete:
-        groups = gathered.groups(informed(settings.grouping, gathered.tokens.kept_pairs, names))
+        groups = gathered.groups(settings.grouping)
         raw = gathered.tokens.kept_pairs, gathered.tokens.others.take(gathered.tokens.kept_others)
         learn_context = partial(fit_further_scores, settings.source.beside, groups, raw)
     elif gathered.context is not None and gathered.data.complete:
@@ -97,7 +96,7 @@ def choose(gathered: Gathered) -> Plan:
         )
     # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
     scalable = of_one_tag(settings, gathered.annotation) and gathered.data.complete
-    return make_plan(settings, gathered.tokens, names, gathered.groups, scalable, learn_context)
+    return make_plan(settings, gathered.tokens, gathered.groups, scalable, learn_context)
 
 
 def learn(gathered: Gathered, plan: Plan) -> Learned:
@@ -111,7 +110,6 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         plan.chosen,
         plan.groups,
         normalize=settings.normalize,
-        intervals=settings.intervals,
         sets=settings.sets,
         promise_groups=plan.judged_by,
     )
@@ -138,7 +136,7 @@ def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanF
         around = around.behind(tokens.before_maps(), gathered.tokens.words.words)
     labels = settings.source.span_labels(gathered.component)
     counts = gathered.data.span_counts if given is None else given
-    groups = group_beside(informed(settings.grouping, found.pairs, labels), labels, counts)
+    groups = group_beside(settings.grouping, labels, counts)
     table = map_of(settings.source) or {}
     tags = TagsOfSpans.of(gathered.labels, gathered.annotation.prefixed, [table.get(label, label) for label in labels])
     learn_context = partial(fit_span_context, around, tags) if isinstance(around, TokenContextFit) else None
@@ -189,7 +187,6 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         method=plan.chosen.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
         context=_describe_context(plan.chosen),
-        intervals=settings.intervals,
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,
         table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins),

@@ -10,7 +10,7 @@ import numpy as np
 from spacy.training import Example
 
 from ..calibration.conventions import find_conventions
-from ..calibration.grouping.named import group_beside, informed
+from ..calibration.grouping.named import group_beside
 from ..corpus.missed import rows_of
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation
@@ -136,7 +136,7 @@ def judge_unfitted(pipe: Calibrator, gathered: Gathered, examples: Sequence[Exam
     if data.spans is not None:
         own = data.spans.pairs
         spans = JudgedPairs(own, own.scores, data.spans.documents[data.spans.known], data.unit)
-        groups = group_beside(informed(pipe.grouping, own, span_labels), span_labels, data.span_counts)
+        groups = group_beside(pipe.grouping, span_labels, data.span_counts)
     return Judged(
         name=pipe.name,
         component=source.component,
@@ -145,7 +145,7 @@ def judge_unfitted(pipe: Calibrator, gathered: Gathered, examples: Sequence[Exam
         threshold=pipe.threshold,
         labels=gathered.labels,
         tokens=JudgedPairs(pairs, pairs.scores, gathered.tokens.kept_documents, data.unit),
-        groups=gathered.groups(informed(pipe.grouping, pairs, gathered.labels)),
+        groups=gathered.groups(pipe.grouping),
         scorer=scorer_like(pipe.scorer),
         fitted=False,
         span_labels=span_labels,

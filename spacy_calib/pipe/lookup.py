@@ -171,7 +171,7 @@ class SourceLookup:
     def weights_changed(self) -> bool | None:
         """Whether the component has other weights than at the fit: the maps belong to the scores that it gave with those.
 
-        RETURNS: None where that is not known: fitted by an older version, labels added since, or no component.
+        RETURNS: None where that is not known: labels added since, or no component with weights.
         """
         found, learned = self.find(), self.pipe.learned
         if not learned.weights or found.component is None:

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from ..calibration import registered
 from ..calibration.auto import Selector
 from ..calibration.recalibrators import Recalibrator
-from ..calibration.registered import OURS, REGISTRIES, by_short, needs_nothing
+from ..calibration.registered import by_short
 from ..calibration.scaling import Scaling
-from ..context.surroundings import Feature, FromDocs
+from ..context.surroundings import FEATURES
 from ..context.tokens import FurtherScores, TokenContext
 from ..errors import calib_error
 
@@ -40,44 +40,23 @@ def make_selector(
 
 
 def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:
-    """Registered as spacy-calib.Context.v1. The context of a config, by the names of its features.
+    """Registered as spacy-calib.Context.v1. The context of a config.
 
-    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does.
+    features (list[str] | None): Names, of FEATURES; None takes all.
     shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where the gold
         has no other convention: 0 not at all, 1 all the way.
-    RAISES C001: a setting out of range. C185: two features have one short name. C201: a feature that is not registered. C205: a registered
-        function that makes none.
+    RAISES C001: a setting out of range, or another name.
     """
-    ours = [name for name, made in _features().items() if made.registered.startswith(OURS)]
-    names = [one for name in (["*"] if features is None else features) for one in (ours if name == "*" else [name])]
-    return TokenContext([_feature(name) for name in dict.fromkeys(names)], when, shrink)
+    names = list(FEATURES) if features is None else features
+    unknown = [name for name in names if name not in FEATURES]
+    if unknown:
+        raise calib_error("C001", name="features", wanted=f"some of {', '.join(FEATURES)}", given=unknown)
+    return TokenContext([FEATURES[name] for name in dict.fromkeys(names)], when, shrink)
 
 
 def make_further_scores() -> FurtherScores:
     """Registered as spacy-calib.FurtherScores.v1. By this name what a fit learned of them is found again; it is no setting."""
     return FurtherScores()
-
-
-def _features() -> dict[str, Any]:
-    return {name: made for name, made in by_short("calib_features").items() if isinstance(made, Feature)}
-
-
-def _feature(name: str) -> Feature:
-    """The feature of a short or a registered name."""
-    functions = REGISTRIES["calib_features"]
-    if name not in functions:
-        known = _features()
-        if name in known:
-            return known[name]
-        others = set(functions.get_all()) - {made.registered for made in known.values()}
-        raise calib_error("C201", given=name, known=", ".join([*known, *sorted(others)]))
-    function = functions.get(name)
-    made = function() if needs_nothing(function) else function  # a registered function may be the feature, or make it
-    if isinstance(made, Feature):
-        return made
-    if not callable(made):
-        raise calib_error("C205", name=name, given=type(made).__name__)
-    return FromDocs(name, made)
 
 
 def _named(setting: str, names: Sequence[str] | None, known: Mapping[str, Prototype]) -> dict[str, Prototype]:

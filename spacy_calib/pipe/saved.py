@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from ..calibration.registered import REGISTRIES, registered_maker
-from ..calibration.saved import LaterVersion, NotInstalled, Unreadable, make_part, pack, unpack
+from ..calibration.registered import registered_maker
+from ..calibration.saved import FORMAT_VERSION, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
 from ..errors import CalibError, brief, calib_error
 from ..schema import Misfit
 
@@ -15,21 +15,20 @@ _Made = TypeVar("_Made")
 
 
 class Kept(NamedTuple):
-    """A kind of saved state. format (str), version (int): What it is known by, see `pack`. unreadable (str), later (str): Codes of what is said where it
-    cannot be read, or is of a later version."""
+    """A kind of saved state. format (str): What it is known by, see `pack`. unreadable (str), other (str): Codes of what is
+    said where it cannot be read, or is of another version."""
 
     format: str
-    version: int
     unreadable: str
-    later: str
+    other: str
 
 
-FITTED = Kept("spacy-calib", 1, "C010", "C011")
+FITTED = Kept("spacy-calib", "C010", "C011")
 
 
 def dump(state: dict[str, Any], kept: Kept = FITTED) -> bytes:
     """Plain data and numpy arrays as bytes."""
-    return pack(state, kept.format, kept.version)
+    return pack(state, kept.format)
 
 
 def read(data: bytes, make: Callable[[Any], _Made], *, name: str, path: str, kept: Kept = FITTED) -> _Made:
@@ -39,7 +38,7 @@ def read(data: bytes, make: Callable[[Any], _Made], *, name: str, path: str, kep
     name, path: As for `refused_whole`. RAISES: As there.
     """
     with refused_whole(name, path, kept):
-        return make(unpack(data, kept.format, kept.version))
+        return make(unpack(data, kept.format))
 
 
 def load(data: bytes, *, name: str, path: str) -> Any:
@@ -52,14 +51,14 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
     """Say of any fault in here that the saved state cannot be read.
 
     name (str): The pipe, for the message. path (str): Where the state comes from, likewise.
-    RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.later`): of a later format. C012: a part
-        is not installed.
+    RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.other`): of
+        another version. C012: a part is not installed.
     """
     try:
         yield
         return
-    except LaterVersion as error:
-        raise calib_error(kept.later, name=name, given=error.given, wanted=kept.version) from None
+    except OtherVersion as error:
+        raise calib_error(kept.other, name=name, given=error.given, wanted=FORMAT_VERSION) from None
     except CalibError as error:
         if error.code in ("C012", "C500"):
             raise
@@ -77,24 +76,6 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
     RAISES C012: nothing of that name is registered. Misfit: what is registered does not take these settings, or what it learned.
     """
     try:
-        return make_part(state, _maker)
+        return make_part(state, registered_maker)
     except NotInstalled as error:
         raise calib_error("C012", name=name, given=error.given) from None
-
-
-def _maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """What makes a part of this name, None for nothing; that of a context looks for its features first."""
-    found = registered_maker(kind, name)
-    return _with_features(found) if found is not None and kind == "@calib_contexts" else found
-
-
-def _with_features(make: Callable[..., Any]) -> Callable[..., Any]:
-    """What makes a context, but not without the features that its settings name."""
-
-    def checked(**settings: Any) -> Any:
-        for feature in settings.get("features", ()):
-            if feature not in REGISTRIES["calib_features"]:
-                raise NotInstalled(feature)
-        return make(**settings)
-
-    return checked

@@ -49,7 +49,6 @@ class PipeSettings:
     pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
     selection (Selector | None): Chooses scaling, grouping, recalibrator and pooling by cross-validation at the fit, in place of the four.
     context (TokenContext | None): Prototype of the step after the maps that looks at the rest of the Doc; None leaves it out.
-    intervals (bool): Give every token a Venn-Abers interval.
     sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
     scorer (Callable | None): Called by `nlp.evaluate`.
     RAISES C001: a setting out of range. C112: a prefix that spaCy needs for itself.
@@ -66,7 +65,6 @@ class PipeSettings:
     pooling: TagOffsets | None = block_or_none("@calib_poolings")
     selection: Selector | None = block_or_none("@calib_selections")
     context: TokenContext | None = block_or_none("@calib_contexts")
-    intervals: bool = False
     sets: ConformalSets | None = block_or_none("@calib_sets")
     scorer: Callable[..., dict[str, Any]] | None = block_or_none("@scorers", "spacy-calib.Scorer.v1")
 

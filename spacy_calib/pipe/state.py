@@ -10,7 +10,7 @@ from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
 from ..expect.record import FitRecord, SeenTexts
-from ..schema import Misfit, listed, maybe, optional, record, text
+from ..schema import Misfit, listed, maybe, record, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
@@ -49,12 +49,12 @@ STATE = record(
         "fit_info": _fit_info,
         **TOKENS,
         **SPANS,
-        "span_context": optional(maybe(SpanContext.read)),
-        "record": optional(maybe(FitRecord.read)),
-        "seen": optional(maybe(SeenTexts.read)),
-        "kept_labels": optional(listed(text), ()),
-        "weights": optional(text, ""),
-        "judged_by": optional(maybe(Groups.read)),
+        "span_context": maybe(SpanContext.read),
+        "record": maybe(FitRecord.read),
+        "seen": maybe(SeenTexts.read),
+        "kept_labels": listed(text),
+        "weights": text,
+        "judged_by": maybe(Groups.read),
     },
     _parts_agree,
 )

@@ -19,7 +19,7 @@ from ..calibration.saved import Unreadable
 from ..errors import brief, calib_error
 from ..pipe.annotating import AnnotatingPipe
 from ..pipe.saved import Kept
-from ..schema import Form, Misfit, Optional, flag, listed, maybe, record, text
+from ..schema import Form, Misfit, flag, listed, maybe, record, text
 from ..sources.base import to_numpy
 from ..types import Ints
 from .factory import ChainSettings
@@ -223,7 +223,7 @@ def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[st
     return Potentials(transitions, starts, ends)
 
 
-LABELLER = Kept("spacy-calib-labeller", 1, "C335", "C336")
+LABELLER = Kept("spacy-calib-labeller", "C335", "C336")
 
 
 def taken(by: Callable[[Any], object], form: Form = text) -> Form:
@@ -238,7 +238,7 @@ def taken(by: Callable[[Any], object], form: Form = text) -> Form:
 
 
 # What every labeller keeps of its settings.
-_CHAIN: dict[str, Form | Optional] = {
+_CHAIN: dict[str, Form] = {
     "labels": listed(text),
     "target": taken(get_target),
     "by_sentence": flag,
@@ -258,7 +258,7 @@ def _labels_agree(held: dict[str, Any]) -> str:
     return "'constraints' name labels" if unknown else ""
 
 
-def chain_settings(more: Mapping[str, Form | Optional]) -> Form:
+def chain_settings(more: Mapping[str, Form]) -> Form:
     """The form of the settings of a labeller. more (Mapping): Those that only its kind has."""
     return record({**_CHAIN, **more}, _labels_agree)
 

@@ -63,10 +63,9 @@ def docs_of(made):
             },
         ),
         (
-            {"method": IsotonicRegression(), "sets": ConformalSets(0.2, "group"), "intervals": True, "normalize": True},
+            {"method": IsotonicRegression(), "sets": ConformalSets(0.2, "group"), "normalize": True},
             {
                 "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "group"},
-                "intervals": True,
                 "normalize": True,
             },
         ),
@@ -86,11 +85,6 @@ def test_it_gives_what_the_pipe_gives(made, parameters, config):
     assert_allclose(calibrator.transform(made.P), by_pipe, rtol=0, atol=1e-12)
     assert calibrator.selection_.get("chosen") == (pipe.fit_info.selection or {}).get("chosen")
     tokens = [token for doc in docs for token in doc]
-    if calibrator.intervals:
-        low, high = calibrator.predict_interval(made.P)
-        of_tag = np.arange(len(tokens)), made.P.argmax(axis=1)
-        wanted = np.array([token._.calib_interval for token in tokens])
-        assert_allclose(np.column_stack([low[of_tag], high[of_tag]]), wanted, rtol=0, atol=1e-12)
     if calibrator.sets is not None:
         held = calibrator.predict_set(made.P)
         wanted = [set(LABELS if token._.calib_set is None else token._.calib_set) for token in tokens]
@@ -365,8 +359,6 @@ def test_what_was_not_fitted_cannot_be_asked(made):
     with pytest.raises(NotFittedError):
         TagCalibrator().predict_proba(made.P)
     calibrator = TagCalibrator("identity").fit(made.P, made.y)
-    with pytest.raises(CalibError, match=r"\[C297\] This calibrator has no intervals; fit it with intervals=True"):
-        calibrator.predict_interval(made.P)
     with pytest.raises(CalibError, match=r"\[C297\] This calibrator has no sets; fit it with sets=0.1"):
         calibrator.predict_set(made.P)
     with pytest.raises(CalibError, match=r"\[C003\]"):

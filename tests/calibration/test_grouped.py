@@ -383,16 +383,6 @@ def test_a_saved_one_with_pooling_predicts_the_same_bits(prototype, pooling):
     assert back.fit(pairs).predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
 
 
-def test_a_state_of_before_there_was_pooling_comes_back_without():
-    made = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 1, 0, 1)).fit(random_pairs())
-    assert back_from_bytes(made).offsets is None
-    state = made.state()
-    del state["pooling"]
-    back = GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))
-    tags = np.arange(101) % 4
-    assert back.predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
-
-
 def test_the_prototype_of_the_pooling_is_left_unfitted_and_fitting_again_forgets():
     pooling = TagOffsets()
     first, second = random_pairs(seed=1), random_pairs(seed=2)

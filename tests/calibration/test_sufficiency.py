@@ -45,7 +45,7 @@ def test_tokens_that_sets_want(alpha, least, worth):
     ],
 )  # fmt: skip
 def test_standard_errors_decide(difference, error, verdict):
-    held = HeldOut(0.3, 0.3 + difference, error, 100)
+    held = HeldOut(0.3, 0.3 + difference, error, 100, 0.1, 0.1, 0.0)
     assert held.verdict == held.state()["verdict"] == verdict
 
 

@@ -1,4 +1,4 @@
-"""Scaling, maps, normalization, intervals and sets as one: against their parts, against a slow reading, and on fresh data."""
+"""Scaling, maps, normalization and sets as one: against their parts, against a slow reading, and on fresh data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.calibration.intervals import GroupedVennAbers
 from spacy_calib.calibration.recalibrators import (
     Beta,
     HistogramBinning,
@@ -33,7 +32,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.pairs.documents import contiguous_folds
 from spacy_calib.pipe import saved
-from spacy_calib.schema import record
+from spacy_calib.schema import Misfit, record
 from spacy_calib.types import Groups, Marginals
 
 from .. import strategies  # noqa: F401  (the profile of hypothesis)
@@ -127,7 +126,7 @@ def test_a_scaling_reads_what_is_below_the_threshold():
 def test_unfitted_raw_probabilities_are_passed_through(normalize):
     tokens = draw_tokens(30, 1)
     found = TokenCalibration(normalize=normalize).calibrate(Table(tokens.probabilities), 0.05)
-    assert found.low is found.high is found.in_set is found.out_of_reach is None
+    assert found.in_set is found.out_of_reach is None
     expected = from_dense(tokens.probabilities, 0.05)
     assert found.marginals.scores.tolist() == expected.scores.tolist()
     # "other" leaves out what is below the threshold: nothing is to be rescaled then.
@@ -169,7 +168,7 @@ def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(nam
 
 @every_scaling
 def test_one_token_at_a_time_gives_what_all_at_once_give(name):
-    calibration = fitted_on(name=name, normalize="other", intervals=True, sets=ConformalSets(0.2, "group"))
+    calibration = fitted_on(name=name, normalize="other", sets=ConformalSets(0.2, "group"))
     fresh = draw_tokens(60, 3).probabilities
     whole = calibration.calibrate(Table(fresh), 0.01)
     bounds = whole.marginals.indptr
@@ -177,8 +176,7 @@ def test_one_token_at_a_time_gives_what_all_at_once_give(name):
         own = slice(bounds[token], bounds[token + 1])
         single = calibration.calibrate(Table(fresh[token : token + 1]), 0.01)
         assert single.marginals.tags.tolist() == whole.marginals.tags[own].tolist()
-        for ours, theirs in ((single.scores, whole.scores), (single.low, whole.low), (single.high, whole.high)):
-            assert ours == pytest.approx(theirs[own], abs=1e-9)
+        assert single.scores == pytest.approx(whole.scores[own], abs=1e-9)
         assert single.in_set.tolist() == whole.in_set[own].tolist()
         assert single.out_of_reach.tolist() == [whole.out_of_reach[token]]
 
@@ -192,7 +190,7 @@ def test_tags_permuted_results_permuted(name):
         columns = np.argsort(order)
         return Tokens(one.probabilities[:, columns], one.truth[:, columns], order[one.gold])
 
-    promises = {"normalize": "other", "intervals": True, "sets": ConformalSets(0.1, "tag")}
+    promises = {"normalize": "other", "sets": ConformalSets(0.1, "tag")}
     lowest = 0.01 if name is None else 1e-4
     one = fit(fit_data(tokens, lowest=lowest), name, **promises)
     other = fit(
@@ -202,8 +200,7 @@ def test_tags_permuted_results_permuted(name):
     place = np.lexsort((order[ours.marginals.tags], ours.marginals.rows))
     assert theirs.marginals.tags.tolist() == order[ours.marginals.tags][place].tolist()
     # A scaling ends its search a little elsewhere.
-    for name_ in ("scores", "low", "high"):
-        assert getattr(theirs, name_) == pytest.approx(getattr(ours, name_)[place], abs=5e-3)
+    assert theirs.scores == pytest.approx(ours.scores[place], abs=5e-3)
     assert np.mean(theirs.in_set == ours.in_set[place]) > 0.99
 
 
@@ -225,7 +222,7 @@ def test_names_of_entries_go_with_them():
 
 @every_scaling
 def test_tags_appended_later_use_what_all_tags_share(name):
-    calibration = fitted_on(name=name, intervals=True, sets=ConformalSets(0.1, "tag"))
+    calibration = fitted_on(name=name, sets=ConformalSets(0.1, "tag"))
     fresh = draw_tokens(40, 2).probabilities
     wider = np.concatenate([0.7 * fresh, np.full((40, 2), 0.15)], axis=1)
     found = calibration.calibrate(Table(wider), 0.01)
@@ -236,16 +233,12 @@ def test_tags_appended_later_use_what_all_tags_share(name):
         every = from_dense(wider, 1e-4)
         scaled = calibration.scaling.scale(every.rows, every.tags, every.scores)[every.tags >= N_TAGS]
     assert found.scores[later].tolist() == calibration.maps.pooled_.predict(scaled).tolist()
-    low, high = calibration.intervals.pooled_.interval(scaled)
-    assert (found.low[later].tolist(), found.high[later].tolist()) == (low.tolist(), high.tolist())
 
 
 def test_nothing_asked_gives_nothing():
-    calibration = fitted_on(name="matrix", normalize="other", intervals=True, sets=ConformalSets())
+    calibration = fitted_on(name="matrix", normalize="other", sets=ConformalSets())
     found = calibration.calibrate(Table(np.zeros((0, N_TAGS))), 0.01)
-    assert [len(part) for part in (found.marginals, found.scores, found.low, found.high, found.in_set, found.out_of_reach)] == [
-        0
-    ] * 6
+    assert [len(part) for part in (found.marginals, found.scores, found.in_set, found.out_of_reach)] == [0] * 4
     assert found.below is None
 
 
@@ -263,7 +256,7 @@ def carrying(calibration: TokenCalibration, table: Table, threshold: float, rows
 @pytest.mark.parametrize("threshold", [0.3, 0.01, 1e-4, 1e-5])
 def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_one(name, threshold):
     """With vector scaling, an entry between floor and threshold used to lose its own weight."""
-    calibration = fitted_on(name=name, intervals=True)
+    calibration = fitted_on(name=name)
     fresh = draw_tokens(200, 2)
     table = Table(fresh.probabilities)
     lower = calibration.calibrate(table, 1e-7)
@@ -273,8 +266,6 @@ def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_on
         rows, tags = lower.marginals.rows[chosen], lower.marginals.tags[chosen]
         found = carrying(calibration, table, threshold, rows, tags)
         assert found.scores == pytest.approx(lower.scores[chosen], abs=1e-9)
-        assert found.low == pytest.approx(lower.low[chosen], abs=1e-9)
-        assert found.high == pytest.approx(lower.high[chosen], abs=1e-9)
 
 
 @every_scaling
@@ -294,7 +285,6 @@ def test_an_entry_without_any_probability_has_a_score(name):
     table = Table(np.array([[1.0, *[0.0] * (N_TAGS - 1)]]))
     found = carrying(calibration, table, 0.01, np.array([0]), np.array([3]))
     assert 0 <= found.scores[0] < 0.1
-    assert found.low is found.high is None
 
 
 # A threshold below the floor of the scaling
@@ -392,43 +382,6 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
     calibration = fit(fit_data(strange), normalize="other")
     found = calibration.calibrate(Table(draw_tokens(1000, 2, sharpness=1.0).probabilities), 0.01)
     assert 1 - by_token(found.marginals.rows, found.scores, 1000).mean() == pytest.approx(0.3, abs=0.05)
-
-
-# Intervals
-
-
-@every_scaling
-def test_intervals_are_those_of_the_scaled_scores(name):
-    data, (_, scaled) = prepared(300, 1, name, 0.01)
-    calibration = fitted_on(name=name, intervals=True)
-    kept = data.pairs.scores >= 0.01
-    expected = GroupedVennAbers(GROUPS).fit(replace(data.pairs.take(kept), scores=scaled[kept]))
-    fresh = Table(draw_tokens(100, 2).probabilities)
-    found = calibration.calibrate(fresh, 0.01)
-    every = fresh.above(1e-4)
-    asked = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
-    low, high = expected.interval(asked[every.scores >= 0.01], found.marginals.tags)
-    assert (found.low.tolist(), found.high.tolist()) == (low.tolist(), high.tolist())
-    assert np.all(found.low < found.high)
-
-
-@with_and_without_scaling
-def test_intervals_hold_the_shares_of_hits_on_fresh_data(name):
-    calibration = fitted_on(2000, 1, name, intervals=True)
-    fresh = draw_tokens(8000, 2)
-    found = calibration.calibrate(Table(fresh.probabilities), 0.01)
-    hits = fresh.gold[found.marginals.rows] == found.marginals.tags
-    of_entry = GROUPS.of_tag[found.marginals.tags]
-    raw_is_off = 0
-    for group in range(len(GROUPS)):
-        inside = np.flatnonzero(of_entry == group)
-        for part in np.array_split(inside[np.argsort(found.low[inside] + found.high[inside], kind="stable")], 8):
-            share = hits[part].mean()
-            # Of the fresh tokens, and of those that the steps were learned on (about a fifth as many).
-            error = np.sqrt(share * (1 - share) / len(part) * 6) + 1e-3
-            assert found.low[part].mean() - 4 * error < share < found.high[part].mean() + 4 * error
-            raw_is_off += abs(found.marginals.scores[part].mean() - share) > 2 * error
-    assert raw_is_off >= 3
 
 
 # Sets
@@ -588,11 +541,10 @@ def test_tokens_without_gold_count_nowhere():
 def test_two_tokens_in_two_documents(name):
     probabilities = np.array([[0.9, 0.05, 0.05, 0, 0, 0, 0, 0], [0.3, 0.6, 0.1, 0, 0, 0, 0, 0]])
     data = fit_data(Tokens(probabilities, probabilities, np.array([0, 2])), lowest=1e-4, per_document=1)
-    calibration = fit(data, name, IsotonicRegression(), normalize="other", intervals=True, sets=ConformalSets())
+    calibration = fit(data, name, IsotonicRegression(), normalize="other", sets=ConformalSets())
     found = calibration.calibrate(Table(draw_tokens(30, 1).probabilities), 0.01)
     assert np.all((found.scores >= 0) & (found.scores <= 1))
     assert found.out_of_reach.all()  # of two tokens no set can be promised
-    assert np.all((found.low >= 0) & (found.low < found.high) & (found.high <= 1))
 
 
 def test_folds_with_too_few_pairs_use_the_maps_of_all():
@@ -621,10 +573,8 @@ def test_too_few_pairs_are_refused(code_of):
 # Saving
 
 
-def restored(calibration: TokenCalibration, without: tuple[str, ...] = ()) -> TokenCalibration:
+def restored(calibration: TokenCalibration) -> TokenCalibration:
     state = saved.load(saved.dump(calibration.state()), name="calib", path="nowhere")
-    for part in without:
-        assert state.pop(part) is None
     return TokenCalibration.from_state(
         record(TOKENS)(state, "state"), calibration.normalize, partial(saved.load_part, name="calib")
     )
@@ -633,7 +583,7 @@ def restored(calibration: TokenCalibration, without: tuple[str, ...] = ()) -> To
 def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
     table = Table(draw_tokens(40, 5).probabilities)
     ours, theirs = (calibration.calibrate(table, 0.01) for calibration in (one, other))
-    for name in ("scores", "low", "high", "in_set", "out_of_reach"):
+    for name in ("scores", "in_set", "out_of_reach"):
         of_one, of_other = getattr(ours, name), getattr(theirs, name)
         assert (of_one is None) == (of_other is None)
         assert of_one is None or of_one.tolist() == of_other.tolist()
@@ -649,7 +599,6 @@ def test_a_saved_one_gives_the_same_bits(name):
         prototype=Temperature(),
         offsets=TagOffsets(),
         normalize="other",
-        intervals=True,
         sets=ConformalSets(0.2, "tag", 5),
     )
     again = restored(calibration)
@@ -659,15 +608,15 @@ def test_a_saved_one_gives_the_same_bits(name):
     same_bits(calibration, restored(again))
 
 
-def test_a_state_that_holds_maps_alone_is_still_read():
-    """What was saved before there were scalings, intervals and sets names none of them."""
-    calibration = fitted_on(prototype=IsotonicRegression(), normalize=True)
-    again = restored(calibration, without=("scaling", "other", "intervals", "sets"))
-    assert again.scaling is again.other is again.intervals is again.sets is None
-    same_bits(calibration, again)
+@pytest.mark.parametrize("part", TOKENS)
+def test_a_state_that_lacks_a_part_is_refused(part):
+    state = fitted_on(prototype=IsotonicRegression()).state()
+    del state[part]
+    with pytest.raises(Misfit, match=f"'state.{part}' is not there"):
+        record(TOKENS)(state, "state")
 
 
 def test_an_unfitted_one_is_saved_too():
-    again = restored(TokenCalibration(normalize=True), without=("scaling", "other", "intervals", "sets"))
+    again = restored(TokenCalibration(normalize=True))
     assert again.maps is None
     same_bits(TokenCalibration(normalize=True), again)

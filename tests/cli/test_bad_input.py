@@ -12,6 +12,7 @@ from spacy.util import import_file
 from thinc.api import get_current_ops, set_current_ops
 
 from spacy_calib import CalibError
+from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.pipe import saved
 from tests.cli.conftest import (
     SPANS_KEY,
@@ -408,7 +409,7 @@ def write_something_else(file, monkeypatch):
 
 def write_next_version(file, monkeypatch):
     state = saved.load(file.read_bytes(), name="calib", path=str(file))
-    file.write_bytes(saved.dump(state, saved.FITTED._replace(version=2)))
+    file.write_bytes(pack(state, "spacy-calib", FORMAT_VERSION + 1))
 
 
 def drop_a_part(file, monkeypatch):
@@ -433,7 +434,10 @@ def name_a_missing_method(file, monkeypatch):
         (remove_file, "cannot be read (No such file or directory); fit the pipe again"),
         (remove_folder, "cannot be read (No such file or directory); fit the pipe again"),
         (drop_a_part, "cannot be read ('state.maps.pooled' is not there)"),
-        (write_next_version, "has format version 2, but this spacy-calib reads up to version 1; upgrade spacy-calib"),
+        (
+            write_next_version,
+            f"has format version {FORMAT_VERSION + 1}, but this spacy-calib reads version {FORMAT_VERSION}; fit",
+        ),
         (name_a_missing_method, "names 'Elsewhere.v1', which is not installed"),
     ],
 )

@@ -92,18 +92,16 @@ def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, te
 # The walk
 
 
-def test_auto_sets_and_intervals(folder, tmp_path):
-    given = ("--component", "textcat", "--sets", "0.2", "--intervals")
+def test_auto_and_sets(folder, tmp_path):
+    given = ("--component", "textcat", "--sets", "0.2")
     outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", *given)
     assert outcome.code == 0, outcome.text
     assert "Calibrated textcat on 120 documents (" in outcome.text
     assert "token" not in outcome.text
     doc = spacy.load(tmp_path / "out")("an actor in a scene")
-    low, high = doc._.calib_interval
-    assert 0 <= low <= high <= 1
     assert set(doc._.calib_set) <= set(doc.cats)
     shown = calib("info", tmp_path / "out").text
-    assert "Doc._.calib_score, _raw, _cats, _cats_raw, _interval, _set" in shown
+    assert "Doc._.calib_score, _raw, _cats, _cats_raw, _set" in shown
     assert "Fitted on 120 documents, " in shown
     assert "80 % of documents, coverage" in shown
 

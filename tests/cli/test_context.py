@@ -11,9 +11,8 @@ from spacy.tokens import DocBin, Span
 
 from spacy_calib.cli.fitting.fit_output import context_line
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
-from tests.cli.conftest import bare_docs, calib, refuses
+from tests.cli.conftest import bare_docs, calib
 
-LENGTHS = Path(__file__).with_name("plugin_lengths.py")
 ALWAYS = {"@calib_contexts": "spacy-calib.Context.v1", "when": "always"}
 NO_WORSE = {**ALWAYS, "when": "no_worse"}
 
@@ -48,52 +47,33 @@ def test_what_a_pipe_has_already_stays_unless_an_option_says_otherwise(held, opt
 
 
 @pytest.fixture(scope="module")
-def with_lengths(registered_until_the_end, model, dev, gold, tmp_path_factory) -> Path:
-    """A pipeline whose context looks at a feature of a user's own."""
-    path = tmp_path_factory.mktemp("context") / "lengths"
-    given = [
-        "--context",
-        "--components.calib.context.features",
-        '["*","lengths.v1"]',
-        "--train-data",
-        gold / "train.spacy",
-        "--code",
-        LENGTHS,
-    ]
+def with_neighbours(model, dev, gold, tmp_path_factory) -> Path:
+    """A pipeline whose context looks at one feature alone."""
+    path = tmp_path_factory.mktemp("context") / "neighbours"
+    given = ["--context", "--components.calib.context.features", '["neighbours"]', "--train-data", gold / "train.spacy"]
     outcome = calib("fit", model, dev, path, "--method", "isotonic", *given)
     assert outcome.code == 0, outcome.text
     return path
 
 
-def test_info_tells_each_feature_in_words(with_lengths, tmp_path):
-    outcome = calib("info", with_lengths, "--code", LENGTHS, "-o", tmp_path / "info.json")
+def test_info_tells_each_feature_in_words(with_neighbours, tmp_path):
+    outcome = calib("info", with_neighbours, "-o", tmp_path / "info.json")
     for part in (
         "log loss of held-out documents from",
         "What context looks at",
         "the tags before and behind",
         "confidence in the token before",
-        "lengths.v1",
         "have another likeliest tag by the calibrated scores",
     ):
         assert part in outcome.text
     held = json.loads((tmp_path / "info.json").read_text())["calib"]["context"]
-    assert held["columns"][-1] == "lengths.v1"
+    assert held["columns"] == ["confidence in the token before", "confidence in the token behind"]
     assert held["forms"] > 0
 
 
-def test_a_pipeline_with_a_feature_that_is_not_there(with_lengths, tmp_path):
-    from catalogue import REGISTRY
-
-    kept = {key: REGISTRY.pop(key) for key in list(REGISTRY) if key[-1] == "lengths.v1"}
-    try:
-        refuses(calib("info", with_lengths), "The feature 'lengths.v1' of the context is not registered")
-    finally:
-        REGISTRY.update(kept)
-
-
-def test_scores_of_a_loaded_pipeline_look_at_its_features(with_lengths):
-    calib_pipe = spacy.load(with_lengths).get_pipe("calib")
-    assert [feature.registered for feature in calib_pipe.tokens.context.features][-1] == "lengths.v1"
+def test_scores_of_a_loaded_pipeline_look_at_its_features(with_neighbours):
+    calib_pipe = spacy.load(with_neighbours).get_pipe("calib")
+    assert [feature.name for feature in calib_pipe.tokens.context.features] == ["neighbours"]
 
 
 def test_auto_says_whether_it_took_context(model, dev, tmp_path):

@@ -31,7 +31,7 @@ def run_expect(model, data, tmp_path, *options):
 
 
 def without_record(model, tmp_path):
-    """The pipeline as an older version fitted it."""
+    """The pipeline as a fit on a single document leaves it."""
     nlp = spacy.load(model)
     calib = nlp.get_pipe("calib")
     calib.learned = replace(calib.learned, record=None)

@@ -48,10 +48,10 @@ def test_the_block_of_the_pipeline_is_the_default(by_hand, dev, tmp_path):
 
 
 def test_an_option_and_a_dotted_setting_replace_single_settings_of_it(by_hand, dev, tmp_path):
-    dotted = ["--components.calib.grouping.n_groups", 2, "--components.calib.intervals"]
+    dotted = ["--components.calib.grouping.n_groups", 2, "--components.calib.normalize"]
     assert calib("fit", *dotted[:2], by_hand, dev, tmp_path / "out", "--threshold", 0.05, dotted[2], "--silent").code == 0
     pipe = fitted(tmp_path / "out")
-    assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold, pipe.intervals) == (2, BETA, 0.05, True)
+    assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold, pipe.normalize) == (2, BETA, 0.05, True)
     # What was fitted is the default of the next fit.
     assert calib("fit", tmp_path / "out", dev, tmp_path / "again", "--silent").code == 0
     assert fitted(tmp_path / "again").fit_info.table == pipe.fit_info.table

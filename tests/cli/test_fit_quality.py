@@ -1,4 +1,4 @@
-"""`spacy calib fit` with --scaling, --normalize, --intervals, --sets and --method auto, and what `info` shows of them."""
+"""`spacy calib fit` with --scaling, --normalize, --sets and --method auto, and what `info` shows of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ EVERYTHING = [
     "vector",
     "--normalize",
     "other",
-    "--intervals",
     "--sets",
     0.3,
     "--components.calib.sets.coverage",
@@ -61,7 +60,7 @@ def test_scalings(short, model, dev, tmp_path):
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     assert pipe.tokens.scaling.registered == pipe.fit_info.scaling["name"] == registered
     assert loaded(tmp_path / "out").config["components"]["calib"]["scaling"]["@calib_scalings"] == registered
-    assert all(token._.calib_interval is None and token._.calib_set is None for token in tokens_of(tmp_path / "out", 3))
+    assert all(token._.calib_set is None for token in tokens_of(tmp_path / "out", 3))
 
 
 def test_a_registered_name_is_a_scaling_too(model, dev, tmp_path, one_salt):
@@ -91,12 +90,10 @@ def test_all_of_them_at_once(whole):
     block = loaded(path).config["components"]["calib"]
     assert block["recalibrator"]["@calib_recalibrators"] == "spacy-calib.Platt.v1"
     assert block["pooling"]["@calib_poolings"] == "spacy-calib.TagOffsets.v1"
-    assert (block["normalize"], block["intervals"], block["selection"]) == ("other", True, None)
+    assert (block["normalize"], block["selection"]) == ("other", None)
     assert {name: block["sets"][name] for name in ("alpha", "coverage")} == {"alpha": 0.3, "coverage": "group"}
     tokens = tokens_of(path)
     for token in tokens:
-        low, high = token._.calib_interval
-        assert 0 <= low < high <= 1
         assert sum(token._.calib_scores.values()) <= 1 + 1e-9
         assert set(token._.calib_set) <= set(token._.calib_scores)
     assert len({token._.calib_set for token in tokens}) > 3
@@ -127,9 +124,9 @@ def test_sets_hold_what_they_promise_of_other_sentences(coverage, model, dev, tm
 
 def test_without_the_options_there_is_none_of_it(calibrated):
     block = loaded(calibrated).config["components"]["calib"]
-    assert (block["scaling"], block["normalize"], block["intervals"], block["sets"]) == (None, False, False, None)
+    assert (block["scaling"], block["normalize"], block["sets"]) == (None, False, None)
     pipe = loaded(calibrated).get_pipe("calib")
-    assert pipe.tokens.scaling is pipe.tokens.intervals is pipe.tokens.sets is None
+    assert pipe.tokens.scaling is pipe.tokens.sets is None
 
 
 # What is said
@@ -263,12 +260,11 @@ def test_info_on_all_of_them(whole):
     assert outcome.code == 0
     scaling = loaded(path).get_pipe("calib").fit_info.scaling
     for part in (
-        "Attributes Token._.calib_score, _raw, _scores, _interval, _set; Doc._.calib",
+        "Attributes Token._.calib_score, _raw, _scores, _set; Doc._.calib",
         f"Scaling spacy-calib.VectorScaling.v1 (temperature {scaling['temperature']:.3g}",
         f"{scaling['size']:,} numbers",
         "Method spacy-calib.Platt.v1",
         "Normalized other",
-        "Intervals Venn-Abers",
         "Sets 70 % of tokens, coverage: group",
         "Tag offsets",
     ):
@@ -277,14 +273,14 @@ def test_info_on_all_of_them(whole):
 
 def test_info_where_there_is_none_of_it(calibrated):
     outcome = calib("info", calibrated)
-    for part in ("Scaling none", "Normalized no", "Intervals none", "Sets none", "Tag offsets none"):
+    for part in ("Scaling none", "Normalized no", "Sets none", "Tag offsets none"):
         assert part in outcome.text
     assert "Chosen by" not in outcome.text
 
 
 def test_info_as_json(whole, calibrated, tmp_path):
     held = info_of(whole[1], tmp_path)
-    assert (held["normalize"], held["intervals"], held["selection"]) == ("other", True, None)
+    assert (held["normalize"], held["selection"]) == ("other", None)
     n_tokens = held["tokens"]
     assert 0 < held["sets"].pop("empty") < 1
     assert held["sets"] == {
@@ -295,7 +291,7 @@ def test_info_as_json(whole, calibrated, tmp_path):
     assert held["scaling"]["size"] > 5
     assert held["pooling"]["strength"] is None or held["pooling"]["strength"] > 0
     plain = info_of(calibrated, tmp_path)
-    assert [plain[name] for name in ("scaling", "pooling", "intervals", "sets", "selection")] == [None, None, False, None, None]
+    assert [plain[name] for name in ("scaling", "pooling", "sets", "selection")] == [None] * 4
 
 
 def test_evaluate_reads_scaled_scores(whole, test_file, tmp_path):
@@ -308,7 +304,7 @@ def test_evaluate_reads_scaled_scores(whole, test_file, tmp_path):
 
 
 def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
-    options = ["--intervals", "--sets", 0.3, "--normalize", "kept"]
+    options = ["--sets", 0.3, "--normalize", "kept"]
     outcome = calib("fit", model, dev, tmp_path / "out", *options)
     assert outcome.code == 0
     held = info_of(tmp_path / "out", tmp_path)
@@ -326,7 +322,7 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
     )
     assert (held["pooling"] is not None) == chosen["pooled"]
     assert chosen["difference"] <= chosen["error"]
-    assert (selection["documents"], held["intervals"], held["sets"]["alpha"], held["normalize"]) == (120, True, 0.3, True)
+    assert (selection["documents"], held["sets"]["alpha"], held["normalize"]) == (120, 0.3, True)
     # Whatever was chosen, the scores are judged by the groups of the grouping (of few tags there are four).
     assert [row["group"] for row in held["table"]] == ["all", "1", "2", "3", "4"]
     assert len(held["groups"]) == 4
@@ -374,7 +370,7 @@ def test_on_too_little_data_the_default_compares_nothing_and_says_so(model, dev,
 
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
-    monkeypatch.setattr("spacy_calib.pipe.fitting.judge_held_out", lambda *_: HeldOut(*figures))
+    monkeypatch.setattr("spacy_calib.pipe.fitting.judge_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
 
 
 def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):
@@ -438,7 +434,6 @@ CONFIG = """
 [components.calib]
 factory = "calib"
 normalize = "other"
-intervals = true
 
 [components.calib.source]
 @calib_sources = "spacy-calib.Softmax.v1"
@@ -465,7 +460,6 @@ def test_an_option_counts_before_the_config(model, dev, tmp_path):
     assert pipe.tokens.scaling.registered == "spacy-calib.VectorScaling.v1"
     assert (pipe.tokens.sets.alpha, pipe.tokens.sets.coverage, pipe.normalize) == (0.1, "tag", True)
     assert pipe.pooling is not None
-    assert pipe.tokens.intervals is not None
 
 
 def test_a_config_sets_them(model, dev, tmp_path):
@@ -476,7 +470,7 @@ def test_a_config_sets_them(model, dev, tmp_path):
     assert (scaling.registered, scaling.ridge, scaling.bias_ridge) == ("spacy-calib.MatrixScaling.v1", 50.0, 2.0)
     sets = pipe.tokens.sets
     assert (sets.alpha, sets.coverage, sets.min_tokens) == (0.25, "tag", 5)
-    assert (pipe.normalize, pipe.tokens.intervals is not None) == ("other", True)
+    assert pipe.normalize == "other"
 
 
 @pytest.mark.parametrize(
@@ -505,17 +499,17 @@ def test_what_is_not_for_labels_that_may_overlap(spancat_model, span_gold, tmp_p
             outcome, f"The setting {name} is about the one right label of a token, but of spans:sc a token may have several"
         )
     assert not (tmp_path / "out").exists()
-    assert calib("fit", spancat_model, data, tmp_path / "out", *options, "-m", "auto", "--intervals").code == 0
+    assert calib("fit", spancat_model, data, tmp_path / "out", *options, "-m", "auto").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     assert {trial["scaling"] for trial in pipe.fit_info.selection["trials"]} == {""}
 
 
 def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
-    options = ["-C", "ner", "-S", "vector", "--sets", 0.1, "--intervals", "--normalize", "other"]
+    options = ["-C", "ner", "-S", "vector", "--sets", 0.1, "--normalize", "other"]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options, "--silent").code == 0
     nlp = loaded(tmp_path / "out")
     doc = nlp("Ann lives in New York .")
-    assert all(token._.calib_set and token._.calib_interval for token in doc)
+    assert all(token._.calib_set for token in doc)
     assert nlp.get_pipe("calib").fit_info.scaling["name"] == "spacy-calib.VectorScaling.v1"
     shown = calib("info", tmp_path / "out").text
     assert "Sets 90 % of tokens, coverage: marginal" in shown
@@ -524,5 +518,5 @@ def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
 
 def test_the_help_names_them():
     words = calib("fit", "--help").text.replace(",", " ").split()
-    for option in ("--scaling", "-S", "--normalize", "--intervals", "--sets"):
+    for option in ("--scaling", "-S", "--normalize", "--sets"):
         assert option in words

@@ -16,7 +16,7 @@ def test_info_says_what_the_pipe_holds(calibrated):
     n_tokens = sum(map(len, made_up_sentences(120, 12)))
     for part in (
         "Component tagger (tag)",
-        "Attributes Token._.calib_score, _raw, _scores, _interval, _set; Doc._.calib",
+        "Attributes Token._.calib_score, _raw, _scores, _set; Doc._.calib",
         "Method spacy-calib.Isotonic.v1",
         "Threshold 0.01",
         "Normalized no",
@@ -110,7 +110,7 @@ MANY = [
 
 
 def selection_table(capsys, everything: bool) -> list[str]:
-    chosen = {"folds": 5, "documents": 9, "trials": MANY, "chosen": MANY[20]["candidate"]}
+    chosen = {"too_few": "", "dropped": 0, "folds": 5, "documents": 9, "trials": MANY, "chosen": MANY[20]["candidate"]}
     show_selection(chosen, everything, "tags")
     return capsys.readouterr().out.splitlines()
 

@@ -31,7 +31,6 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
     return {
         "fit": lambda: fit(made, "fitted"),
         "fit --sets": lambda: fit(made, "sets", "--sets", "0.5"),
-        "fit --intervals": lambda: fit(made, "intervals", "--intervals"),
         "fit --context": lambda: fit(made, "context", "--context"),
         "fit --event tree": lambda: fit(made, "trees", "--event", "tree"),
         "evaluate": lambda: calib("evaluate", fitted, data),

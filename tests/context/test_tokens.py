@@ -154,7 +154,7 @@ def test_what_was_learned_survives_saving():
     again = TokenContext(EVERY, state["settings"]["when"])
     again.load_learned(state["learned"])
     assert np.array_equal(moved(again, words, pairs), moved(found.context, words, pairs))
-    assert state["settings"]["features"][0] == "spacy-calib.Neighbours.v1"
+    assert state["settings"]["features"] == ["neighbours", "document", "hints"]
 
 
 @pytest.mark.parametrize("change", [{"centers": np.zeros(9)}, {"columns": [["entropy", "x"]]}, {"n_tags": 3}, {"model": 3}])

@@ -315,6 +315,7 @@ def test_numbers_of_no_mention_are_refused(doc):
 
 
 def test_a_state_that_does_not_fit_is_refused(nlp):
+    from spacy_calib.calibration.saved import FORMAT_VERSION, pack
     from spacy_calib.pipe import saved
 
     pipe = nlp.get_pipe("calib_coref")
@@ -323,4 +324,8 @@ def test_a_state_that_does_not_fit_is_refused(nlp):
         pipe.from_bytes(saved.dump({**state, "weights": state["weights"][:-1]}))
     with pytest.raises(CalibError, match="C010"):
         pipe.from_bytes(saved.dump({"labels": []}))
+    for version in (1, FORMAT_VERSION + 1):
+        why = f"C011.*'calib_coref' has format version {version}, but .* reads version {FORMAT_VERSION}; fit the pipe again"
+        with pytest.raises(CalibError, match=why):
+            pipe.from_bytes(pack(state, "spacy-calib", version))
     assert pipe.learned.weights is not None

@@ -13,7 +13,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 import spacy_calib
-from spacy_calib.doc.blocks import print_of
+from spacy_calib.doc.blocks import BLOCK_VERSION, print_of
+from spacy_calib.doc.cutting import cut
 
 WORDS = ["the", "a", "dog", "cat", "saw", "run", "red", "old", "light", "duck", ".", "this", "every"]
 TAGS = ["DET", "NOUN", "VERB", "ADJ", "PUNCT"]
@@ -156,19 +157,15 @@ def same_block(one: dict, other: dict) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_blocks_of_older_versions_are_read(nlp, version):
-    """They hold hashes of the words, and the first one no labels."""
+@pytest.mark.parametrize("version", [1, 3, BLOCK_VERSION + 1])
+def test_a_block_of_another_version_is_none_of_ours(nlp, version):
     doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], np.full((3, 5), 0.2))
     key, block = block_of(doc)
-    gone = {"word"} if version == 2 else {"word", "carried"}
-    older = {name: value for name, value in block.items() if name not in gone}
-    older |= {"version": version, "orth": doc.to_array("ORTH")}
-    expected = [token._.calib_scores for token in doc]
-    doc.user_data = {(*key[:3], print_of(older)): older}
-    assert [token._.calib_scores for token in doc] == expected
-    assert doc._.calib.scored.all()
-    assert [token._.calib_scores for token in doc[1:].as_doc(copy_user_data=True)] == expected[1:]
+    other = {**block, "version": version}
+    doc.user_data = {(*key[:3], print_of(other)): other}
+    assert [token._.calib_score for token in doc] == [None] * 3
+    assert doc._.calib is None
+    assert not list(cut(doc, 1, 3).user_data)
 
 
 def test_reading_while_another_thread_writes(nlp):

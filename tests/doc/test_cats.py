@@ -127,7 +127,7 @@ def test_attributes_are_those_of_the_document():
     assert doc._.calib_cats == {"pos": 0.7, "neg": 0.3}
     assert list(doc._.calib_cats) == ["pos", "neg"]
     assert doc._.calib_cats_raw == {"pos": 0.8, "neg": 0.2}
-    assert (doc._.calib_score, doc._.calib_raw, doc._.calib_set, doc._.calib_interval) == (0.7, 0.8, None, None)
+    assert (doc._.calib_score, doc._.calib_raw, doc._.calib_set) == (0.7, 0.8, None)
     view = doc_view(doc, "calib")
     assert (view.rows.tolist(), view.tags.tolist(), view.scored.tolist()) == ([0, 0], ["neg", "pos"], [True])
     assert repr(view) == "<DocCalib: 1 of 1 document scored (cats), 2 entries>"

@@ -32,7 +32,7 @@ def test_tokens_are_what_the_attributes_say(docs):
     ]
     assert [(row["score"], row["raw"]) for row in held] == [(token._.calib_score, token._.calib_raw) for token in tokens]
     assert {row["attr"] for row in held} == {"calib"}
-    assert all(row["id"] is row["low"] is row["set"] is row["flag"] is None for row in held)
+    assert all(row["id"] is row["set"] is row["flag"] is None for row in held)
 
 
 def test_a_token_whose_label_has_no_score_and_a_merged_one_have_null(docs):
@@ -118,7 +118,6 @@ def attributes_of(one, unit):
         return getattr(one._, f"calib_{name}", None)
 
     held = {name: said(name) for name in ("score", "raw", "accept", "right", "flag")}
-    held["low"], held["high"] = said("interval") or (None, None)
     held["set"] = None if said("set") is None else list(said("set"))
     cats, raw = said("cats"), said("cats_raw")
     held["cats"] = cats and [{"label": label, "score": cats[label], "raw": raw[label]} for label in cats]
@@ -152,7 +151,7 @@ def changed(docs):
 def scored_tags(trained_bytes):
     nlp = revive(trained_bytes)
     sets = {"@calib_sets": "spacy-calib.ConformalSets.v1"}
-    calib = nlp.add_pipe("calib", after="tagger", config={"intervals": True, "sets": sets, "threshold": 0.1})
+    calib = nlp.add_pipe("calib", after="tagger", config={"sets": sets, "threshold": 0.1})
     with nlp.select_pipes(disable=["calib"]):
         calib.fit(run_upstream(nlp, examples_for(nlp, 80, seed=2)))
     return [example.predicted for example in run_upstream(nlp, examples_for(nlp, 8, 5))]
@@ -169,7 +168,7 @@ def scored_entities(trained_bytes):
 
 
 def scored_categories(trained_bytes):
-    nlp = fitted_categorizer(intervals=True, sets={"@calib_sets": "spacy-calib.ConformalSets.v1"})
+    nlp = fitted_categorizer(sets={"@calib_sets": "spacy-calib.ConformalSets.v1"})
     return list(nlp.pipe(bare_docs(nlp, category_docs(8, 41, vocab=nlp.vocab))))
 
 
@@ -192,4 +191,4 @@ def test_rows_are_what_the_attributes_say(scored, units, trained_bytes):
             assert [{name: row[name] for name in said} for row, said in zip(held, wanted, strict=True)] == wanted
             filled |= {name for row in held for name, value in row.items() if value is not None}
     assert {"score", "raw"} <= filled
-    assert ({"low", "high", "set"} <= filled) == (scored is not scored_entities)
+    assert ("set" in filled) == (scored is not scored_entities)

@@ -186,7 +186,9 @@ def test_texts_that_differ_are_counted_from_what_was_found():
         # No more than the 100 units hold, which is less than 70 and the error.
         assert (away.low, away.high) == (pytest.approx(70 - error, abs=1.5), 100)
     assert estimate(units, effects, verdict=TOO_FEW) == home
-    assert estimate(units, Effects(between=0.1), verdict=DIFFERENT).expected == pytest.approx(50)  # of an older fit
+    assert estimate(units, Effects(between=0.1), verdict=DIFFERENT).expected == pytest.approx(
+        50
+    )  # of a fit that knows no widths
     assert [centre_of(one, DIFFERENT) for one in (effects, Effects(), None)] == ["found", "expected", "expected"]
 
 
@@ -259,8 +261,6 @@ def test_effects_get_widths_and_go_through_their_state():
     assert Effects.read(state) == made["b"]
     with pytest.raises(Misfit, match="9 widths, or none"):
         Effects.read({**state, "widths": [0.5, 0.5]})
-    older = dict.fromkeys(("between", "shift", "shared", "missed", "uneven", "unsure"), 0.0)
-    assert Effects.read(older) == Effects()
 
 
 def test_few_sources_tell_little_of_a_new_one():

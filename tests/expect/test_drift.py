@@ -162,9 +162,3 @@ def test_stretches_are_of_one_document_and_about_equal():
     cut, of_spans = _in_stretches(tokens, spans, 100)
     assert np.bincount(cut.documents).tolist() == [125, 125, 90]
     assert (cut.n_docs, of_spans.documents.tolist()) == (4, [0, 1, 2])
-
-
-def test_a_profile_saved_before_there_were_stretches_compares_documents(profile):
-    state = profile.state()
-    del state["stretch"]
-    assert DriftProfile.read(state).stretch == 0

@@ -8,8 +8,11 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_calib.context.surroundings import FEATURES, FromDocs
+from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
+from spacy_calib.pipe.saved import dump, load
 
 from ..conftest import examples_for, run_upstream
 from ..given_scores import doc_scored, reads_given_scores, with_gold
@@ -35,7 +38,7 @@ def in_context(trained_bytes) -> Language:
     from ..conftest import revive
 
     sets = {"@calib_sets": "spacy-calib.ConformalSets.v1"}
-    return with_context(revive(trained_bytes), n=150, normalize="other", intervals=True, sets=sets)
+    return with_context(revive(trained_bytes), n=150, normalize="other", sets=sets)
 
 
 def scores(docs) -> list[float | None]:
@@ -75,12 +78,8 @@ def test_a_label_that_the_model_holds_unlikely_is_scored_in_its_context_too(in_c
     assert all(token._.calib_score is not None for token in doc)
 
 
-def test_interval_and_set_are_of_the_score_in_context(in_context):
-    for doc in in_context.pipe(texts(in_context, 10)):
-        for token in doc:
-            low, high = token._.calib_interval
-            assert 0 <= low < high <= 1
-            assert token._.calib_set is not None
+def test_sets_are_of_the_score_in_context(in_context):
+    assert all(token._.calib_set is not None for doc in in_context.pipe(texts(in_context, 10)) for token in doc)
 
 
 def test_white_space_and_tokens_without_entries(in_context):
@@ -157,70 +156,75 @@ def test_a_tag_has_its_score_in_context_whether_it_reaches_the_threshold_or_not(
     assert [token._.calib_score for token in doc] == pytest.approx(above, abs=0.1)
 
 
-# Features of users
+# Functions of Docs
 
 
 def lengths(docs):
     return [len(token) for doc in docs for token in doc]
 
 
-def test_a_feature_of_the_users_own(nlp, register):
-    register("calib_features", "lengths.v1", lengths)
-    with_context(nlp, {**CONTEXT, "features": ["*", "lengths.v1"]})
-    about = nlp.get_pipe("calib").fit_info.context
-    assert about["columns"][-1] == "lengths.v1"
-    assert nlp.get_pipe("calib").tokens.context.model_.weights["features"].values[:, -1].any()
+def with_function(nlp: Language, function, features=(), n: int = 120) -> Calibrator:
+    """A pipe whose context looks at a function of Docs, which no config can name."""
+    calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
+    calib.context = TokenContext([*features, FromDocs("mine", function)])
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, n, seed=2))
+    return calib.fit(examples)
+
+
+def test_a_function_of_docs(nlp):
+    calib = with_function(nlp, lengths, FEATURES.values())
+    assert calib.fit_info.context["columns"][-1] == "mine"
+    assert calib.tokens.context.model_.weights["features"].values[:, -1].any()
     assert scores(nlp.pipe(texts(nlp, 9), batch_size=4)) == scores(map(nlp, texts(nlp, 9)))
 
 
-def test_a_function_that_makes_the_feature_may_be_registered_too(nlp, register):
-    register("calib_features", "lengths.v2", lambda: lambda docs: [[len(token), 1.0] for doc in docs for token in doc])
-    with_context(nlp, {**CONTEXT, "features": ["neighbours", "lengths.v2"]})
-    said = nlp.get_pipe("calib").fit_info.context["columns"]
-    assert said[-2:] == ["lengths.v2, column 1", "lengths.v2, column 2"]
+def test_a_function_may_say_several_things_of_a_token(nlp):
+    calib = with_function(nlp, lambda docs: [[len(token), 1.0] for doc in docs for token in doc], [FEATURES["neighbours"]])
+    assert calib.fit_info.context["columns"][-2:] == ["mine, column 1", "mine, column 2"]
 
 
 @pytest.mark.parametrize(
     ("function", "code", "words"),
     [
-        (lambda docs: [1.0], "C202", "mine.v1"),
-        (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine.v1"),
+        (lambda docs: [1.0], "C202", "mine"),
+        (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine"),
         (lambda docs: [float("nan") for doc in docs for _ in doc], "C203", "nan"),
         (lambda docs: docs[0].no_such_thing, "C206", "no_such_thing"),
-        (lambda docs: "words", "C206", "mine.v1"),
+        (lambda docs: "words", "C206", "mine"),
     ],
 )
-def test_what_a_function_may_not_give(nlp, register, function, code, words):
-    register("calib_features", "mine.v1", function)
+def test_what_a_function_may_not_give(nlp, function, code, words):
     with pytest.raises(CalibError, match=code) as caught:
-        with_context(nlp, {**CONTEXT, "features": ["mine.v1"]}, n=12)
+        with_function(nlp, function, n=12)
     assert words in str(caught.value)
 
 
-def test_a_function_that_says_another_number_of_things_than_at_the_fit(nlp, register):
+def test_a_function_that_says_another_number_of_things_than_at_the_fit(nlp):
     columns = [2]
-    register("calib_features", "mine.v1", lambda docs: [[1.0 * token.i] * columns[0] for doc in docs for token in doc])
-    with_context(nlp, {**CONTEXT, "features": ["mine.v1"]})
+    with_function(nlp, lambda docs: [[1.0 * token.i] * columns[0] for doc in docs for token in doc])
     columns[0] = 3
     with pytest.raises(CalibError, match="C204"):
         nlp("the dog saw")
 
 
-@pytest.mark.parametrize(("given", "code"), [("nobody.v1", "C201"), ("number.v1", "C205")])
-def test_names_of_no_feature(nlp, register, given, code):
-    register("calib_features", "number.v1", lambda: 3)
-    with pytest.raises(CalibError, match=code):
+# Features by name
+
+
+def test_features_are_named_in_the_config_and_saved(nlp):
+    calib = with_context(nlp, {**CONTEXT, "features": ["neighbours", "document"]}).get_pipe("calib")
+    assert calib.fit_info.context["columns"][:2] == ["confidence in the token before", "confidence in the token behind"]
+    saved = calib.to_bytes()
+    state = load(saved, name="calib", path="memory")
+    assert state["context"]["settings"] == {"features": ["neighbours", "document"], "when": "always"}
+    calib.from_bytes(saved)
+    assert [feature.name for feature in calib.tokens.context.features] == ["neighbours", "document"]
+    state["context"]["settings"]["features"] = ["neighbours", "nobody"]
+    with pytest.raises(CalibError, match=r"C010.*some of document, hints, neighbours"):
+        calib.from_bytes(dump(state))
+
+
+@pytest.mark.parametrize("given", ["nobody", "*", "spacy-calib.Hints.v1"])
+def test_names_of_no_feature(nlp, given):
+    with pytest.raises(CalibError, match=r"C001.*features must be some of document, hints, neighbours"):
         nlp.add_pipe("calib", config={"context": {**CONTEXT, "features": [given]}})
-
-
-def test_a_feature_that_is_not_installed_where_the_pipe_is_loaded(nlp, register):
-    register("calib_features", "lengths.v1", lengths)
-    data = with_context(nlp, {**CONTEXT, "features": ["lengths.v1"]}).get_pipe("calib").to_bytes()
-    from catalogue import REGISTRY
-
-    kept = {key: REGISTRY.pop(key) for key in list(REGISTRY) if key[-1] == "lengths.v1"}
-    try:
-        with pytest.raises(CalibError, match="C012.*lengths.v1"):
-            nlp.get_pipe("calib").from_bytes(data)
-    finally:
-        REGISTRY.update(kept)

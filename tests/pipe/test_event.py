@@ -11,6 +11,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
+from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.doc.attributes import doc_view, token_values
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
@@ -108,6 +109,10 @@ def test_state_that_is_not_of_its_form_is_refused(asking):
     assert pipe.fitted
     with pytest.raises(CalibError, match="C010"):
         pipe.from_bytes(b"not of ours")
+    for version in (1, FORMAT_VERSION + 1):
+        why = f"C011.*'calib_event' has format version {version}, but .* reads version {FORMAT_VERSION}; fit the pipe again"
+        with pytest.raises(CalibError, match=why):
+            pipe.from_bytes(pack(state, "spacy-calib", version))
 
 
 def test_it_learns_from_scores_that_did_not_see_the_document(asking):

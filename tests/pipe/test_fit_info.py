@@ -12,7 +12,15 @@ from spacy_calib.types import Groups, Pairs
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
 ENTITIES = SpanFitInfo(
-    "exact", ["PER"], 4, 3, 1, "", [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")], None, HeldOut(0.5, 0.4, 0.3, 4)
+    "exact",
+    ["PER"],
+    4,
+    3,
+    1,
+    "",
+    [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")],
+    None,
+    HeldOut(0.5, 0.4, 0.3, 4, 0.2, 0.1, 0.0),
 )
 INFO = FitInfo(
     component="ner",
@@ -28,15 +36,9 @@ INFO = FitInfo(
     spans=ENTITIES,
     versions={"spacy": "3"},
 )
-# Keys that pipelines saved by version 0.1.0 may lack, and what is read in their place.
-LATER = {
-    "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "context": None,
-    "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None, "adaptations": [],
-    "conventions": [],
-}  # fmt: skip
 
 
-def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
+def test_the_plain_form_has_the_keys_in_their_order():
     plain = INFO.state()
     assert list(plain) == [
         "component",
@@ -54,7 +56,6 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "method",
         "pooling",
         "context",
-        "intervals",
         "sets",
         "selection",
         "table",
@@ -64,8 +65,8 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "versions",
         "conventions",
     ]
-    later = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
-    assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, **later, "verdict": "better"}
+    off = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
+    assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, **off, "verdict": "better"}
     assert plain["spans"]["held_out"]["verdict"] == "unclear"
     assert list(plain["table"][0].items()) == [
         ("group", "all"), ("tags", 3), ("share", 1.0), ("pairs", 10), ("hits", 7), ("raw", 0.125), ("calibrated", 0.0625), ("fallback", ""),
@@ -78,11 +79,12 @@ def test_what_was_written_is_read_as_the_same(info):
     assert FitInfo.read(info.state()) == info
 
 
-def test_what_older_versions_did_not_save_has_default_values():
-    plain = {key: value for key, value in INFO.state().items() if key not in LATER}
-    read = FitInfo.read(plain)
-    assert {key: getattr(read, key) for key in LATER} == LATER
-    assert read.table == [ROW]
+@pytest.mark.parametrize("key", INFO.state())
+def test_no_key_may_be_missing(key):
+    plain = INFO.state()
+    del plain[key]
+    with pytest.raises(Misfit, match=f"'fit_info.{key}' is not there"):
+        FitInfo.read(plain, "fit_info")
 
 
 def test_a_row_that_is_not_whole_is_refused():

@@ -1,4 +1,4 @@
-"""Scaling, normalization, intervals and sets of tags as a pipeline gives them: on tokens, on fresh data, and wherever a Doc may go."""
+"""Scaling, normalization and sets of tags as a pipeline gives them: on tokens, on fresh data, and wherever a Doc may go."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from spacy_calib.calibration.registered import scalings
 from spacy_calib.calibration.scaling import VectorScaling
 from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
-from spacy_calib.cli.info import describe
 from spacy_calib.pipe import saved
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
@@ -40,7 +39,7 @@ def sets(alpha: float = 0.2, coverage: str = "marginal", **settings) -> dict[str
     return {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": alpha, "coverage": coverage, **settings}
 
 
-EVERYTHING = {"scaling": VECTOR, "normalize": "other", "intervals": True, "sets": sets()}
+EVERYTHING = {"scaling": VECTOR, "normalize": "other", "sets": sets()}
 
 
 # Pipelines over probabilities that are made up, with the truth known
@@ -109,18 +108,15 @@ def tokens_of(docs: list[Doc]) -> list:
 
 
 def values(doc: Doc, attr: str = "calib") -> list[tuple]:
-    return [tuple(token._.get(f"{attr}_{name}") for name in ("score", "raw", "scores", "interval", "set")) for token in doc]
+    return [tuple(token._.get(f"{attr}_{name}") for name in ("score", "raw", "scores", "set")) for token in doc]
 
 
 FRESH = draw_tokens(60, 9)
 JOINS = 60
 
 
-def test_a_token_has_a_score_an_interval_and_a_set(nlp):
+def test_a_token_has_a_score_and_a_set(nlp):
     for token in tokens_of(run(nlp, FRESH)):
-        low, high = token._.calib_interval
-        assert 0 <= low < high <= 1
-        assert type(low) is type(high) is float
         assert token._.calib_score == token._.calib_scores[token.tag_]
         assert type(token._.calib_set) is tuple
         # The likeliest tags in their order: a set takes in all above a cut.
@@ -141,8 +137,6 @@ def test_the_pipe_gives_what_the_steps_give(own):
         assert token._.calib_scores == pytest.approx(dict(zip(tags, found.scores[part], strict=True)), abs=1e-9)
         inside = {tag for tag, is_in in zip(tags, found.in_set[part], strict=True) if is_in}
         assert token._.calib_set is None if found.out_of_reach[i] else set(token._.calib_set) == inside
-        at = tags.index(token.tag_)
-        assert token._.calib_interval == pytest.approx((found.low[part][at], found.high[part][at]), abs=1e-9)
     assert set(found.out_of_reach.tolist()) == ({False} if own["coverage"] == "marginal" else {False, True})
 
 
@@ -199,20 +193,6 @@ def test_out_of_reach_there_is_no_set():
     assert all(token._.calib_score is not None for token in tokens_of(docs))
 
 
-@pytest.mark.parametrize("scaling", [None, VECTOR])
-def test_intervals_hold_the_share_of_right_tags_of_fresh_tokens(scaling):
-    nlp = pipeline({"scaling": scaling, "intervals": True}, n=1200)
-    fresh = draw_tokens(2000, 2)
-    found = tokens_of(run(nlp, fresh))
-    right = np.array([token.tag_ == LABELS[gold] for token, gold in zip(found, fresh.gold.tolist(), strict=True)])
-    low, high = np.array([token._.calib_interval for token in found]).T
-    for part in np.array_split(np.argsort(low + high, kind="stable"), 6):
-        error = np.sqrt(0.25 * (1 / len(part) + 1 / (len(part) / 2)))
-        assert low[part].mean() - 3 * error < right[part].mean() < high[part].mean() + 3 * error
-    best = np.argsort(low + high, kind="stable")
-    assert right[best[-300:]].mean() > right[best[:300]].mean() + 0.3
-
-
 @pytest.mark.parametrize(("normalize", "least", "most"), [(True, 1 - 1e-9, 1 + 1e-9), ("other", 0.2, 1 + 1e-9)])
 def test_normalized_scores_sum_to_one_or_less(normalize, least, most):
     nlp = pipeline({"normalize": normalize}, threshold=0.1)
@@ -233,26 +213,24 @@ def test_what_other_leaves_is_the_share_of_tokens_whose_tag_is_below_the_thresho
 # Labels
 
 
-def test_a_label_set_by_hand_has_its_own_interval_and_the_set_stays(nlp):
+def test_a_label_set_by_hand_has_its_own_score_and_the_set_stays(nlp):
     token = max(tokens_of(run(nlp, FRESH)), key=lambda one: len(one._.calib_scores))
-    before, held = token._.calib_set, {}
+    before = token._.calib_set
     for tag in token._.calib_scores:
         token.tag_ = tag
         assert token._.calib_score == token._.calib_scores[tag]
-        held[tag] = token._.calib_interval
         assert token._.calib_set == before
-    assert len(set(held.values())) > 1
     for tag in (set(LABELS) - set(token._.calib_scores)) | {"NEVER_SEEN", ""}:
         token.tag_ = tag
-        assert (token._.calib_score, token._.calib_raw, token._.calib_interval) == (None, None, None)
+        assert (token._.calib_score, token._.calib_raw) == (None, None)
         assert token._.calib_set == before
 
 
 @pytest.mark.parametrize("scaling", [None, VECTOR, MATRIX])
 @pytest.mark.parametrize("threshold", [0.3, 0.01, 1e-5])
-def test_a_label_kept_from_before_has_score_and_interval_below_the_threshold_too(scaling, threshold):
-    """The same ones whatever the threshold is: it only says what is looked at."""
-    nlp = pipeline({"scaling": scaling, "intervals": True})
+def test_a_label_kept_from_before_has_a_score_below_the_threshold_too(scaling, threshold):
+    """The same one whatever the threshold is: it only says what is looked at."""
+    nlp = pipeline({"scaling": scaling})
     docs = docs_of(nlp, FRESH)
     for doc in docs:
         for token in doc:
@@ -263,10 +241,9 @@ def test_a_label_kept_from_before_has_score_and_interval_below_the_threshold_too
     calib.threshold = threshold
     below = 0
     for doc, held in zip(calib.pipe(docs), expected, strict=True):
-        for token, (score, raw, _, interval, _) in zip(doc, held, strict=True):
+        for token, (score, raw, _, _) in zip(doc, held, strict=True):
             assert token._.calib_raw == raw
             assert token._.calib_score == pytest.approx(score, abs=1e-9)
-            assert token._.calib_interval == pytest.approx(interval, abs=1e-9)
             below += token.tag_ not in token._.calib_scores
     assert below > 10 or threshold == 1e-5
 
@@ -278,7 +255,6 @@ def test_tokens_without_annotation_have_a_set_and_no_score(nlp):
     doc = nlp(doc)
     assert values(doc)[:3] + values(doc)[4:] == values(whole)[:3] + values(whole)[4:]
     assert values(doc)[3][:2] == (None, None)
-    assert doc[3]._.calib_interval is None
     assert (doc[3]._.calib_set, doc[3]._.calib_scores) == (whole[3]._.calib_set, whole[3]._.calib_scores)
 
 
@@ -303,7 +279,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
 
 @pytest.mark.parametrize("coverage", COVERAGES)
 def test_labels_appended_later_use_what_all_tags_share(coverage):
-    nlp = pipeline({"scaling": VECTOR, "intervals": True, "sets": sets(0.2, coverage)})
+    nlp = pipeline({"scaling": VECTOR, "sets": sets(0.2, coverage)})
     calib = nlp.get_pipe("calib")
     calib.source._labels = (*LABELS, "NEW")
     docs = docs_of(nlp, FRESH)
@@ -311,12 +287,8 @@ def test_labels_appended_later_use_what_all_tags_share(coverage):
         doc.tensor = np.concatenate([0.4 * doc.tensor, np.full((len(doc), 1), 0.6)], axis=1)
         doc[0].tag_ = "NEW"
     docs = list(nlp.pipe(docs))
-    pooled = calib.tokens.intervals.pooled_
     for doc in docs:
         assert 0 < doc[0]._.calib_score < 1
-        low, high = doc[0]._.calib_interval
-        assert low in pooled.low_ or low == 0
-        assert high in pooled.high_ or high == 1
         assert "NEW" in doc[0]._.calib_set
 
 
@@ -324,7 +296,7 @@ def test_labels_appended_later_use_what_all_tags_share(coverage):
 
 
 @pytest.mark.parametrize("way", ["bytes", "docbin", "pickle", "copy", "span", "docs"])
-def test_intervals_and_sets_go_with_the_doc(nlp, way):
+def test_scores_and_sets_go_with_the_doc(nlp, way):
     docs = run(nlp, FRESH)
     doc, vocab = docs[0], spacy.blank("xx").vocab
     expected = values(doc)
@@ -342,7 +314,6 @@ def test_intervals_and_sets_go_with_the_doc(nlp, way):
     else:
         found, expected = Doc.from_docs(docs), [value for one in docs for value in values(one)]
     assert values(found) == expected
-    assert len({value[4] for value in expected}) > 3
     assert len({value[3] for value in expected}) > 3
 
 
@@ -353,7 +324,7 @@ def test_a_merged_token_has_neither_and_its_neighbours_keep_theirs(nlp):
         retokenizer.merge(doc[5:7])
     after = values(doc)
     assert after[:5] + after[6:] == before[:5] + before[7:]
-    assert after[5] == (None, None, None, None, None)
+    assert after[5] == (None, None, None, None)
 
 
 def test_parts_of_several_docs_beside_one_another(nlp):
@@ -362,11 +333,11 @@ def test_parts_of_several_docs_beside_one_another(nlp):
     joined = Doc.from_docs([part.as_doc(copy_user_data=True) for part in parts])
     expected = [value for doc, part in zip(docs, parts, strict=True) for value in values(doc)[part.start : part.end]]
     for found, wanted in zip(values(joined), expected, strict=True):
-        assert found in (wanted, (None, None, None, None, None))  # never another token's
+        assert found in (wanted, (None, None, None, None))  # never another token's
     assert sum(found == wanted for found, wanted in zip(values(joined), expected, strict=True)) > 12
 
 
-NOTHING = (None, None, None, None, None)
+NOTHING = (None, None, None, None)
 
 
 def draw_docs(nlp: Language, words: list[str], n: int, rng: random.Random) -> list[Doc]:
@@ -430,8 +401,7 @@ def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
             assert ours[0] == pytest.approx(theirs[0], abs=1e-9)
             assert ours[1] == theirs[1]
             assert ours[2] == pytest.approx(theirs[2], abs=1e-9)
-            assert ours[3] == pytest.approx(theirs[3], abs=1e-9)
-            assert ours[4] == theirs[4]
+            assert ours[3] == theirs[3]
 
 
 def test_worker_processes(nlp, monkeypatch):
@@ -458,37 +428,9 @@ def test_a_saved_pipeline_gives_the_same_bits(scaling, coverage, tmp_path):
         assert theirs.fit_info == ours.fit_info
         assert theirs.normalize == "other"
     block = spacy.load(tmp_path / "model").config["components"]["calib"]
-    assert (block["normalize"], block["intervals"]) == ("other", True)
+    assert block["normalize"] == "other"
     assert block["sets"] == {**sets(0.25, coverage), "min_tokens": 7, "nonempty": False}
     assert block["scaling"]["@calib_scalings"] == scaling["@calib_scalings"]
-
-
-PARTS = ("scaling", "other", "intervals", "sets")
-
-
-@pytest.mark.parametrize("normalize", [False, True])
-def test_a_state_that_holds_maps_alone_is_still_read(normalize, tmp_path):
-    """What was saved before there were scalings, intervals and sets: fewer keys in state, fit_info and config."""
-    nlp = pipeline({"normalize": normalize})
-    calib = nlp.get_pipe("calib")
-    expected = [values(doc) for doc in run(nlp, FRESH)]
-    state = saved.load(calib.to_bytes(), name="calib", path="")
-    for part in PARTS:
-        assert state.pop(part) is None
-    for part in ("scaling", "intervals", "sets"):
-        assert not state["fit_info"].pop(part)
-    nlp.to_disk(tmp_path / "old")
-    (tmp_path / "old" / "calib" / "calibration.msgpack").write_bytes(saved.dump(state))
-    config = nlp.config.copy()
-    for part in ("scaling", "intervals", "sets"):
-        del config["components"]["calib"][part]
-    config.to_disk(tmp_path / "old" / "config.cfg")
-    again = spacy.load(tmp_path / "old")
-    assert [values(doc) for doc in run(again, FRESH)] == expected
-    assert all(value[3:] == (None, None) for value in expected[0])
-    pipe = again.get_pipe("calib")
-    assert [getattr(pipe.tokens, part) for part in PARTS] == [None] * 4
-    assert describe(pipe)["normalize"] is normalize
 
 
 def test_damaged_parts_are_refused(nlp):
@@ -497,7 +439,6 @@ def test_damaged_parts_are_refused(nlp):
     for part, broken, code in (
         ("scaling", {"@calib_scalings": "spacy-calib.NoScaling.v9", "settings": {}, "learned": {}}, "C012"),
         ("scaling", {"@calib_scalings": "spacy-calib.VectorScaling.v1", "settings": {}, "learned": {}}, "C010"),
-        ("intervals", {"groups": {}}, "C010"),
         ("sets", {"settings": {}}, "C010"),
         ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {"size": 3}, "learned": {}}, "C010"),
         ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {}, "learned": {}}, "C010"),
@@ -519,7 +460,7 @@ def test_an_unfitted_pipe_passes_raw_scores_through_and_promises_nothing():
         docs = run(nlp, FRESH)
     for token in tokens_of(docs):
         assert token._.calib_score == pytest.approx(token._.calib_raw, abs=1e-12)
-        assert (token._.calib_interval, token._.calib_set) == (None, None)
+        assert token._.calib_set is None
     again = unfitted(EVERYTHING).from_bytes(nlp.to_bytes())
     assert again.get_pipe("calib").tokens.sets is None
     assert not again.get_pipe("calib").fitted
@@ -534,7 +475,6 @@ def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     assert info.scaling["size"] == calib.tokens.scaling.size()
     assert info.sets == calib.tokens.sets.describe(LABELS)
     assert (info.sets["alpha"], info.sets["tokens"], info.sets["out_of_reach"]) == (0.2, 300, 0.0)
-    assert info.intervals is True
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
     assert info.pairs == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info.table[0].pairs
     assert json.loads(json.dumps(info.state())) == info.state()
@@ -557,8 +497,6 @@ def test_any_threshold_will_do(threshold):
         assert len(scores) == np.count_nonzero(token.doc.tensor[token.i] >= threshold)
         assert all(np.isfinite(score) and 0 <= score <= 1 for score in scores.values())
         assert 0 <= token._.calib_score <= 1
-        low, high = token._.calib_interval
-        assert 0 <= low < high <= 1
         assert set(token._.calib_set or ()) <= set(scores)
         assert (token._.calib_set is None) == (threshold == 0.4)  # every other tag that is right stands below it
 
@@ -585,7 +523,7 @@ def test_sets_that_there_are_not_are_refused(wrong):
 def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     selection = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 3], "one_vs_rest": False, "methods": ["platt"],
                  "scalings": ["temperature", "vector"]}  # fmt: skip
-    nlp = pipeline({"selection": selection, "sets": sets(), "normalize": "other", "intervals": True}, n=1000)
+    nlp = pipeline({"selection": selection, "sets": sets(), "normalize": "other"}, n=1000)
     calib = nlp.get_pipe("calib")
     chosen = next(
         trial for trial in calib.fit_info.selection["trials"] if trial["candidate"] == calib.fit_info.selection["chosen"]
@@ -601,7 +539,7 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     expected.cross_fit(data.pairs, data.documents, len(LABELS))
     assert calib.tokens.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert len(calib.tokens.maps.groups) == chosen["groups"]
-    assert len(calib.tokens.sets.groups) == len(calib.tokens.intervals.groups) == 3
+    assert len(calib.tokens.sets.groups) == 3
 
 
 # Heads of trained components
@@ -624,7 +562,7 @@ def heads(trained_bytes) -> Language:
 
 
 @pytest.mark.parametrize("head", ["tagger", "morphologizer", "senter", "trainable_lemmatizer"])
-def test_every_head_has_scores_intervals_and_sets(head, heads):
+def test_every_head_has_scores_and_sets(head, heads):
     attr = f"{head}_calib"
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(20, 7)]
     single = [values(heads(text), attr) for text in texts]
@@ -633,8 +571,8 @@ def test_every_head_has_scores_intervals_and_sets(head, heads):
     some = 0
     for one, doc in zip(single, heads.pipe(texts, batch_size=8), strict=True):
         for ours, theirs in zip(one, values(doc, attr), strict=True):
-            score, raw, scores, interval, tags = theirs
-            assert (score is None) == (raw is None) == (interval is None)
+            score, raw, scores, tags = theirs
+            assert (score is None) == (raw is None)
             assert ours[0] == (None if score is None else pytest.approx(score, abs=1e-5))
             assert ours[2] == pytest.approx(scores, abs=1e-5)
             assert sum(scores.values()) <= 1 + 1e-9
@@ -642,7 +580,7 @@ def test_every_head_has_scores_intervals_and_sets(head, heads):
             some += bool(tags)
     assert some > 20
     if layer == "lemma":  # names of lemmas, not of edit trees
-        assert {tag for one in single for value in one for tag in value[4] or ()} & {"dog", "cat", "saw", "the"}
+        assert {tag for one in single for value in one for tag in value[3] or ()} & {"dog", "cat", "saw", "the"}
 
 
 # Entities and spans
@@ -665,7 +603,7 @@ def with_recognizer(granularity: str, **settings) -> Language:
 
 
 @pytest.mark.parametrize("granularity", ["type", "biluo"])
-def test_labels_of_entities_have_scores_intervals_and_sets(granularity, tmp_path):
+def test_labels_of_entities_have_scores_and_sets(granularity, tmp_path):
     nlp = with_recognizer(granularity, **{**EVERYTHING, "scaling": MATRIX, "sets": sets(0.1)})
     with nlp.select_pipes(disable=["calib"]):
         examples = run_upstream(nlp, entity_examples(nlp, 40, 51))
@@ -676,7 +614,6 @@ def test_labels_of_entities_have_scores_intervals_and_sets(granularity, tmp_path
     held = []
     for doc, gold in zip(found, fresh, strict=True):
         for token, right in zip(doc, gold, strict=True):
-            assert token._.calib_interval is not None
             assert sum(token._.calib_scores.values()) <= 1 + 1e-9
             assert set(token._.calib_set) <= labels
             if granularity == "type":
@@ -685,7 +622,7 @@ def test_labels_of_entities_have_scores_intervals_and_sets(granularity, tmp_path
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
     again = list(loaded.pipe(bare_docs(loaded, fresh[:5])))
-    assert [values(doc)[0][4] for doc in again] == [values(doc)[0][4] for doc in found[:5]]
+    assert [values(doc)[0][3] for doc in again] == [values(doc)[0][3] for doc in found[:5]]
 
 
 def preset_first(nlp: Language, docs: list[Doc]) -> list[Doc]:
@@ -697,7 +634,7 @@ def preset_first(nlp: Language, docs: list[Doc]) -> list[Doc]:
 
 def test_preset_tokens_have_no_set_and_take_no_part_in_the_fit():
     """Their empty set was promised to hold their label, and each was a miss that put the promise out of reach."""
-    nlp = with_recognizer("type", sets=sets(0.1), intervals=True)
+    nlp = with_recognizer("type", sets=sets(0.1))
     examples = entity_examples(nlp, 40, 51)
     preset_first(nlp, [example.predicted for example in examples])
     with nlp.select_pipes(disable=["calib"]):
@@ -706,7 +643,7 @@ def test_preset_tokens_have_no_set_and_take_no_part_in_the_fit():
     n_tokens = sum(len(example.predicted) for example in examples)
     assert calib.fit_info.sets["tokens"] == n_tokens - len(examples)
     (doc,) = nlp.pipe(preset_first(nlp, bare_docs(nlp, entity_docs(1, 52, nlp.vocab))))
-    assert (doc[0]._.calib_score, doc[0]._.calib_interval, doc[0]._.calib_set) == (None, None, None)
+    assert (doc[0]._.calib_score, doc[0]._.calib_set) == (None, None)
     assert all(token._.calib_set is not None for token in doc[1:])
 
 
@@ -721,10 +658,10 @@ def test_labels_that_may_overlap_cannot_be_scaled_normalized_or_held_by_sets():
         assert not calib.fitted
         nlp.remove_pipe("calib")
     auto = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1], "methods": ["platt", "beta"]}
-    calib = nlp.add_pipe("calib", config={"source": source, "selection": auto, "intervals": True}).fit(examples)
+    calib = nlp.add_pipe("calib", config={"source": source, "selection": auto}).fit(examples)
     assert {trial["scaling"] for trial in calib.fit_info.selection["trials"]} == {""}
     (doc,) = nlp.pipe(bare_docs(nlp, entity_docs(1, 52, nlp.vocab)))
-    assert all(token._.calib_interval is not None for token in doc)
+    assert all(token._.calib_score is not None for token in doc)
 
 
 def test_no_warning_where_all_is_well(nlp):

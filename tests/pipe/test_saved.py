@@ -10,7 +10,7 @@ from spacy_calib import CalibError
 from spacy_calib.calibration.recalibrators.binning import HistogramBinning, ScalingBinning
 from spacy_calib.calibration.recalibrators.identity import Identity
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
-from spacy_calib.calibration.saved import pack
+from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.pipe import saved
 
 STATE = {
@@ -40,7 +40,7 @@ def test_equal_states_give_equal_bytes():
 
 def test_the_bytes_are_msgpack_with_a_version_and_no_pickle():
     outer = srsly.msgpack_loads(saved.dump(STATE))
-    assert (outer["format"], outer["version"]) == ("spacy-calib", 1)
+    assert (outer["format"], outer["version"]) == ("spacy-calib", FORMAT_VERSION)
     with pytest.raises(TypeError, match="can not serialize"):
         saved.dump({"an object": Identity()})
 
@@ -77,11 +77,9 @@ def test_every_cut_is_found():
         None,
         "spacy-calib",
         {"format": "another", "version": 1, "crc": 0, "body": b""},
-        {"format": "spacy-calib", "version": 1, "crc": 0},
-        {"format": "spacy-calib", "version": 1, "crc": 0, "body": "text"},
-        {"format": "spacy-calib", "version": 1, "crc": 0, "body": b""},
-        {"format": "spacy-calib", "version": 0, "crc": 0, "body": b""},
-        {"format": "spacy-calib", "version": -1, "crc": 0, "body": b""},
+        {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0},
+        {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0, "body": "text"},
+        {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0, "body": b""},
         {"format": "spacy-calib", "version": True, "crc": 0, "body": b""},
         {"format": "spacy-calib", "version": 1.0, "crc": 0, "body": b""},
         {"format": "spacy-calib", "version": "2", "crc": 0, "body": b""},
@@ -93,10 +91,11 @@ def test_other_envelopes_are_refused(outer):
     assert caught.value.code == "C010"
 
 
-@pytest.mark.parametrize("version", [2, 99])
-def test_a_later_format_is_named(version):
+@pytest.mark.parametrize("version", [-1, 0, 1, FORMAT_VERSION + 1, 99])
+def test_another_format_version_is_named(version):
     data = pack(STATE, "spacy-calib", version)
-    with pytest.raises(CalibError, match=f"has format version {version}, but this spacy-calib reads up to version 1; upgrade"):
+    wanted = rf"C011.*has format version {version}, but this spacy-calib reads version {FORMAT_VERSION}; fit the pipe again"
+    with pytest.raises(CalibError, match=wanted):
         load(data)
 
 

@@ -7,7 +7,7 @@ import pytest
 import spacy
 import srsly
 
-from spacy_calib.calibration.saved import pack, unpack
+from spacy_calib.calibration.saved import FORMAT_VERSION, pack, unpack
 from spacy_calib.errors import CalibError
 from tests.conftest import LISTENER, TOK2VEC
 from tests.sequence.trained import FACTORIES, SMALL, tagged, trained_labeller
@@ -27,11 +27,11 @@ def blank(factory, **config):
 
 
 def state_of(pipe):
-    return unpack(pipe.to_bytes(), "spacy-calib-labeller", 1)["state"]
+    return unpack(pipe.to_bytes(), "spacy-calib-labeller")["state"]
 
 
 def dumped(kind, state):
-    return pack({"kind": kind, "state": state}, "spacy-calib-labeller", 1)
+    return pack({"kind": kind, "state": state}, "spacy-calib-labeller")
 
 
 def changed(pipe, **values):
@@ -67,9 +67,11 @@ def test_bytes_of_another_kind_or_version(factory):
     data = dumped(other, {})
     with pytest.raises(CalibError, match=f"written by a {other}, and this is a {factory}"):
         blank(factory).from_bytes(data)
-    later = srsly.msgpack_dumps({**srsly.msgpack_loads(data), "version": 2})
-    with pytest.raises(CalibError, match=r"C336.*format version 2, but this spacy-calib reads up to version 1"):
-        blank(factory).from_bytes(later)
+    for version in (1, FORMAT_VERSION + 1):
+        theirs = srsly.msgpack_dumps({**srsly.msgpack_loads(data), "version": version})
+        why = f"format version {version}, but this spacy-calib reads version {FORMAT_VERSION}; train it again"
+        with pytest.raises(CalibError, match=rf"C336.*{why}"):
+            blank(factory).from_bytes(theirs)
     with pytest.raises(CalibError, match=r"C335.*not a whole file of ours"):
         blank(factory).from_bytes(b"\x00")
 

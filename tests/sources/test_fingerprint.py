@@ -9,7 +9,6 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_calib.pipe.saved import dump, load
 from spacy_calib.sources.fingerprint import WeightWatch, fingerprint
 from tests.conftest import examples_for, train_pipeline
 
@@ -84,17 +83,6 @@ def test_fitting_again_ends_it(fitted):
     fitted.get_pipe("calib").fit(examples)
     assert fitted.get_pipe("calib").lookup.weights_changed() is False
     assert said(fitted) == []
-
-
-def test_a_state_without_a_fingerprint_says_nothing(fitted):
-    """As older versions saved it."""
-    calib = fitted.get_pipe("calib")
-    state = load(calib.to_bytes(), name="calib", path="here")
-    del state["weights"]
-    calib.from_bytes(dump(state))
-    train(fitted, "tagger")
-    assert said(fitted) == []
-    assert calib.lookup.weights_changed() is None
 
 
 def test_the_whole_is_hashed_only_when_the_sample_changed(fitted, monkeypatch):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...errors import calib_error
-from ...types import Groups, Pairs
+from ...types import Groups
 
 
 def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Mapping[str, str]) -> Groups:
@@ -60,11 +59,3 @@ def group_beside(
         of_tag.append(alone.index(label) if label in alone else -1 if group < 0 else len(alone) + group)
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
     return Groups((*alone, *others.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))
-
-
-def informed(grouping: Any, pairs: Pairs, names: Sequence[str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """The grouping, or what `with_pairs` makes of it where it looks at scores, too.
-
-    names (Sequence[str]): What `group_beside` calls the tag of each column: the type for a BILUO tag.
-    """
-    return grouping.with_pairs(pairs, names) if hasattr(grouping, "with_pairs") else grouping

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import calib_error
-from ...schema import floats, number, optional, record, whole, wholes
+from ...schema import floats, number, record, whole, wholes
 from ...types import Floats, Ints, Pairs
 from .apply import Applied
 from .base import Scaling, held_out, within_limit
@@ -35,7 +35,7 @@ def _learned_agrees(held: dict[str, Any]) -> str:
 # The form in which learned weights are saved: as large as these they still leave all sums finite.
 _LEARNED = record(
     {
-        "ridge_": optional(number(0.0)),
+        "ridge_": number(0.0),
         "n_tags_": whole(0, 1 << 30),
         "factor_": floats(),
         "biases_": floats(),

@@ -125,7 +125,7 @@ def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
 
 def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
     """Say that tag offsets were asked for and are all 0."""
-    biased = scaling is not None and scaling.get("biased")
+    biased = scaling is not None and scaling["biased"]
     why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"
     msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out --tag-offsets")
 
@@ -183,11 +183,9 @@ def verdict_on(info: FitInfo) -> str:
 
 
 def verdict_sentence(whose: str, held: HeldOut, of: str) -> str:
-    """whose (str): Begins it. of (str): What was judged. RETURNS (str): "" of an older fit."""
+    """whose (str): Begins it. of (str): What was judged."""
     from ...pages.verdict import leaning_in_words
 
-    if held.off is None or held.off_raw is None or held.excess is None:
-        return ""
     before = f"off by {number(held.off_raw, 3)} on average, {leaning_in_words(held.excess, held.off_raw)}"
     where = f"({of}, on parts of the data that were held out in turn)"
     if held.verdict == "same":
@@ -215,10 +213,10 @@ def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN) -> None:
 def say_what_was_chosen(selection: Mapping[str, Any], labels: str) -> None:
     """Print which candidate was chosen among how many, or why none could be chosen. labels (str): What is grouped."""
     chosen = in_plain_words(selection["chosen"], labels)
-    if selection.get("too_few"):
+    if selection["too_few"]:
         msg.warn(f"Too little data to choose a method ({selection['too_few']}); taken was {chosen}")
         return
-    n = len(selection["trials"]) + selection.get("dropped", 0)
+    n = len(selection["trials"]) + selection["dropped"]
     msg.info(f"Chosen among {n}: {chosen} (`spacy calib info` shows the table)")
 
 

@@ -89,9 +89,6 @@ class FitOptions(Options):
             show_default="with auto, where it is no worse",
         ),
     ] = None
-    intervals: Annotated[bool, option("Give the score of every token an interval too (Venn-Abers; Token._.calib_interval)")] = (
-        False
-    )
     sets: Annotated[
         float | None,
         option(
@@ -154,7 +151,7 @@ class FitCommand(WithOverrides):
 
     headings = {
         "How the maps are learned": ("groups", "scaling", "tag_offsets", "context", "threshold", "normalize", "config"),
-        "What else is learned": ("intervals", "sets", "event"),
+        "What else is learned": ("sets", "event"),
         "Where the scores come from": ("source", "score", "way", "second_pass", "label_map"),
         "Which documents": ("gold", "doc_key"),
         "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),

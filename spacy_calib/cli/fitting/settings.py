@@ -53,7 +53,6 @@ _STANDS_FOR = {
     "threshold": "threshold",
     "event": "event",
     "normalize": "normalize",
-    "intervals": "intervals",
     "component": "source.component",
     "groups": "grouping.n_groups",
     "sets": "sets.alpha",

@@ -16,7 +16,7 @@ from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ...context.ridge import RidgeModel, fit_ridge
 from ...errors import calib_error
-from ...schema import floats, lengths, maybe, optional, record
+from ...schema import floats, lengths, maybe, record
 from ...types import Floats, Groups, Ints, Pairs
 from .pairs import MentionPairs
 
@@ -114,7 +114,7 @@ def _form(held: dict[str, Any]) -> str:
     return lengths({"rest": len(PAIR_GROUPS)}, held) or lengths({"weights": 2 * len(_KINDS) + 4}, vars(held["context"]))
 
 
-CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": optional(maybe(RidgeModel.read))}, _form)
+CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": maybe(RidgeModel.read)}, _form)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,15 +7,11 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
-from spacy_calib.calibration.grouping.named import informed
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.types import Groups
-
-from ...strategies import bernoulli, make_pairs
 
 LABELS = ["B-PER", "I-PER", "B-LOC", "I-LOC", "O", "NN", "NNS", "VB"]
 # "VB" is a label of the model that the gold has not, "B-ORG" one of the gold that the model has not.
@@ -31,26 +27,19 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("spacy-calib.Subtags.v1", {"scheme": "biluo"}),
     ("spacy-calib.Subtags.v1", {"scheme": "biluo", "part": "position", "n_groups": None}),
     ("spacy-calib.Subtags.v1", {"pattern": "^(.)", "n_groups": 2}),
-    ("spacy-calib.Behaviour.v1", {}),
-    ("spacy-calib.Behaviour.v1", {"n_groups": 2, "min_pairs": 5, "n_bins": 2}),
     ("spacy-calib.Mapping.v1", {"mapping": MAPPING}),
 ]
 every_case = pytest.mark.parametrize(
     "case", [pytest.param(case, id=f"{case[0]}-{len(case[1])}-{i}") for i, case in enumerate(CASES)]
 )
-# What a grouping that looks at scores is shown: every tag is off in a way of its own.
-SCORES, HITS = bernoulli(2000, seed=1)
-TAGS = np.random.default_rng(2).integers(0, len(LABELS), 2000)
-PAIRS = make_pairs(SCORES, HITS ^ (np.random.default_rng(3).random(2000) < TAGS / 20), tags=TAGS)
-
 Grouping = Callable[[Sequence[str], Mapping[str, int]], Groups]
 
 
 def make(case) -> Grouping:
-    """Resolved from a config, as `[components.calib.grouping]` is, and shown pairs where it wants to see them."""
+    """Resolved from a config, as `[components.calib.grouping]` is."""
     name, settings = case
-    grouping = registry.resolve({"grouping": {"@calib_groupings": name, **settings}})["grouping"]
-    return informed(grouping, PAIRS, LABELS)
+    grouping: Grouping = registry.resolve({"grouping": {"@calib_groupings": name, **settings}})["grouping"]
+    return grouping
 
 
 def named(groups: Groups, labels: Sequence[str]) -> dict[str, str | None]:

@@ -264,7 +264,9 @@ def test_the_next_run_removes_what_dead_ones_left(tmp_path, monkeypatch):
     left_by(dead, target, monkeypatch).write_bytes(b"half")
     kept = [left_by(process, target, monkeypatch) for process in (os.getpid(), os.getppid())]
     kept += [left_by(dead, other, monkeypatch), left_by(dead, target, monkeypatch, host="another machine")]
-    kept += [tmp_path / name for name in (".out.partial", ".out.0123abcd.partial", f".out.{dead}.partial")]  # of older versions
+    kept += [
+        tmp_path / name for name in (".out.partial", ".out.0123abcd.partial", f".out.{dead}.partial")
+    ]  # nobody wrote these
     for path in kept:
         path.mkdir()
     write_file(target, b"new")

@@ -9,7 +9,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_calib.pipe import saved
 from tests.cli.conftest import calib, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
@@ -90,20 +89,6 @@ def test_cut_offs_of_the_fit_data(calibrated_ner, entity_dev):
     result = json.loads(outcome.printed[outcome.printed.index("{") :])
     assert result["seen"]["share"] == 1.0
     assert WARNING in calib("threshold", calibrated_ner, entity_dev, "--precision", 0.5).text
-
-
-def test_a_pipe_saved_without_digests_loads_and_says_nothing(place, model, tmp_path):
-    import spacy
-
-    nlp = spacy.load(place / "m")
-    pipe = nlp.get_pipe("calib")
-    state = saved.load(pipe.to_bytes(), name="calib", path="")
-    del state["seen"]
-    pipe.from_bytes(saved.dump(state))
-    assert pipe.learned.seen is None
-    nlp.to_disk(tmp_path / "old")
-    outcome = calib("evaluate", tmp_path / "old", place / "fit.spacy", "--format", "json")
-    assert found(outcome) is None
 
 
 TRAINED = "FITTED ON THE TRAINING DATA"

@@ -59,7 +59,7 @@ def theirs(case, features, hits, asked):
 
 
 def loaded(made: Forecaster) -> Forecaster:
-    state = unpack(pack({"part": made.state()}, "test", 1), "test", 1)["part"]
+    state = unpack(pack({"part": made.state()}, "test"), "test")["part"]
     return make_part(state, lambda kind, name: getattr(registry, kind[1:]).get(name))
 
 
