@@ -142,7 +142,9 @@ def _read_module(package: Path, path: Path) -> Module:
     )
     functions = tuple(Sized(f"{name}.{node.name}", _lines_of(node)) for node in nodes if isinstance(node, _FUNCTIONS))
     about = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ")
-    return Module(name, about, count_lines(text), text.count("\n"), frozenset(_imported(nodes, path, package)), classes, functions)
+    return Module(
+        name, about, count_lines(text), text.count("\n"), frozenset(_imported(nodes, path, package)), classes, functions
+    )
 
 
 def _runs(node: ast.AST) -> Iterator[ast.AST]:
