@@ -61,7 +61,7 @@ def fit(options: FitOptions) -> Any:
     collected = read_fit_statistics(options.statistics) if options.statistics else None
     nlp, calib, own = prepare(options, collected)
     key = None if options.key is None else Key.read(options.key)
-    counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data)
+    counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data, silent=options.silent)
     told: dict[str, Any] = {
         "counted_on": str(options.train_data and shown_path(Path(options.train_data.name))),
         "max_unknown": 1.0 if options.allow_unknown else MOST_UNKNOWN,

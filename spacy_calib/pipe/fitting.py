@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,9 +29,10 @@ from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT
+from ..pairs.progress import UNREPORTED, Progress
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
-from ..sources.mapped import map_of
+from ..sources.mapped import map_of, with_map
 from ..types import Groups, Ints
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
@@ -59,7 +60,9 @@ def fit_calibrator(
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
     changed; its figures go into the pipeline's meta. RAISES C547: a single source of gold has a name.
     """
-    gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments)
+    examples = learn_labels(pipe, examples)
+    settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
+    gathered = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting))
     if len(gathered.data.sources) == 1:
         raise calib_error("C547", given=gathered.data.sources[0])
     return fit_gathered(pipe, gathered)
@@ -67,7 +70,9 @@ def fit_calibrator(
 
 def fit_gathered(pipe: CalibratingPipe, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
     """The same from what was gathered, of examples or of statistics."""
-    plan = choose(gathered)
+    choosing, learning = gathered.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
+    plan = choose(gathered, choosing)
+    learning.at(0.0)
     learned = learn(gathered, plan)
     state = PipeState(
         tokens=learned.tokens.calibration,
@@ -83,10 +88,11 @@ def fit_gathered(pipe: CalibratingPipe, gathered: Gathered) -> tuple[PipeState, 
         groups = None if learned.spans is None else learned.spans.chosen.groups
         shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
         set_performance(pipe.lookup.nlp, pipe.attr, shown)
+    learning.at(1.0)
     return state, learned.judged
 
 
-def choose(gathered: Gathered) -> Plan:
+def choose(gathered: Gathered, progress: Progress = UNREPORTED) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
     settings = gathered.settings
     names = [settings.source.frequency_label(label) for label in gathered.labels]
@@ -105,7 +111,7 @@ def choose(gathered: Gathered) -> Plan:
         )
     # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
     scalable = of_one_tag(settings, gathered.annotation) and gathered.data.complete
-    return make_plan(settings, gathered.tokens, names, gathered.groups, scalable, learn_context)
+    return make_plan(settings, gathered.tokens, names, gathered.groups, scalable, learn_context, progress)
 
 
 def learn(gathered: Gathered, plan: Plan) -> Learned:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
 from ..pairs.keyed import Key, draw_salt
+from ..pairs.progress import UNREPORTED, Progress
 from ..statistics.collected import FitStatistics
 from ..types import Grouping, Groups
 from .calibrating import CalibratingPipe
@@ -44,7 +45,7 @@ class FitArguments:
     max_unknown (float): A greater share of gold labels that the component does not know is refused.
     key (Key | None): Of statistics, without which forms and texts stay unknown; of examples, where two fits are to be equal to the byte: digests are salted
         with what is made of it. None draws a salt.
-    progress (Callable): (steps, what they are) -> the steps, of work that takes long: to show how far it is.
+    progress (Progress): Reports how much of the fit is done, once the examples are read.
     """
 
     tag_counts: Mapping[str, int] | None = None
@@ -55,7 +56,7 @@ class FitArguments:
     n_bins: int = 10
     max_unknown: float = 1.0
     key: Key | None = None
-    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, what: steps
+    progress: Progress = UNREPORTED
 
 
 @dataclass(frozen=True, eq=False)

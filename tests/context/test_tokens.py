@@ -25,7 +25,9 @@ EVERY = (Neighbours(), Document(), Hints())
 
 def fitted(when: str = "always", n_docs: int = 60, **settings):
     words, pairs, documents = words_and_pairs(n_docs)
-    made = fit_token_context(TokenContext(EVERY, when), pairs, Pairs.none(), documents, FitWords(words, "salt"), 2, **settings)
+    made = fit_token_context(
+        TokenContext(EVERY, when), pairs, Pairs.none(), documents, FitWords(words, "salt"), n_tags=2, **settings
+    )
     return made, words, pairs
 
 
@@ -121,7 +123,7 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
 def test_hidden_words_are_not_looked_at():
     words, pairs, documents = words_and_pairs()
     blind = FitWords(words, shown=False)
-    found = fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, blind, 2)
+    found = fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, blind, n_tags=2)
     assert not {"form", "ending", "before"} & set(found.context.model_.weights)
     assert not found.about["words"]
     other = words_of([(np.arange(30) + 500).tolist()] * 60)
@@ -206,7 +208,7 @@ def test_sources_of_gold_have_weights_of_their_own():
     odd = (words.forms[pairs.rows] == 7) & (documents % 2 == 1)
     hits = np.where(odd, (pairs.tags == 1) & (rng.random(len(pairs)) < 0.95), pairs.hits)
     data = FitWords(named, "salt")
-    found = fit_token_context(TokenContext(EVERY), replace(pairs, hits=hits), Pairs.none(), documents, data, 2)
+    found = fit_token_context(TokenContext(EVERY), replace(pairs, hits=hits), Pairs.none(), documents, data, n_tags=2)
     seven = (words.forms[pairs.rows] == 7) & (pairs.tags == 0)
     means = [moved(found.context, replace(words, sources=np.full(60, source)), pairs)[seven].mean() for source in (0, 1, -1)]
     assert means[0] > means[2] > means[1]
@@ -220,7 +222,7 @@ def test_what_a_fit_says_does_not_depend_on_its_salt():
     words, pairs, documents = words_and_pairs()
     words = replace(words, sources=np.arange(60) % 2)
     found = [
-        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, FitWords(words, salt), 2).context
+        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, FitWords(words, salt), n_tags=2).context
         for salt in ("", "one", "other")
     ]
     assert len({context.known_.forms.tobytes() for context in found}) == 3
