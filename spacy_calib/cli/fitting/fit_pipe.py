@@ -94,6 +94,7 @@ def fit_pipe(
     with share_bar(silent) as progress:
         if isinstance(read, list):
             reading, progress = progress.stages({"Reading scores": 1, "Fitting": 3})
+            reading.at(0.0)
             ready = ready_to_read(nlp, calib, read, silent=True, n_process=n_process)
             given = reading.over(ready, len(read))
         calib.fit(given, counts and counts.tags, progress=progress, **told)
