@@ -111,7 +111,7 @@ def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     way = Chosen(lambda *_: material.groups, material.prototype, None, None, data.pairs.scores)
     if material.context is not None and data.words is not None:
         n_tags = len(material.labels)
-        found_around = fit_token_context(material.context, data.pairs, data.others, data.documents, data.words, n_tags)
+        found_around = fit_token_context(material.context, data.pairs, data.others, data.documents, data.words, n_tags=n_tags)
         way = way if found_around.why else replace(way, context=found_around).in_context(data)
     fitted, of_spans = fit_tokens(data, way, material.groups), material.fit_spans(fit)
     record = record_fit(JudgedPairs(data.pairs, fitted.held_out, data.documents), n_docs, material.labels, of_spans)

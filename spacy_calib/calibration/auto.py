@@ -13,6 +13,7 @@ from ..errors import calib_error
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.bins import check_count
 from ..pairs.documents import DOCUMENT
+from ..pairs.progress import UNREPORTED, Progress
 from ..schema import flag, listed, maybe, number, record, text, whole
 from ..types import Floats, Grouping, Groups, Ints
 from .candidates import BEHIND, CONTEXT, NOTHING, Candidate, ScaledScores, select_method
@@ -26,6 +27,8 @@ from .token_fit import Chosen, ContextFit, LearnContext, TokenData
 
 # With fewer pairs nothing is learned in context.
 _PAIRS_FOR_CONTEXT = 200
+# The stages of a selection, with their shares of its time.
+STAGES = {"Learning the context": 2, "Fitting scalings": 2, "Comparing methods": 2}
 
 # The saved form of what a selection chose from.
 _TRIAL = record(
@@ -82,6 +85,7 @@ class Selector:
         group: Callable[[Grouping], Groups],
         scalable: bool = True,
         learn_context: LearnContext | None = None,
+        progress: Progress = UNREPORTED,
     ) -> Chosen:
         """What `select_method` chooses; with too little data one temperature for all tags, a scaling, or none.
 
@@ -94,7 +98,8 @@ class Selector:
         alone = data.unit == DOCUMENT and not scalable
         n_questions = len(pairs) if alone else len(np.unique(pairs.rows))
         few = too_few_to_choose(len(np.unique(documents)), n_questions, len(pairs), data.unit)
-        context, front = self._in_context(data, scalable, learn_context)
+        learning, scaling, comparing = progress.stages(STAGES)
+        context, front = self._in_context(data, scalable, learn_context, learning)
         settled = (
             context is not None
             and not context.why
@@ -109,7 +114,7 @@ class Selector:
         if context is not None and not context.why and (settled or front is None):
             in_context = [ScaledScores(CONTEXT if front is None else BEHIND, context.held_out, context.size, True)]
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable and not settled}
-        every, scaled = self._scale(scalings, data, data.documents)
+        every, scaled = self._scale(scalings, data, data.documents, scaling)
         found = select_method(
             pairs,
             documents,
@@ -119,6 +124,7 @@ class Selector:
             n_folds=self.n_folds,
             scaled=[*scaled, *in_context],
             bare=not settled,
+            progress=comparing,
         )
         chosen = found.chosen
         made = Chosen(
@@ -133,26 +139,32 @@ class Selector:
         return made.in_context(data) if chosen.in_context else made
 
     def _scale(
-        self, scalings: Mapping[str, Scaling], data: TokenData, units: Ints
+        self, scalings: Mapping[str, Scaling], data: TokenData, units: Ints, progress: Progress = UNREPORTED
     ) -> tuple[dict[str, Floats], list[ScaledScores]]:
         """Fit these scalings: (held-out score of each pair, the same of pairs that reach the threshold), by name."""
-        every = {name: one.cross_fit(data.pairs, units, data.n_tags, self.n_folds) for name, one in scalings.items()}
+        parts = progress.parts(*[1] * len(scalings))
+        every = {
+            name: one.cross_fit(data.pairs, units, data.n_tags, self.n_folds, part)
+            for (name, one), part in zip(scalings.items(), parts, strict=True)
+        }
         return every, [ScaledScores(name, every[name][data.kept], one.size(), one.biased) for name, one in scalings.items()]
 
     def _in_context(
-        self, data: TokenData, scalable: bool, learn_context: LearnContext | None
+        self, data: TokenData, scalable: bool, learn_context: LearnContext | None, progress: Progress
     ) -> tuple[ContextFit | None, Scaling | None]:
         """(the context, the scaling before it). Few pairs get one unless it clearly loses, held out."""
         if learn_context is None:
             return None, None
         pairs, documents, others = data.kept_pairs, data.kept_documents, data.others.take(data.kept_others)
-        alone = learn_context(pairs, others, documents, data.words)
         prototype = next((one for one in self.scalings.values() if isinstance(one, LogLinearScaling)), None)
-        if alone.why or not scalable or prototype is None or not _PAIRS_FOR_CONTEXT <= len(pairs) < FEW_PAIRS:
+        twice = scalable and prototype is not None and _PAIRS_FOR_CONTEXT <= len(pairs) < FEW_PAIRS
+        first, second = progress.parts(1, twice)
+        alone = learn_context(pairs, others, documents, data.words, first)
+        if alone.why or prototype is None or not twice:
             return alone, None
         front, held_out = fit_cautiously(prototype, data.pairs, data.documents, data.n_tags, self.n_folds)
         scaled, moved = pairs.with_scores(held_out[data.kept]), data.others.with_scores(front.scale_pairs(data.others))
-        behind = learn_context(scaled, moved.take(data.kept_others), documents, data.words)
+        behind = learn_context(scaled, moved.take(data.kept_others), documents, data.words, second)
         less = log_losses(behind.held_out, pairs.hits) - log_losses(alone.held_out, pairs.hits)
         gained, error = mean_with_error(less, documents)
         return (alone, None) if gained > 2 * error else (behind, front)

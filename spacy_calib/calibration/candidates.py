@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import calib_error
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.documents import cross_fit, folds_of, thin_out
+from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .recalibrators import Identity, Recalibrator
@@ -159,6 +160,7 @@ def select_method(
     scaled: Sequence[ScaledScores] = (),
     offsets: TagOffsets | None = TRIED_OFFSETS,
     bare: bool = True,
+    progress: Progress = UNREPORTED,
 ) -> Selection:
     """Compare numbers of groups, maps and tag offsets by log loss on held-out documents.
 
@@ -182,15 +184,15 @@ def select_method(
     ]
     comparison = _Comparison(pairs, documents, n_folds, offsets)
     n_candidates = sum(len(fit.candidates) for fit in fits)
-    wanted = None
+    wanted, part = None, progress
     # With fewer documents the standard errors, by which candidates are left out, would say nothing.
     n_first = max(FIRST_PAIRS, DOCUMENTS_TO_CHOOSE * len(index) / len(np.unique(documents[index])))
     if len(index) > 2 * n_first:
-        few = index[thin_out(documents[index], n_first)]
-        first = comparison.trials(fits, few, folds=comparison.folds(few, _FIRST_FOLDS))
+        few, (before, part) = index[thin_out(documents[index], n_first)], progress.parts(1, 1)
+        first = comparison.trials(fits, few, folds=comparison.folds(few, _FIRST_FOLDS), progress=before)
         wanted = {trial.candidate for trial in first if trial.difference <= _FARTHEST * trial.error}
         n_candidates = len(first)
-    trials = comparison.trials(fits, index, wanted)
+    trials = comparison.trials(fits, index, wanted, progress=part)
     if not trials:
         fewest = min(prototype.min_pairs for prototype in prototypes.values())
         raise calib_error("C006", n_pairs=comparison.fewest_outside(index), what="every method", wanted=fewest)
@@ -260,7 +262,12 @@ class _Comparison:
         return len(index) - int(np.bincount(self.folds(index)).max())
 
     def trials(
-        self, fits: Sequence[_SharedFit], index: Ints, wanted: set[Candidate] | None = None, folds: Ints | None = None
+        self,
+        fits: Sequence[_SharedFit],
+        index: Ints,
+        wanted: set[Candidate] | None = None,
+        folds: Ints | None = None,
+        progress: Progress = UNREPORTED,
     ) -> list[Trial]:
         """What the candidates that can be fitted lose on these pairs, the best first.
 
@@ -270,7 +277,7 @@ class _Comparison:
         n_tags = len(np.unique(some.tags))
         candidates: list[tuple[Candidate, int]] = []
         losses: list[Floats] = []
-        for fit in fits:
+        for fit in progress.over(fits):
             asked = [one for one in fit.candidates if wanted is None or one in wanted]
             if not asked:
                 continue

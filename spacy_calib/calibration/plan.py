@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..metrics.proper import log_losses
+from ..pairs.progress import UNREPORTED, Progress
 from ..types import Grouping, Groups
 from .auto import Selector
 from .recalibrators import Recalibrator
@@ -60,6 +61,7 @@ def make_plan(
     group: Callable[[Grouping], Groups],
     scalable: bool = True,
     learn_context: LearnContext | None = None,
+    progress: Progress = UNREPORTED,
 ) -> Plan:
     """The steps of the settings, or those that the selection chose, and the groups of the tags.
 
@@ -67,7 +69,7 @@ def make_plan(
         not scaled beside one another.
     learn_context (LearnContext | None): Learns the context; None leaves it out.
     """
-    chosen = _chosen(settings, data, group, scalable, learn_context)
+    chosen = _chosen(settings, data, group, scalable, learn_context, progress)
     groups = group(chosen.grouping)
     return Plan(chosen, groups, groups if settings.selection is None else group(settings.grouping))
 
@@ -78,17 +80,21 @@ def _chosen(
     group: Callable[[Grouping], Groups],
     scalable: bool,
     learn_context: LearnContext | None,
+    progress: Progress,
 ) -> Chosen:
     if settings.selection is not None:
-        return settings.selection(data, group, scalable, learn_context)
+        return settings.selection(data, group, scalable, learn_context, progress)
+    fitting, learning = progress.stages({"Fitting scalings": 1, "Learning the context": 1})
     scaling = None if settings.scaling is None else settings.scaling.clone()
-    scaled = data.pairs.scores if scaling is None else scaling.cross_fit(data.pairs, data.documents, data.n_tags)
+    scaled = (
+        data.pairs.scores if scaling is None else scaling.cross_fit(data.pairs, data.documents, data.n_tags, progress=fitting)
+    )
     chosen = Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)
     if learn_context is None:
         return chosen
     others = walk(TokenCalibration(scaling=scaling).steps, Predictions.of_pairs(data.others, data.threshold))
     kept_others = data.others.take(data.kept_others).with_scores(others.scores)
-    found = learn_context(chosen.pairs_of(data), kept_others, data.kept_documents, data.words)
+    found = learn_context(chosen.pairs_of(data), kept_others, data.kept_documents, data.words, learning)
     chosen = replace(chosen, context=found)
     pairs = chosen.pairs_of(data)
     before, after = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, found.held_out))

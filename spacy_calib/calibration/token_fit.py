@@ -11,6 +11,7 @@ import numpy as np
 
 from ..pairs.build import interleave
 from ..pairs.documents import TOKEN, cross_fit, folds_of
+from ..pairs.progress import Progress
 from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .recalibrators import Platt, Recalibrator
@@ -93,8 +94,8 @@ class ContextFit:
         return 0 if self.context.model_ is None else int(self.context.model_.size)
 
 
-# (pairs, the entries of tokens without gold, documents of the pairs, words).
-LearnContext = Callable[[Pairs, Pairs, Ints, Any], ContextFit]
+# (pairs, the entries of tokens without gold, documents of the pairs, words, progress).
+LearnContext = Callable[[Pairs, Pairs, Ints, Any, Progress], ContextFit]
 
 
 @dataclass(frozen=True, eq=False)

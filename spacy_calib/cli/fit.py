@@ -49,7 +49,7 @@ def fit(options: FitOptions) -> Calibrator:
 
     event = take_event(options.given())
     nlp, calib, own = prepare(options)
-    counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data)
+    counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data, silent=options.silent)
     told: dict[str, Any] = {
         "counted_on": str(options.train_data and shown_path(Path(options.train_data.name))),
         "max_unknown": 1.0 if options.allow_unknown else MOST_UNKNOWN,

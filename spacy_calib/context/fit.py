@@ -18,6 +18,7 @@ from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
+from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import View
 from .log_linear import PairData, fit_pairs
@@ -99,8 +100,9 @@ def fit_token_context(
     others: Pairs,
     documents: Ints,
     data: FitWords,
-    n_tags: int,
+    progress: Progress = UNREPORTED,
     *,
+    n_tags: int,
     overlapping: bool = False,
 ) -> TokenContextFit:
     """Learn from tokens with gold.
@@ -127,7 +129,7 @@ def fit_token_context(
         made.blocks(view, part.rows, part.tags, own[inside], leads[inside])
         for part, inside in ((pairs, slice(n)), (others, slice(n, None)))
     )
-    made.model_, held_out = fit_pairs(PairData(own[:n], blocks, pairs.hits, documents))
+    made.model_, held_out = fit_pairs(PairData(own[:n], blocks, pairs.hits, documents), progress)
     moved = made.model_.predict(own[n:], of_others)
     made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
@@ -136,7 +138,14 @@ def fit_token_context(
 
 
 def fit_further_scores(
-    names: Sequence[str], groups: Groups, raw: tuple[Pairs, Pairs], pairs: Pairs, others: Pairs, documents: Ints, data: FitWords
+    names: Sequence[str],
+    groups: Groups,
+    raw: tuple[Pairs, Pairs],
+    pairs: Pairs,
+    others: Pairs,
+    documents: Ints,
+    data: FitWords,
+    progress: Progress = UNREPORTED,
 ) -> ContextFit:
     """Learn what further scores of documents say, where held-out ones lose less with them than without, as for spans.
 
@@ -145,6 +154,7 @@ def fit_further_scores(
     """
     made = FurtherScores()
     made.names_ = tuple(names)
+    progress.at(0.0)
     leads, of_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
     spans = made.spans(data.words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
     of_leads = SpanData(spans, spans.own, pairs.hits[leads].astype(np.intp), documents[leads], np.zeros(0, dtype=np.intp))

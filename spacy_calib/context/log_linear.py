@@ -17,6 +17,7 @@ from ..calibration.scaling.objective import lowest_from
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of, thin_out
+from ..pairs.progress import UNREPORTED, Progress
 from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
 from .blocks import Block
@@ -146,7 +147,7 @@ class PairData:
         return PairData(self.own[index], blocks, self.hits[index], self.documents[index])
 
 
-def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
+def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinear, Floats]:
     """(the model of the best ridge for held-out documents, the probability of each pair by a held-out model).
 
     With few documents the ridge is the strongest. Of one alone the model's own probabilities are given.
@@ -155,24 +156,26 @@ def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
     if n_documents < 2:
         model = _fit(data, RIDGES[0])
         return model, model.predict(data.own, data.blocks)
-    ridge = RIDGES[0]
+    ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
     if n_documents >= DOCUMENTS_TO_CHOOSE:
-        ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)))
+        ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)), choosing)
+    fitting.at(0.0)
     model = _drawn(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
-    return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model)
+    return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model, folds)
 
 
-def _choose_ridge(data: PairData) -> float:
+def _choose_ridge(data: PairData, progress: Progress) -> float:
     """The best ridge; the search begins at the usual one and goes where the loss falls. Of equal ones the strongest."""
+    progress.at(0.0)
     start, folds = _fit(data, RIDGES[_USUAL], _ROUGHLY), folds_of(data.documents, _FOLDS_TO_CHOOSE)
 
     def loss(place: int) -> float:
         return float(log_losses(_held_out(data, RIDGES[place], folds, start), data.hits).sum())
 
-    return RIDGES[lowest_from(_USUAL, len(RIDGES), loss)]
+    return RIDGES[lowest_from(_USUAL, len(RIDGES), loss, progress)]
 
 
-def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear) -> Floats:
+def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
     """The probability of each pair by a model that did not see its fold. start (LogLinear): Where searches begin."""
 
     def score(outside: Ints, inside: Ints) -> Floats:
@@ -181,7 +184,7 @@ def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear) -> Fl
         mine = data.take(inside)
         return model.predict(mine.own, mine.blocks)
 
-    return cross_fit(folds, score)
+    return cross_fit(folds, score, progress)
 
 
 def _drawn(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..types import Floats, Ints
+from .progress import UNREPORTED, Progress
 
 # What a source gives a row of probabilities for: a token or a document.
 TOKEN = "token"
@@ -106,7 +107,7 @@ def folds_of(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints
     return contiguous_folds(documents, min(n_folds, len(np.unique(documents))), weights)
 
 
-def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats]) -> Floats:
+def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Progress = UNREPORTED) -> Floats:
     """The score of each pair by a model that did not see its fold.
 
     folds (Ints): Of n pairs, n > 0: 0 up to the number of folds, each with a pair.
@@ -115,7 +116,7 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats]) -> Floats:
     RETURNS (Floats): Shape (..., n).
     """
     scores = np.empty(0)
-    for fold in range(int(folds.max(initial=-1)) + 1):
+    for fold in progress.over(range(int(folds.max(initial=-1)) + 1)):
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         found = score(outside, inside)
         if fold == 0:

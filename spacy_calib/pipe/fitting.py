@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,10 @@ from ..context.tokens import TagsOfSpans
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT
+from ..pairs.progress import UNREPORTED, Progress
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
-from ..sources.mapped import map_of
+from ..sources.mapped import map_of, with_map
 from ..types import Groups
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
@@ -58,8 +59,12 @@ def fit_calibrator(
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
     changed; its figures go into the pipeline's meta.
     """
-    gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments)
-    plan = choose(gathered)
+    examples = learn_labels(pipe, examples)
+    settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
+    gathered = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting))
+    choosing, learning = gathered.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
+    plan = choose(gathered, choosing)
+    learning.at(0.0)
     learned = learn(gathered, plan)
     state = PipeState(
         tokens=learned.tokens.calibration,
@@ -75,10 +80,11 @@ def fit_calibrator(
         groups = None if learned.spans is None else learned.spans.chosen.groups
         shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
         set_performance(pipe.lookup.nlp, pipe.attr, shown)
+    learning.at(1.0)
     return state, learned.judged
 
 
-def choose(gathered: Gathered) -> Plan:
+def choose(gathered: Gathered, progress: Progress = UNREPORTED) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
     settings = gathered.settings
     learn_context: LearnContext | None = None
@@ -96,7 +102,7 @@ def choose(gathered: Gathered) -> Plan:
         )
     # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
     scalable = of_one_tag(settings, gathered.annotation) and gathered.data.complete
-    return make_plan(settings, gathered.tokens, gathered.groups, scalable, learn_context)
+    return make_plan(settings, gathered.tokens, gathered.groups, scalable, learn_context, progress)
 
 
 def learn(gathered: Gathered, plan: Plan) -> Learned:

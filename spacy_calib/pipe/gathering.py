@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
@@ -24,6 +24,7 @@ from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
 from ..pairs.keyed import draw_salt
+from ..pairs.progress import UNREPORTED, Progress
 from ..types import Grouping, Groups
 from .calibrating import CalibratingPipe
 from .fit_data import FitData, collect_fit_data
@@ -40,7 +41,7 @@ class FitArguments:
     span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
     counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
     max_unknown (float): A greater share of gold labels that the component does not know is refused.
-    progress (Callable): (steps, what they are) -> the steps, of work that takes long: to show how far it is.
+    progress (Progress): Reports how much of the fit is done, once the examples are read.
     """
 
     tag_counts: Mapping[str, int] | None = None
@@ -50,7 +51,7 @@ class FitArguments:
     counted_on: str = HERE
     n_bins: int = 10
     max_unknown: float = 1.0
-    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, what: steps
+    progress: Progress = UNREPORTED
 
 
 @dataclass(frozen=True, eq=False)

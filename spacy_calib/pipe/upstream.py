@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from spacy.training import Example
 
 from ..errors import calib_error
+from ..pairs.progress import Progress
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_labels, with_map
 from .calibrating import CalibratingPipe
@@ -69,15 +70,14 @@ def learn_labels(pipe: CalibratingPipe, examples: Iterable[Example]) -> Iterable
     return held
 
 
-def settle(
-    pipe: CalibratingPipe, examples: Iterable[Example], progress: Callable[[Iterable[Any], str], Iterable[Any]]
-) -> Iterable[Example]:
-    """Let the source choose the settings that were left to the fit, and the config say them; the examples again. progress: See FitArguments."""
+def settle(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
+    """Let the source choose the settings that were left to the fit, and the config say them; the examples again."""
     source = with_map(pipe.source, None)
     if not source.unsettled:
         return examples
     held = list(examples)
     component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
-    for setting, value in source.settle(component, held, lambda steps: progress(steps, "Choosing settings")).items():
+    choosing, reading = progress.stages({"Choosing settings": 1, "Reading scores": 1})
+    for setting, value in source.settle(component, held, choosing.over).items():
         pipe.lookup.restore_setting("source", setting, value)
-    return progress(held, "Reading scores")
+    return reading.over(held)

@@ -25,7 +25,9 @@ EVERY = (Neighbours(), Document(), Hints())
 
 def fitted(when: str = "always", n_docs: int = 60, **settings):
     words, pairs, documents = words_and_pairs(n_docs)
-    made = fit_token_context(TokenContext(EVERY, when), pairs, Pairs.none(), documents, FitWords(words, "salt"), 2, **settings)
+    made = fit_token_context(
+        TokenContext(EVERY, when), pairs, Pairs.none(), documents, FitWords(words, "salt"), n_tags=2, **settings
+    )
     return made, words, pairs
 
 
@@ -191,7 +193,7 @@ def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
 def test_what_a_fit_says_does_not_depend_on_its_salt():
     words, pairs, documents = words_and_pairs()
     found = [
-        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, FitWords(words, salt), 2).context
+        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, FitWords(words, salt), n_tags=2).context
         for salt in ("", "one", "other")
     ]
     assert len({context.known_.forms.tobytes() for context in found}) == 3

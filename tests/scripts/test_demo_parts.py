@@ -1,4 +1,4 @@
-"""The parts of scripts/demo.py that read and split the treebanks, and its picture."""
+"""The parts of scripts/demo.py that read and split the treebanks, its table and its picture."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.metrics import log_loss
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.types import Pairs
 
@@ -139,33 +140,55 @@ def test_the_treebanks_are_what_the_demo_says(scripts):
     assert found["dantestocks"] == (4048, 4048, 81050, 7)
 
 
-def test_maps_are_the_three_methods_of_each_grouping(scripts):
-    from demo import figures, fit_maps
+def test_training_documents_may_be_thinned_out_and_no_other_part_is(scripts, tmp_path, monkeypatch, capsys):
+    from demo import prepare
+    from quality import readers
+    from spacy.tokens import DocBin
+
+    rows = "\n".join(f"{i}\tSim\tsim\tADV\t_\t_\t_\t_\t_\t_" for i in range(1, 4))
+    sentences = [f"# sent_id = FOLHA_DOC{d:06}_SENT{n:03}\n{rows}\n" for d in range(40) for n in range(20)]
+    (tmp_path / "annotated.conllu").write_text("\n".join(sentences), encoding="utf8")
+    monkeypatch.setattr(readers, "dante_file", lambda name: tmp_path / "annotated.conllu")
+    sizes = {}
+    for every in (1, 2):
+        prepare(tmp_path, ["porttinari"], {"train": every})
+        parts = {part: DocBin().from_disk(tmp_path / f"{part}.spacy") for part in ("train", "dev", "fit", "test")}
+        sizes[every] = {part: sum(len(doc) for doc in held.get_docs(Vocab())) for part, held in parts.items()}
+    # 26 of 40 documents of 60 words are for training: two Docs of ten sentences each.
+    assert sizes[1] == {"train": 26 * 60, "dev": 2 * 60, "fit": 6 * 60, "test": 6 * 60}
+    assert sizes[2] == sizes[1] | {"train": 26 * 30}
+    assert "train          26     780" in capsys.readouterr().out
+
+
+def test_a_row_has_the_loss_and_each_error_beside_its_floor(scripts):
+    from demo import figures
 
     rng = np.random.default_rng(0)
     scores = rng.uniform(size=4000)
-    tags = rng.integers(0, 4, size=4000)
-    pairs = Pairs(np.arange(4000), tags, scores, rng.uniform(size=4000) < scores**2, 4000)
-    labels = ("A", "B", "C", "D")
-    groups = tag_frequency_groups(labels, {"A": 4, "B": 3, "C": 2, "D": 1}, 2)
-    maps = fit_maps(pairs, groups, labels)
-    assert [one.name for one in maps] == [
-        "raw", "calib fit", "SCW isotonic", "SCW histogram", "SCW scaling-binning",
-        "TFG isotonic", "TFG histogram", "TFG scaling-binning",
-    ]  # fmt: skip
-    assert [len(one.maps.groups) for one in maps[2:]] == [1, 1, 1, 2, 2, 2]
-    chosen = maps[-1].maps.predict(pairs.scores, pairs.tags)
-    raw, ours, *others = (figures(one, JudgedPairs(pairs, chosen, pairs.rows), groups) for one in maps)
-    assert ours[1:] == others[-1][1:], "the row of `calib fit` is of what the pipeline says"
-    assert all(len(row) == len(raw) == 8 for row in others)
-    assert all(float(row[1]) < float(raw[1]) / 4 for row in others), "hits are drawn with probability score squared"
+    pairs = Pairs(np.arange(4000), rng.integers(0, 4, size=4000), scores, rng.uniform(size=4000) < scores**2, 4000)
+    groups = tag_frequency_groups(("A", "B", "C", "D"), {"A": 4, "B": 3, "C": 2, "D": 1}, 2)
+    judged = JudgedPairs(pairs, scores**2, pairs.rows)
+    raw, calibrated = (
+        figures(name, judged, given, groups) for name, given in (("raw", scores), ("calib fit", judged.calibrated))
+    )
+    assert (raw[0], calibrated[0]) == ("raw", "calib fit")
+    loss, smce, floor, gmce, mean_floor = map(float, calibrated[1:])
+    assert loss == pytest.approx(log_loss(scores**2, pairs.hits), abs=1e-4)
+    assert loss < float(raw[1])
+    # Hits are sampled with probability score squared, so that the errors of these scores are near their floors.
+    assert smce < float(raw[2]) / 4
+    assert gmce < float(raw[4]) / 4
+    assert smce < 2 * floor
+    assert gmce < 2 * mean_floor
 
 
 def test_the_table_lays_headings_over_the_columns(scripts):
     from demo import as_table
 
-    text = as_table([("",), ("A heading longer than every label",), ("raw", "0.1", "0.2")], ("SMCE", "log loss"))
-    assert text.split("\n") == ["         SMCE  log loss", "", "A heading longer than every label", "  raw     0.1       0.2"]
+    text = as_table([("",), ("A heading longer than every label",), ("raw", "0.1", "0.2")], ("log loss", "SMCE"))
+    assert text.split("\n") == [
+        "       log loss      SMCE", "", "A heading longer than every label", "  raw       0.1       0.2",
+    ]  # fmt: skip
 
 
 def test_the_picture_keeps_its_words_apart_and_inside():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import spacy
@@ -11,6 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.progress import Progress
 from spacy_calib.sequence.confidence import Draws, draws_of_learner, gaps, k_best_shares, normals, shares_of
 from spacy_calib.sequence.features import Sparse
 from spacy_calib.sequence.inference.best import viterbi
@@ -87,16 +90,14 @@ def test_a_fit_shows_how_far_it_is():
     source = {"@calib_sources": "spacy-calib.Confidence.v1", "k": 5}
     calib = nlp.add_pipe("calib", config={"source": source, "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"}})
     examples = [tagged(nlp) for _ in range(4)] + [tagged(nlp, WORDS[:4], ["X", "N", "Y", "Y"])] * 2
-    seen: dict[str, int] = {}
-
-    def progress(steps, what):
-        for step in steps:
-            seen[what] = seen.get(what, 0) + 1
-            yield step
-
-    calib.fit(examples, progress=progress)
+    calls: list[tuple[float, str]] = []
+    calib.fit(examples, progress=Progress(lambda share, stage: calls.append((share, stage))))
     assert calib.fitted
-    assert seen == {"Choosing settings": 5, "Reading scores": 6}
+    shares = [share for share, _ in calls]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    # One report before each of 5 numbers of draws and of 6 examples, and one at the end of both.
+    assert Counter(stage for _, stage in calls) == {"Choosing settings": 6, "Reading scores": 7, "Fitting the maps": 2}
 
 
 def test_the_head_of_a_tagger():

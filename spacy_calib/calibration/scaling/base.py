@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import calib_error
 from ...pairs.documents import cross_fit, folds_of, thin_out
+from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs, as_probabilities, check_lengths
 from ..steps import ASKED, Predictions
 
@@ -82,17 +83,21 @@ class Scaling(ABC):
         RETURNS (Scaling): Itself. RAISES C003: no pairs.
         """
 
-    def cross_fit(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5) -> Floats:
+    def cross_fit(
+        self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5, progress: Progress = UNREPORTED
+    ) -> Floats:
         """Fit this one on all pairs, and score each pair by a scaling that did not see its document.
 
         With a single document there is nothing to hold out: this one's own scores are given.
 
         documents (Ints): Of the pairs, ascending. RETURNS (Floats): The scaled scores. RAISES C003: no pairs.
         """
+        fitting, folds = progress.parts(2, 1)
+        fitting.at(0.0)
         self.fit_documents(pairs, documents, n_tags)
         if len(np.unique(documents)) < 2:
             return self.scale_pairs(pairs)
-        return held_out(pairs, documents, n_folds, lambda some: self.refit(some, n_tags))
+        return held_out(pairs, documents, n_folds, lambda some: self.refit(some, n_tags), folds)
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
         """The scaled score of each pair. pairs (Pairs): All of a token that reach the floor, and perhaps others."""
@@ -161,7 +166,9 @@ def within_limit(pairs: Pairs, documents: Ints) -> Pairs:
     return pairs if len(pairs) <= MOST_PAIRS else pairs.take(thin_out(documents, MOST_PAIRS))
 
 
-def held_out(pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs], Scaling]) -> Floats:
+def held_out(
+    pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs], Scaling], progress: Progress = UNREPORTED
+) -> Floats:
     """The scaled score of each pair by a scaling that did not see its document.
 
     documents (Ints): Of the pairs, two at least. learn (Callable): Pairs of other documents -> a fitted scaling.
@@ -170,4 +177,4 @@ def held_out(pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs
     def score(outside: Ints, inside: Ints) -> Floats:
         return learn(within_limit(pairs.take(outside), documents[outside])).scale_pairs(pairs.take(inside))
 
-    return cross_fit(folds_of(documents, n_folds), score)
+    return cross_fit(folds_of(documents, n_folds), score, progress)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...pairs.documents import thin_out
+from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs
 from ..least import least
 from ..recalibrators.logistic import PRIOR
@@ -166,12 +167,13 @@ def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tag
     return fitted[lowest_from(usual, len(RIDGES), loss)]
 
 
-def lowest_from(place: int, n: int, loss: Callable[[int], float]) -> int:
+def lowest_from(place: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:
     """The place in [0, n) where walking downhill from this one ends; of equals the first."""
     losses = {place: loss(place)}
 
     def lower(one: int, other: int) -> bool:
         if 0 <= one < n and one not in losses:
+            progress.at(len(losses) / n)  # of n at most
             losses[one] = loss(one)
         return 0 <= one < n and (losses[one] < losses[other] or (losses[one] == losses[other] and one < other))
 

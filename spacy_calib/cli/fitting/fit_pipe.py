@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
 from ..shared.evidence import check_has_gold
-from ..shared.examples import read_examples, run_pipes, shown
+from ..shared.examples import read_examples, run_pipes, share_bar
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -30,14 +29,14 @@ class GoldCounts(NamedTuple):
     texts: TextUnits
 
 
-def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
-    """Gold frequencies of training data.
+def count_tags(nlp: Language, calib: Calibrator, path: Path, *, silent: bool = True) -> GoldCounts:
+    """Gold frequencies of training data, with a progress bar (on a terminal only).
 
     RAISES C030: it has no gold for the component.
     """
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
-    examples = read_examples(nlp, path, gold_preproc=False)
+    examples = read_examples(nlp, path, gold_preproc=False, silent=silent)
     references = [example.reference for example in examples]
     texts = _texts_of(annotation, examples)
     counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), texts)
@@ -82,8 +81,11 @@ def fit_pipe(
 
     n_bins = scorer_like(calib.scorer).n_bins
     told |= {"span_counts": counts and counts.spans, "min_pairs": n_bins, "n_bins": n_bins}
-    ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
-    calib.fit(ready, counts and counts.tags, progress=partial(shown, silent=silent), **told)
+    with share_bar(silent) as progress:
+        reading, fitting = progress.stages({"Reading scores": 1, "Fitting": 3})
+        reading.at(0.0)
+        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process)
+        calib.fit(reading.over(ready, len(examples)), counts and counts.tags, progress=fitting, **told)
 
 
 def ready_to_read(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...corpus.visible import shown_path
 from ...errors import CalibError, calib_error
+from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import reason
 from .checks import check_option
 from .outputs import READABLE
@@ -60,14 +62,20 @@ def data_files(path: Path) -> list[Path]:
     return [path]
 
 
-def read_examples(nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None) -> list[Example]:
+def read_examples(
+    nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, silent: bool = True
+) -> list[Example]:
     """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `doc.reading.GoldReader`.
 
+    silent (bool): Whether there is no count of the documents read so far (on a terminal only).
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`.
     """
     examples: list[Example] = []
     for file in data_files(path):
-        examples += read_gold(nlp, file, gold_preproc, doc_key)
+        with progress(f"Reading {shown_path(Path(file.name))}", silent) as bar:
+            for example in read_gold(nlp, file, gold_preproc, doc_key):
+                examples.append(example)
+                bar.update()
     if not examples:
         raise calib_error("C052", path=path)
     return examples
@@ -124,6 +132,22 @@ def shown(steps: Iterable[Step], what: str, silent: bool) -> Iterable[Step]:
 
     bar: Iterable[Step] = tqdm(steps, desc=what, disable=silent or None)
     return bar
+
+
+@contextmanager
+def share_bar(silent: bool) -> Iterator[Progress]:
+    """A progress bar, on a terminal only, for a computation that reports the share of it that is done, and its stage."""
+    from tqdm import tqdm
+
+    look = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
+    with tqdm(total=1.0, bar_format=look, miniters=0, disable=silent or None) as bar:
+
+        def report(share: float, stage: str) -> None:
+            bar.update(max(0.0, share - bar.n))
+            if bar.desc != stage:
+                bar.set_description_str(stage)
+
+        yield UNREPORTED if bar.disable else Progress(report)
 
 
 def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:

@@ -1,0 +1,53 @@
+"""How much of a long computation is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+Step = TypeVar("Step")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A stretch of a computation, which reports how much of the whole is done.
+
+    report (Callable | None): Receives the share of the whole that is done, from 0 to 1, and the name of the stage; None
+        reports nothing. start, stop (float): The shares at both ends of the stretch. stage (str): Its name.
+    """
+
+    report: Callable[[float, str], None] | None = None
+    start: float = 0.0
+    stop: float = 1.0
+    stage: str = ""
+
+    def at(self, share: float) -> None:
+        """Report that this share of the stretch is done."""
+        if self.report is not None:
+            self.report(self.start + share * (self.stop - self.start), self.stage)
+
+    def over(self, steps: Iterable[Step], n: int | None = None) -> Iterator[Step]:
+        """Yield the steps, which take equal shares of the stretch, and report the start of each, and the end.
+
+        n (int | None): How many there are; None takes the length of a collection.
+        """
+        total = n or (len(steps) if isinstance(steps, Collection) else 1)
+        for number, step in enumerate(steps):
+            self.at(min(1.0, number / total))
+            yield step
+        self.at(1.0)
+
+    def parts(self, *sizes: float) -> list[Progress]:
+        """Divide the stretch into parts of these relative sizes."""
+        shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]
+        ends = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
+        return [replace(self, start=start, stop=stop) for start, stop in zip(ends, ends[1:], strict=False)]
+
+    def stages(self, sizes: Mapping[str, float]) -> list[Progress]:
+        """Divide the stretch into named stages. sizes (Mapping): Name -> relative size."""
+        return [replace(part, stage=name) for part, name in zip(self.parts(*sizes.values()), sizes, strict=True)]
+
+
+# The default: reports nothing.
+UNREPORTED = Progress()

@@ -1,0 +1,106 @@
+"""The bar of `calib fit` moves from the first document read to the last map fitted."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import contextmanager
+
+import pytest
+import spacy
+
+from spacy_calib.cli.fitting import fit_pipe
+from spacy_calib.pairs.progress import Progress
+from tests.cli.conftest import calib, ok, save_gold
+from tests.forked import alone
+
+
+@pytest.fixture(scope="module")
+def enough(tmp_path_factory):
+    """400 sentences: enough to choose a method."""
+    return save_gold(tmp_path_factory.mktemp("enough") / "dev.spacy", 400, 12)
+
+
+def fit_reporting(monkeypatch, *arguments) -> list[tuple[float, str]]:
+    """(share of the fit that is done, stage), as `calib fit` reports them."""
+    calls: list[tuple[float, str]] = []
+
+    @contextmanager
+    def share_bar(silent):
+        yield Progress(lambda share, stage: calls.append((share, stage)))
+
+    monkeypatch.setattr(fit_pipe, "share_bar", share_bar)
+    ok(calib("fit", *arguments))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("options", "moving"),
+    [
+        ((), {"Learning the context": 10, "Comparing methods": 2}),
+        (("--no-context",), {"Fitting scalings": 5, "Comparing methods": 30}),
+        (("--scaling", "matrix", "-m", "isotonic"), {"Fitting scalings": 5}),
+        (("-m", "isotonic"), {}),
+    ],
+)
+def test_the_share_grows_through_all_stages_to_the_end(model, enough, tmp_path, monkeypatch, options, moving):
+    calls = fit_reporting(monkeypatch, model, enough, tmp_path / "out", *options)
+    shares = [share for share, _ in calls]
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert shares.count(1.0) == 1, "nothing is done after the end"
+    assert list(dict.fromkeys(stage for _, stage in calls)) == ["Reading scores", *moving, "Fitting the maps"]
+    for stage, fewest in {"Reading scores": 400, **moving}.items():
+        assert len({share for share, name in calls if name == stage}) >= fewest
+
+
+def test_reports_change_no_score(model, enough, tmp_path, monkeypatch):
+    ok(calib("fit", model, enough, tmp_path / "silent", "--silent"))
+    fit_reporting(monkeypatch, model, enough, tmp_path / "reported")
+    silent, reported = (spacy.load(tmp_path / name) for name in ("silent", "reported"))
+    for text in ("the old dog saw a red duck .", "a duck saw the old light"):
+        a, b = ([token._.calib_scores for token in nlp(text)] for nlp in (silent, reported))
+        assert a == b
+
+
+def on_a_terminal(*arguments, cwd) -> tuple[int, str]:
+    """Exit status and output of `python -m spacy calib fit` on a pseudo-terminal."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    command = [sys.executable, "-m", "spacy", "calib", "fit", *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, env=alone())
+    os.close(theirs)
+    printed = b""
+    try:
+        while read := os.read(ours, 65536):
+            printed += read
+    except OSError:  # the other end was closed
+        pass
+    os.close(ours)
+    return process.wait(), printed.decode("utf8")
+
+
+def test_on_a_terminal_one_bar_covers_the_fit(model, enough, tmp_path):
+    code, printed = on_a_terminal(model, enough, "out", "--no-context", cwd=tmp_path)
+    assert code == 0, printed
+    bars = re.findall(r"([A-Z][a-z ]+): +(\d+)%\|", printed)
+    shares = [int(share) for _, share in bars]
+    assert shares == sorted(shares)
+    assert {"Reading scores", "Comparing methods", "Fitting the maps"} <= {stage for stage, _ in bars}
+    assert bars[-1] == ("Fitting the maps", "100")
+    assert shares.index(100) >= len(shares) - 2, "the bar does not stand at 100 %"
+    assert "doc/s" not in printed
+    last = printed.rindex("100%|")
+    assert printed.index("Calibrated tagger on") > last
+
+
+def test_on_a_terminal_there_is_no_bar_with_silent(model, enough, tmp_path):
+    code, printed = on_a_terminal(model, enough, "out", "-m", "isotonic", "--silent", cwd=tmp_path)
+    assert (code, printed) == (0, "")
