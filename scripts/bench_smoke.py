@@ -84,6 +84,7 @@ SKIPPED = {
     "bench_smoke.py": "this script",
     "docs_pictures.py": "needs a browser, and the quickstart followed on real data",
     "release_check.py": "installs what `make release-check` builds, on each Python",
+    "same_scores.py": "trains on real data for minutes; made-up data show no difference between two versions",
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",
     "docs_site.py": "runs inside MkDocs: make docs",
     "quality/peer_worker.py": "runs inside the environment of a peer; tests/test_quality_scripts.py runs it with scikit-learn",

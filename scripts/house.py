@@ -6,7 +6,7 @@
 
 A room is a folder or a module at the top of the package. An arrow is drawn where a module of one room imports one of another (imports for type
 checkers alone do not count). A line of more than 128 characters counts as two. The lines of a function are counted without its docstring. Commands and
-options are those of docs/reference/commands.md, which is written from the command line. The program ends with 1 where a limit is passed; what is WANTED is shown, and a limit once it is REACHED.
+options are those of docs/reference/commands.md, which is written from the command line. The program ends with 1 where a limit is passed.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ ROOMS = (*NOUNS, *CORE, *SHELL, "__init__")
 LIMITS = {"lines": 350, "methods": 20, "function": 60}
 # A longer line counts as two, so that a room does not become smaller by longer lines.
 LINE_LENGTH = 128
-# What the whole is to weigh at most, and which of these are reached: from then on they are limits.
-WANTED = {
-    "entries at the top of the package": 24, "modules": 325, "lines": 44_000, "commands": 16, "options": 240, "lines of tests": 42_000,
-    "lines of scripts": 10_000,
+# At most so much in all: what was there on 2026-11-26 and 5 % more, so that there is room to add something.
+TOTALS = {
+    "entries at the top of the package": 24, "modules": 304, "lines": 49_800, "commands": 12, "options": 186, "lines of tests": 58_200,
+    "lines of scripts": 14_100,
 }  # fmt: skip
-REACHED = frozenset({"commands", "options", "modules", "entries at the top of the package"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -217,7 +216,7 @@ def too_large(house: House) -> dict[str, list[Sized]]:
 
 
 def weights(house: House) -> dict[str, int]:
-    """What WANTED has a number for -> how many."""
+    """What TOTALS limits -> how many there are."""
     return {
         "entries at the top of the package": len(house.rooms) + len(house.others),
         "modules": len(house.modules),
@@ -253,29 +252,24 @@ def passed_limits(house: House) -> list[str]:
     ]
     counted = weights(house)
     found += [
-        f"There are {counted[name]:,} {name}: at most {WANTED[name]:,} are wanted" for name in sorted(REACHED & above(house))
+        f"There are {counted[name]:,} {name}: at most {most:,} are wanted"
+        for name, most in TOTALS.items()
+        if counted[name] > most
     ]
     return found + [f"{room} imports {other}, which stands below it" for room, other in sorted(backwards(house) or ())]
-
-
-def above(house: House) -> set[str]:
-    """What weighs more than is WANTED."""
-    counted = weights(house)
-    return {name for name, most in WANTED.items() if counted[name] > most}
 
 
 # Text
 
 
 def numbers(*houses: House) -> str:
-    """A Markdown table, a column for each house, and one for what is wanted."""
+    """A Markdown table, a column for each house, and one for the limits."""
     columns = [figures(house) for house in houses]
     heads = {1: ["now"], 2: ["before", "now"]}[len(houses)]
-    lines = [["", *heads, "wanted"], ["---", *["---:"] * len(houses), "---"]]
-    not_yet = above(houses[-1])
+    lines = [["", *heads, "limit"], ["---", *["---:"] * len(houses), "---"]]
     for name in columns[0]:
-        said = f"at most {WANTED[name]:,}{': not yet' * (name in not_yet)}" if name in WANTED else ""
-        lines.append([name, *(column[name] for column in columns), said])
+        limit = f"at most {TOTALS[name]:,}" if name in TOTALS else ""
+        lines.append([name, *(column[name] for column in columns), limit])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -216,7 +216,7 @@ def test_features_are_named_in_the_config_and_saved(nlp):
     assert calib.fit_info.context["columns"][:2] == ["confidence in the token before", "confidence in the token behind"]
     saved = calib.to_bytes()
     state = load(saved, name="calib", path="memory")
-    assert state["context"]["settings"] == {"features": ["neighbours", "document"], "when": "always"}
+    assert state["context"]["settings"] == {"features": ["neighbours", "document"], "when": "always", "shrink": 0.0}
     calib.from_bytes(saved)
     assert [feature.name for feature in calib.tokens.context.features] == ["neighbours", "document"]
     state["context"]["settings"]["features"] = ["neighbours", "nobody"]

@@ -187,8 +187,9 @@ def learned(kind: type[Scaling], n_tags: int, seed: int) -> Scaling:
     codes = np.array(every, dtype=np.intp)[rng.random(len(every)) < 0.7]
     biases = rng.normal(0, 1, width) if kind.biased else np.zeros(width)
     weights = rng.normal(0, 0.2, len(codes))
+    factor = rng.uniform(0.2, 2, 1)
     return kind().load_learned(
-        {"n_tags_": n_tags, "factor_": rng.uniform(0.2, 2, 1), "biases_": biases, "codes_": codes, "weights_": weights}
+        {"ridge_": 1.0, "n_tags_": n_tags, "factor_": factor, "biases_": biases, "codes_": codes, "weights_": weights}
     )
 
 
@@ -250,6 +251,7 @@ def test_worked_by_hand():
     # Tags of .64 and .32, the rest .04; a factor of 1/2 and a bias of log 2 for tag 1: .8, 2 * .5657 and .2, over their sum.
     none = np.zeros(0, dtype=np.intp)
     state = {
+        "ridge_": 1.0,
         "n_tags_": 2,
         "factor_": np.array([0.5]),
         "biases_": np.array([0, math.log(2), 0, 0]),
