@@ -38,7 +38,7 @@ settings.load_profile("spacy-calib")
 # Files that take longest: workers that get one of them last would leave the others with nothing to do.
 SLOWEST = (
     "tests/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/spark/test_killed.py",
-    "tests/test_presidio.py", "tests/calibration/test_auto.py", "tests/cli/test_evaluate.py", "tests/cli/test_bad_input.py",
+    "tests/test_presidio.py", "tests/cli/test_evaluate.py", "tests/cli/test_bad_input.py",
     "tests/test_packaging.py", "tests/cli/test_fit_entities.py", "tests/scripts/test_quality_scripts.py",
     "tests/calibration/recalibrators/test_family.py", "tests/configs/test_ner_projects.py", "tests/sources/ner/test_decoding.py",
     "tests/calibration/test_golden.py", "tests/sources/test_links.py", "tests/test_imports.py", "tests/test_registry.py",

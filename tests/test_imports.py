@@ -95,7 +95,7 @@ def test_the_reader_of_imports_sees_them():
     # Under TYPE_CHECKING only, and inside the function.
     assert (".doc/events", True) in imports_of("pipe/settings")
     assert (".doc/events", False) not in imports_of("pipe/settings")
-    assert ".calibration/auto" not in {name for name, _ in imports_of("pipe/settings")}
+    assert ".calibration/choice" not in {name for name, _ in imports_of("pipe/settings")}
 
 
 def test_every_module_stands_in_a_room():
@@ -199,10 +199,10 @@ from spacy_calib.calibration import grouped
 from spacy_calib.calibration import cutoffs, spans, thresholds
 from spacy_calib.calibration.grouping.named import group_beside
 from spacy_calib.calibration.grouping.fixed import shared_group
-from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
-from spacy_calib.calibration.candidates import Candidate, select_method
+from spacy_calib.calibration.choice import Selector
+from spacy_calib.calibration.token_fit import TokenData
 from spacy_calib.corpus import scored
 from spacy_calib.expect import drift, estimates, record, summary
 from spacy_calib.corpus.queue import choosing, findings, formats, orders, tasks
@@ -211,8 +211,9 @@ fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {"
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
 pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {"A": 1}), TagOffsets()).fit(made)
 assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
-found = select_method(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {"A": 1}, n), {"platt": Platt()}, [1])
-assert found.chosen == Candidate(1, "platt", False)
+data = TokenData(made, np.zeros(20, int), np.arange(20) // 2, 1, 0.01)
+found = Selector({"platt": Platt()}, [1])(data, lambda grouping: grouping(["A"], {"A": 1}), scalable=False)
+assert found.table["chosen"] == "platt, 1 group"
 groups = group_beside(shared_group, ["O", "A"], {"A": 1}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)
 found_spans = nouns.Spans(rows, rows + 1, ones, rows / 40, rows / 40, yes)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.auto import Selector
+from ..calibration.choice import Selector
 from ..calibration.grouping.tag_frequency import tag_frequency_groups
 from ..calibration.recalibrators import IsotonicRegression, Recalibrator
 from ..calibration.registered import recalibrators, scalings
@@ -238,8 +238,7 @@ def steps_of(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, thre
         for name, given in (("scaling", before), ("tag_offsets", pooling)):
             if given is not None:
                 raise calib_error("C293", setting=name)
-        tried = {name: one for name, one in recalibrators().items() if one.tried_by_auto}
-        selection = Selector(tried, {name: one for name, one in scalings().items() if one.tried_by_auto})
+        selection = Selector({IsotonicRegression.short: IsotonicRegression()})
         method = IsotonicRegression()
     return ArraySteps(
         threshold=check_threshold(threshold),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..calibration.auto import SELECTION
+from ..calibration.choice import SELECTION
 from ..calibration.recalibrators import Recalibrator
 from ..calibration.registered import registered_maker
 from ..calibration.saved import FORMAT_VERSION, KINDS, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..calibration.choice import lowest_taken, make_plan
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
-from ..calibration.plan import lowest_taken, make_plan
 from ..calibration.registered import registered_maker
 from ..calibration.sufficiency import HeldOut, judge_held_out
 from ..calibration.token_fit import fit_tokens
@@ -39,7 +39,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     P, everywhere: the probabilities of n units (tokens, documents) for k tags. An array (n, k), whose rows need not sum
     to 1; a scipy sparse matrix of that shape; or a tuple (rows, tags, scores): unit, tag (label or column) and score.
 
-    method (str | Recalibrator): "auto" chooses scaling, map, groups and tag offsets by cross-validation over documents;
+    method (str | Recalibrator): "auto" chooses between vector scaling and isotonic maps by cross-validation over documents;
         else a recalibrator, or the name of one: identity, temperature, platt, beta, histogram, scaling-binning,
         isotonic, or another registered one.
     n_groups (int): Tag frequency groups, each with its own map; with "auto" the groups of promises and figures.

@@ -12,17 +12,12 @@ import numpy as np
 from ..metrics.calibration_error import ece
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import top_pairs
-from ..pairs.documents import TOKEN, contiguous_folds, counted
+from ..pairs.documents import contiguous_folds
 from ..schema import Saved, kept, number, whole
 from ..types import Floats, Ints, Pairs
 
-# With fewer than these a choice among many methods is chance.
+# With fewer documents so many blocks of tokens are held out instead, and standard errors are taken over them.
 DOCUMENTS_TO_CHOOSE = 10
-TOKENS_TO_CHOOSE = 500
-PAIRS_TO_CHOOSE = 600
-# With fewer pairs differences between good candidates are mostly chance, and single tags and words get less weight.
-FEW_PAIRS = 10_000
-# With fewer than DOCUMENTS_TO_CHOOSE documents, standard errors are taken over so many blocks of tokens instead.
 _BLOCKS = 20
 # Sets are worth making if expected to miss so many fit tokens: else the share missed of other tokens is chance.
 _MISSES_FOR_SETS = 10
@@ -32,20 +27,12 @@ _MATERIAL = 0.01
 _FEWEST_TOKENS = 100
 
 
-def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int, unit: str = TOKEN) -> str:
-    """Why methods cannot be compared by cross-validation on so much data; "" where they can.
+def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
+    """What is held out as a whole: the document of each pair, or with few documents its block of tokens.
 
-    Below any of three least numbers a safe one is taken: one temperature for all tags, or none; perhaps one scaling.
-
-    n_documents (int): With pairs. n_tokens (int): With gold. n_pairs (int): That reach the threshold.
-    unit (str): What is counted as tokens, where it is something else.
+    rows, documents (Ints): Of each pair, ascending.
     """
-    wanted = (
-        ("document", n_documents, DOCUMENTS_TO_CHOOSE),
-        (unit, n_tokens, TOKENS_TO_CHOOSE),
-        ("pair", n_pairs, PAIRS_TO_CHOOSE),
-    )
-    return next((f"{counted(what, given)}, and {least:,} are wanted" for what, given, least in wanted if given < least), "")
+    return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(rows, _BLOCKS)
 
 
 def tokens_for_sets(alpha: float) -> tuple[int, int]:
@@ -97,7 +84,7 @@ def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut
     pairs (Pairs): With raw scores. calibrated (Floats): By maps that did not see the pair's document (with one alone:
         its block of tokens). documents (Ints): Of the pairs, ascending; with few, blocks give the errors.
     """
-    units = documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(pairs.rows, _BLOCKS)
+    units = documents_or_blocks(pairs.rows, documents)
     raw, after = log_losses(pairs.scores, pairs.hits), log_losses(calibrated, pairs.hits)
     mean, error = mean_with_error(after - raw, units)
     top = top_pairs(pairs)

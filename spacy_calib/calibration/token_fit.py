@@ -91,7 +91,7 @@ class ContextFit:
     @property
     def size(self) -> int:
         """How many numbers were fitted."""
-        return 0 if self.context.model_ is None else int(self.context.model_.size)
+        return int(self.about["size"])
 
 
 # (pairs, the entries of tokens without gold, documents of the pairs, words, progress).

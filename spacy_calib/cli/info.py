@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..pairs.documents import DOCUMENT, LABEL_WORDS
+from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
 from ..pipe.loading import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.fit_event import show_event
 from .fitting.fit_output import (
     context_line,
-    in_plain_words,
     name_tags,
     print_fit_tables,
     show_context,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 _NAMES_SHOWN = 8
-_CANDIDATES_SHOWN = 10
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
 
 
@@ -45,7 +43,7 @@ class InfoOptions(Options):
     model: Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path")]
     _: KW_ONLY
     output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None
-    everything: Annotated[bool, option("Name every tag of every group and every candidate", "--all", "--all-tags")] = False
+    everything: Annotated[bool, option("Name every tag of every group", "--all", "--all-tags")] = False
     format: Format = "table"
     code: Code = None
     force: ForceFile = False
@@ -168,7 +166,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         )
     show_conventions(info.conventions)
     if info.selection:
-        show_selection(info.selection, everything, LABEL_WORDS[info.row_unit][1])
+        show_selection(info.selection)
     if info.context:
         show_context(info.context)
         show_span_context(None if info.spans is None else info.spans.context, words_of_spans(info)[1])
@@ -200,31 +198,16 @@ def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
     return {"Shrunk": f"{way} ({slope:.3g} times, {constant:+.3g})"}
 
 
-def show_selection(selection: Mapping[str, Any], everything: bool, labels: str) -> None:
-    """Print what a method was chosen from: the best candidates and the chosen one, or all of them. labels (str): What is grouped."""
-    chosen = in_plain_words(selection["chosen"], labels)
-    if selection["too_few"]:
-        msg.text(f"No method was chosen: {selection['too_few']}; {chosen} was taken.")
-        return
-    msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
-    rows = [
-        {**trial, "candidate": in_plain_words(trial["candidate"], labels)}
-        for place, trial in enumerate(selection["trials"])
-        if everything or place < _CANDIDATES_SHOWN or trial["candidate"] == selection["chosen"]
-    ]
+def show_selection(selection: Mapping[str, Any]) -> None:
+    """Print the candidates that were compared, the best first."""
+    msg.divider(f"Chosen by cross-validation over {counted('document', selection['documents'])}")
     columns = (
-        Column("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == chosen else name, "l"),
+        Column("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l"),
         Column("Size", "size", whole),
         *(Column(title, key, partial(number, digits=5)) for title, key in _LOSSES.items()),
     )
-    show_rows(rows, columns)
-    if len(rows) < len(selection["trials"]):
-        msg.text(f"... and {len(selection['trials']) - len(rows):,} more; --all shows them.")
-    if selection["dropped"]:
-        msg.text(f"{selection['dropped']:,} more were far behind on a part of the documents already.")
-    msg.text(
-        "Of the candidates with the best one's scaling, the smallest is taken that is within one standard error of the best."
-    )
+    show_rows(selection["trials"], columns)
+    msg.text("The best is taken; raw scores only where they are better by more than one standard error.")
 
 
 def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:

@@ -8,7 +8,6 @@ MESSAGES = {
     "C004": "{what} is not fitted yet; call fit() before predict().",
     "C005": "Only {n_pairs} pairs reach the threshold {threshold}, which is fewer than the {n_bins} bins that they are sorted into; give more data, or fewer bins (--bins).",
     "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs {wanted}; give more data or ask for fewer bins.",
-    "C007": "Choosing a method by cross-validation needs at least 2 documents with pairs, but {n} was given; name a --method, or give more documents.",
     "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
     "C072": "The setting {setting} is about the one right label of a {unit}, but of {layer} a {unit} may have several; leave {setting} out.",
     "C185": "The short name {short!r} in the registry {registry} must belong to one entry, but {first} and {second} both have it; give one of their classes another `short`, or none.",

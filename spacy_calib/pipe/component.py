@@ -122,7 +122,7 @@ class Calibrator(CalibratingPipe):
         examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source),
             `reference` the gold; see `doc.reading.from_files` for several files.
         tag_counts (Mapping | None), options: See FitArguments.
-        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
+        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too few pairs.
         """
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..calibration.adaptation.fitting import ADAPTED
-from ..calibration.auto import SELECTION
+from ..calibration.choice import SELECTION
 from ..calibration.grouped import GroupedRecalibrator, GroupFit
 from ..calibration.span_fit import SpanFit
 from ..calibration.sufficiency import HeldOut

@@ -13,10 +13,9 @@ import spacy
 from spacy.training import Example
 
 from ..about import __version__
-from ..calibration.auto import grouping_of
+from ..calibration.choice import Plan, grouping_of, make_plan
 from ..calibration.conventions import Convention, find_conventions
 from ..calibration.grouping.named import group_beside
-from ..calibration.plan import Plan, make_plan
 from ..calibration.recalibrators import Identity
 from ..calibration.shrinkage import fit_line
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
@@ -106,7 +105,7 @@ def choose(gathered: Gathered, progress: Progress = UNREPORTED) -> Plan:
 
 
 def learn(gathered: Gathered, plan: Plan) -> Learned:
-    """Fit the maps. RAISES C003, C006, C007: too few pairs."""
+    """Fit the maps. RAISES C003, C006: too few pairs."""
     settings, data, tokens = gathered.settings, gathered.data, gathered.tokens
     conventions, found = conventions_in(gathered), plan.chosen.context
     if plan.chosen.moves and isinstance(found, TokenContextFit) and found.context.shrink:

@@ -10,8 +10,8 @@ from typing import Any
 
 from spacy.training import Example
 
+from ..calibration.choice import lowest_taken
 from ..calibration.grouping.named import group_beside
-from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
 from ..context.fit import FitWords
 from ..context.surroundings import FromDocs

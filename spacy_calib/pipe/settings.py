@@ -12,7 +12,7 @@ from spacy.language import Language
 from ..doc.attributes import DEFAULT_ATTR, check_attr
 
 if TYPE_CHECKING:
-    from ..calibration.auto import Selector
+    from ..calibration.choice import Selector
     from ..calibration.recalibrators.base import Recalibrator
     from ..calibration.scaling import Scaling
     from ..calibration.sets import ConformalSets
@@ -47,7 +47,7 @@ class PipeSettings:
     scaling (Scaling | None): Prototype of what weighs the tags of a token anew before the threshold; None leaves it out.
     recalibrator (Recalibrator): Prototype, copied for every group.
     pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
-    selection (Selector | None): Chooses scaling, grouping, recalibrator and pooling by cross-validation at the fit, in place of the four.
+    selection (Selector | None): Chooses scaling, context, grouping and recalibrator by cross-validation at the fit.
     context (TokenContext | None): Prototype of the step after the maps that looks at the rest of the Doc; None leaves it out.
     sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
     scorer (Callable | None): Called by `nlp.evaluate`.

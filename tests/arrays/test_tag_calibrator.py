@@ -148,11 +148,8 @@ def test_forms_of_scores_are_one(made):
 
 def test_auto_tries_what_the_pipe_tries():
     ours, theirs = _steps_of(TagCalibrator()).selection, make_selector()
-    assert list(ours.methods) == list(theirs.methods)
-    assert {"temperature", "platt", "beta", "isotonic"} <= set(ours.methods)
-    assert list(ours.scalings) == list(theirs.scalings)
-    assert "matrix" in ours.scalings
-    assert (ours.numbers, ours.n_folds) == (theirs.numbers, theirs.n_folds)
+    assert list(ours.methods) == list(theirs.methods) == ["isotonic"]
+    assert list(ours.n_groups) == list(theirs.n_groups) == [1, 5]
 
 
 def test_what_another_package_registers_is_found_tried_and_read_again(made, register):
@@ -161,7 +158,6 @@ def test_what_another_package_registers_is_found_tried_and_read_again(made, regi
     halves = np.where(made.P >= 0.01, made.P / 2, 0)
     assert_allclose(calibrator.transform(made.P), halves)
     assert_allclose(TagCalibrator.from_bytes(calibrator.to_bytes()).transform(made.P), halves)
-    assert next(iter(_steps_of(TagCalibrator()).selection.methods)) == "halved"
     with pytest.raises(CalibError, match=r"\[C001\] method must be one of auto, halved, identity"):
         TagCalibrator("nope").fit(made.P, made.y)
 

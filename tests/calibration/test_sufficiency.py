@@ -7,24 +7,17 @@ import pytest
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sets import quantile_rank
-from spacy_calib.calibration.sufficiency import HeldOut, judge_held_out, tokens_for_sets, too_few_to_choose
+from spacy_calib.calibration.sufficiency import HeldOut, documents_or_blocks, judge_held_out, tokens_for_sets
 from spacy_calib.metrics import log_loss
 
 from ..strategies import make_pairs
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ((10, 500, 600), ""),
-        ((9, 500, 600), "9 documents, and 10 are wanted"),
-        ((10, 499, 600), "499 tokens, and 500 are wanted"),
-        ((10, 500, 599), "599 pairs, and 600 are wanted"),
-        ((1, 2, 3), "1 document, and 10 are wanted"),
-    ],
-)
-def test_what_is_wanted_to_choose(given, why):
-    assert too_few_to_choose(*given) == why
+def test_of_few_documents_blocks_of_tokens_are_held_out():
+    rows = np.repeat(np.arange(100), 2)
+    ten, nine = rows // 10, np.minimum(rows // 10, 8)
+    assert documents_or_blocks(rows, ten) is ten
+    assert documents_or_blocks(rows, nine).tolist() == (rows // 5).tolist()
 
 
 @pytest.mark.parametrize(

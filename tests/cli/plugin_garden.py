@@ -24,7 +24,6 @@ class Level(Recalibrator):
     registered = "garden.Level.v1"
     short = "level"
     n_parameters = 1
-    tried_by_auto = True
     _learned = ("ratio_",)
 
     def _fit(self, scores, hits, weights):
@@ -39,7 +38,6 @@ class Level(Recalibrator):
 class Mild(TemperatureScaling):
     registered = "garden.Mild.v1"
     short = "mild"
-    tried_by_auto = True
 
 
 def halves(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:

@@ -77,7 +77,7 @@ def test_scores_of_a_loaded_pipeline_look_at_its_features(with_neighbours):
 
 
 def test_auto_says_whether_it_took_context(model, dev, tmp_path):
-    few = ["--components.calib.selection.n_groups", "[1]", "--components.calib.selection.n_folds", "2"]
+    few = ["--components.calib.selection.n_groups", "[1]"]
     outcome = calib("fit", model, dev, tmp_path / "out", *few)
     assert outcome.code == 0, outcome.text
     about = spacy.load(tmp_path / "out").get_pipe("calib").fit_info.context

@@ -9,7 +9,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.cli.fitting.fit_output import in_plain_words
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, ok, save_docs
 
@@ -86,7 +85,7 @@ def test_unknown_labels_take_two_lines_and_info_tells_the_rest(fitted):
 
 def test_what_was_gained_by_context_reads_forward(model, dev, tmp_path):
     """It said "kept: held-out log loss .1970, without .1967"."""
-    few = ["--components.calib.selection.n_groups", "[1]", "--components.calib.selection.n_folds", "2"]
+    few = ["--components.calib.selection.n_groups", "[1]"]
     for number, options in enumerate(([], ["--context"])):
         outcome = ok(calib("fit", model, dev, tmp_path / f"{number}", *few, *options))
         about = spacy.load(tmp_path / f"{number}").get_pipe("calib").fit_info.context
@@ -99,19 +98,6 @@ def test_what_was_gained_by_context_reads_forward(model, dev, tmp_path):
             assert ("no clear difference" if about["when"] == "no_worse" and about["kept"] else "raises") in line
         else:
             assert "lowers" in line
-
-
-@pytest.mark.parametrize(
-    ("chosen", "plain"),
-    [
-        ("TFG-5 isotonic", "isotonic for each of 5 groups of tags"),
-        ("TFG-1 temperature", "temperature for all tags together"),
-        ("matrix scaling", "matrix scaling"),
-        ("vector scaling, one-vs-rest beta + tag offsets", "vector scaling, beta for all tags one by one + tag offsets"),
-    ],
-)
-def test_what_was_chosen_is_told_without_abbreviations(chosen, plain):
-    assert in_plain_words(chosen, "tags") == plain
 
 
 @pytest.fixture(scope="module")

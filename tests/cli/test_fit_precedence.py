@@ -18,7 +18,7 @@ from tests.conftest import revive
 
 TFG, BETA, HISTOGRAM = "spacy-calib.TFG.v1", "spacy-calib.Beta.v1", "spacy-calib.Histogram.v1"
 BY_HAND = {"grouping": {"@calib_groupings": TFG, "n_groups": 3}, "recalibrator": {"@calib_recalibrators": BETA}}
-AUTO = {"@calib_selections": "spacy-calib.Auto.v1", "n_folds": 3}
+AUTO = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [3]}
 OWN = {**DEFAULT_CONFIG, **BY_HAND, "threshold": 0.02}
 
 
@@ -142,7 +142,7 @@ def test_sets_of_the_pipe_can_be_given_another_promise():
         ({}, {}, True),
         ({"threshold": 0.1}, {}, True),
         ({"method": "auto"}, {}, True),
-        ({}, {"components.calib.selection.n_folds": 4}, True),
+        ({}, {"components.calib.selection.n_groups": [4]}, True),
         ({"method": "isotonic"}, {}, False),
         ({"groups": 4}, {}, False),
         ({"scaling": "vector"}, {}, False),
@@ -155,7 +155,7 @@ def test_a_choice_on_the_data_ends_where_its_parts_are_given_by_hand(options, ov
     settings = settings_of(options, overrides, base={**OWN, "selection": AUTO})
     assert (settings["selection"] is not None) == stays
     if stays:
-        assert settings["selection"] == {**AUTO, "n_folds": 4 if overrides else 3}
+        assert settings["selection"] == {**AUTO, "n_groups": [4 if overrides else 3]}
 
 
 @pytest.mark.parametrize(

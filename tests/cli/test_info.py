@@ -103,28 +103,16 @@ def test_info_on_a_span_categorizer_and_on_two_pipes(calibrated_spancat, two_pip
 
 # What a method was chosen from
 
-MANY = [
-    {"candidate": f"candidate {i} with a name of more than thirty characters", "size": i, "loss": i / 10, "difference": i / 10, "error": 0.0}
-    for i in range(30)
-]  # fmt: skip
 
-
-def selection_table(capsys, everything: bool) -> list[str]:
-    chosen = {"too_few": "", "dropped": 0, "folds": 5, "documents": 9, "trials": MANY, "chosen": MANY[20]["candidate"]}
-    show_selection(chosen, everything, "tags")
-    return capsys.readouterr().out.splitlines()
-
-
-def test_the_ten_best_candidates_and_the_chosen_one_are_shown_unless_all_are_asked_for(capsys):
-    short = selection_table(capsys, everything=False)
-    named = [int(line.split()[1]) for line in short if line.startswith("candidate")]
-    assert named == [*range(10), 20]
-    assert "... and 19 more; --all shows them." in short
-    whole = selection_table(capsys, everything=True)
-    assert len([line for line in whole if line.startswith("candidate")]) == 30
-    assert not [line for line in whole if "more" in line and not line.startswith("candidate")]
-
-
-def test_columns_are_as_wide_as_what_they_hold(capsys):
-    lines = [line for line in selection_table(capsys, everything=True) if line.startswith(("Candidate", "candidate"))]
+def test_all_candidates_are_shown_in_columns_as_wide_as_what_they_hold(capsys):
+    trials = [
+        {"candidate": f"candidate {i} with a name of more than thirty characters", "size": i, "loss": i / 10, "difference": i / 10, "error": 0.0}
+        for i in range(8)
+    ]  # fmt: skip
+    show_selection({"documents": 9, "trials": trials, "chosen": trials[1]["candidate"]})
+    printed = capsys.readouterr().out
+    assert "Chosen by cross-validation over 9 documents" in printed
+    lines = [line for line in printed.splitlines() if line.startswith(("Candidate", "candidate"))]
     assert len({len(line) for line in lines}) == 1
+    assert [line.split()[1] for line in lines[1:]] == list("01234567")
+    assert ["(chosen)" in line for line in lines[1:]] == [False, True] + 6 * [False]

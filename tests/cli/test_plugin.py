@@ -15,8 +15,6 @@ from tests.cli.conftest import Outcome, calib, refuses
 from tests.forked import alone
 
 PLUGIN = Path(__file__).with_name("plugin_garden.py")
-# Enough candidates to see the new ones among them, and few enough to be quick.
-FEW = ["--components.calib.selection.n_groups", "[1]", "--components.calib.selection.n_folds", "2"]
 
 
 def with_plugin(*arguments: object) -> Outcome:
@@ -65,12 +63,12 @@ def test_the_full_name_is_taken_too(leveled):
         assert settings["recalibrator"]["@calib_recalibrators"] == "garden.Level.v1"
 
 
-def test_auto_tries_them(model, dev, tmp_path):
-    assert with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", "--no-context", *FEW, "--silent").code == 0
+def test_auto_compares_a_recalibrator_that_is_named(model, dev, tmp_path):
+    named = ["--components.calib.selection.methods", '["level"]']
+    assert with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", "--no-context", *named, "--silent").code == 0
     (held,) = json.loads(with_plugin("info", tmp_path / "auto", "--format", "json").printed).values()
-    assert "level" in {trial["method"] for trial in held["selection"]["trials"]}
-    assert "mild" in {trial["scaling"] for trial in held["selection"]["trials"]}
-    assert " level" in with_plugin("info", tmp_path / "auto", "--all").text
+    assert "level, 1 group" in {trial["candidate"] for trial in held["selection"]["trials"]}
+    assert "level, 1 group" in with_plugin("info", tmp_path / "auto").text
 
 
 def test_its_metric_has_a_row_in_the_table_and_the_json(evaluated, leveled, test_file):

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_calib.calibration.auto import Selector
+from spacy_calib.calibration.choice import Selector
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds
-from spacy_calib.calibration.scaling import VectorScaling
 from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.surroundings import Neighbours
 from spacy_calib.context.tokens import TokenContext
@@ -56,17 +55,13 @@ class TooSure(Drawn):
         return found
 
 
-@pytest.mark.parametrize("accepted", [0, 1])
-def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(monkeypatch, accepted):
-    """They used to look at the scores that the context was learned on, whatever stood before it in the end, and at other ones in new texts.
-
-    accepted (int): 0 refuses the context that was learned alone, 1 the one that was learned behind a scaling for few pairs.
-    """
+def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(monkeypatch):
+    """They used to look at the scores that the context was learned on, whatever stood before it in the end, and at other ones in new texts."""
     seen, learned = [], []
 
     def refused(*arguments, **settings):
         learned.append(fit_token_context(*arguments, **settings))
-        return replace(learned[-1], why="refused" if len(learned) > accepted else "")
+        return replace(learned[-1], why="refused")
 
     def watched(around, *arguments):
         seen.append(around.view.around.first)
@@ -76,10 +71,10 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
     monkeypatch.setattr(fitting, "fit_span_context", watched)
     nlp, features = spacy.blank("xx"), [Neighbours()]
     examples = [one for _ in range(4) for one in draw_examples(nlp, "ner")]
-    selection = Selector({"platt": Platt()}, {"vector": VectorScaling(100.0)})
+    selection = Selector({"platt": Platt()})
     settings = {"grouping": make_shared_grouping(), "recalibrator": Identity(), "selection": selection}
     calib = Calibrator(nlp, source=TooSure("ner"), context=TokenContext(features), **settings).fit(examples)
-    assert len(learned) == 1 + accepted
+    assert len(learned) == 2
     assert calib.tokens.scaling is not None
     assert calib.spans.context is not None
     new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.around.first

@@ -19,7 +19,6 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib import CalibError
-from spacy_calib.calibration.registered import scalings
 from spacy_calib.calibration.scaling import VectorScaling
 from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
@@ -521,24 +520,20 @@ def test_sets_that_there_are_not_are_refused(wrong):
 
 
 def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
-    selection = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 3], "one_vs_rest": False, "methods": ["platt"],
-                 "scalings": ["temperature", "vector"]}  # fmt: skip
+    selection = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 3], "methods": ["platt"]}
     nlp = pipeline({"selection": selection, "sets": sets(), "normalize": "other"}, n=1000)
     calib = nlp.get_pipe("calib")
-    chosen = next(
-        trial for trial in calib.fit_info.selection["trials"] if trial["candidate"] == calib.fit_info.selection["chosen"]
-    )
-    assert chosen["scaling"] in ("temperature", "vector")
-    assert calib.fit_info.scaling["name"].lower() == f"spacy-calib.{chosen['scaling']}scaling.v1"
+    assert calib.fit_info.selection["chosen"] == "vector scaling"
+    assert calib.fit_info.scaling["name"] == "spacy-calib.VectorScaling.v1"
     expected = [values(doc) for doc in run(nlp, FRESH)]
     assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
     assert all(None not in value for doc in expected for value in doc)
     # It was fitted on all that reaches its floor, and what is promised keeps to the groups of the settings.
     data = fit_data(draw_tokens(1000, 1), 0.01, VectorScaling.floor)
-    expected = scalings()[chosen["scaling"]]
+    expected = VectorScaling(calib.fit_info.scaling["ridge"])
     expected.cross_fit(data.pairs, data.documents, len(LABELS))
     assert calib.tokens.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
-    assert len(calib.tokens.maps.groups) == chosen["groups"]
+    assert len(calib.tokens.maps.groups) == 1
     assert len(calib.tokens.sets.groups) == 3
 
 
@@ -657,9 +652,10 @@ def test_labels_that_may_overlap_cannot_be_scaled_normalized_or_held_by_sets():
             calib.fit(examples)
         assert not calib.fitted
         nlp.remove_pipe("calib")
-    auto = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1], "methods": ["platt", "beta"]}
+    auto = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1], "methods": ["beta"]}
     calib = nlp.add_pipe("calib", config={"source": source, "selection": auto}).fit(examples)
-    assert {trial["scaling"] for trial in calib.fit_info.selection["trials"]} == {""}
+    tried = {trial["candidate"] for trial in calib.fit_info.selection["trials"]}
+    assert tried == {"raw scores", "platt, 2 groups", "beta, 2 groups"}  # "O" has a map of its own
     (doc,) = nlp.pipe(bare_docs(nlp, entity_docs(1, 52, nlp.vocab)))
     assert all(token._.calib_score is not None for token in doc)
 

@@ -1,4 +1,4 @@
-"""What other packages register is found by its short name, and tried by `auto` where its class says so."""
+"""What other packages register is found by its short name, and compared by `auto` where its settings name it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Halved(Recalibrator):
     registered = "elsewhere.Halved.v1"
     short = "halved"
     n_parameters = 0
-    tried_by_auto = True
 
     def _fit(self, scores, hits, weights):
         pass
@@ -38,7 +37,6 @@ class Halved(Recalibrator):
 class Mild(TemperatureScaling):
     registered = "elsewhere.Mild.v1"
     short = "mild"
-    tried_by_auto = True
 
 
 class Shared(Scaling):
@@ -101,27 +99,17 @@ def test_the_name_on_the_class_is_the_one_it_is_registered_by(kind):
     assert all(made.short == short for short, made in listed.items())
 
 
-def test_auto_tries_by_default_what_it_always_tried():
-    selector = make_selector()
-    numbers = {"temperature": 1, "platt": 2, "beta": 3, "isotonic": 20}
-    found = {short: one.n_parameters for short, one in selector.methods.items()}
-    assert numbers.items() <= found.items()
-    assert list(found.values()) == sorted(found.values())  # fewer numbers first: of two alike the simpler one is kept
-    assert "matrix" in selector.scalings
-
-
-def test_what_another_package_registers_is_tried_by_auto(register):
+def test_what_another_package_registers_is_compared_where_it_is_named(register):
     register("calib_recalibrators", "elsewhere.Halved.v1", Halved)
     register("calib_scalings", "elsewhere.Mild.v1", Mild)
-    selector = make_selector(n_folds=2, n_groups=[1], one_vs_rest=False)
-    assert next(iter(selector.methods)) == "halved"
-    assert {"matrix", "mild"} <= set(selector.scalings)
-    selector.scalings = {"mild": selector.scalings["mild"]}  # others take their time
+    assert list(make_selector().methods) == ["isotonic"]
+    assert next(iter(recalibrators())) == "halved"  # fewer numbers first
+    assert "mild" in scalings()
+    selector = make_selector(["halved", "platt"], [1])
     trials = selector(fit_data(draw_tokens(600, 1), lowest=1e-4), group).table["trials"]
-    assert {"halved", "isotonic"} <= {trial["method"] for trial in trials}
-    assert {trial["scaling"] for trial in trials} == {"", "mild"}
-    assert {trial["size"] for trial in trials if trial["candidate"] == "TFG-1 halved"} == {0}
-    assert type(make_selector(methods=["halved"]).methods["halved"]) is Halved
+    assert {trial["size"] for trial in trials if trial["candidate"] == "halved, 1 group"} == {0}
+    assert "platt, 1 group" in {trial["candidate"] for trial in trials}
+    assert type(selector.methods["halved"]) is Halved
     state = Halved().fit(np.array([0.5]), np.array([1])).state()
     assert load_part(state, name="calib").predict([0.5]).tolist() == [0.25]
 
@@ -133,18 +121,6 @@ def test_a_scaling_of_another_kind_is_fitted_shown_and_saved(register):
     calib = nlp.get_pipe("calib")
     assert type(calib.tokens.scaling) is Shared
     assert _scaling_line(calib.fit_info.scaling) == "elsewhere.Shared.v1 (1 numbers)"
-
-
-def test_what_does_not_ask_to_be_tried_is_tried_only_where_it_is_named(register):
-    class Shy(Halved):
-        registered = "elsewhere.Shy.v1"
-        short = "shy"
-        tried_by_auto = False
-
-    register("calib_recalibrators", "elsewhere.Shy.v1", Shy)
-    assert "shy" in recalibrators()
-    assert "shy" not in make_selector().methods
-    assert list(make_selector(methods=["shy", "platt"]).methods) == ["shy", "platt"]
 
 
 def test_what_has_no_short_name_goes_by_its_registered_one(register):
@@ -186,21 +162,9 @@ def test_two_of_one_short_name_are_refused_by_both_names(register):
         recalibrators()
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"scalings": ["platt"]}, r"scalings must be some of temperature, vector, matrix, but \['platt'\]"),
-        ({"methods": []}, "methods must be some of identity, temperature"),
-        ({"methods": ["vector"]}, "methods must be some of"),
-    ],
-)
-def test_names_that_nothing_has_are_refused(settings, sentence):
-    with pytest.raises(CalibError, match=rf"C001.*{sentence}"):
-        make_selector(**settings)
-
-
-def test_no_scalings_at_all_can_be_asked_for():
-    assert make_selector(scalings=[]).scalings == {}
+def test_a_name_that_nothing_has_is_refused():
+    with pytest.raises(CalibError, match=r"C001.*methods must be some of identity, temperature.*\['vector'\]"):
+        make_selector(["vector"])
 
 
 def test_a_short_name_that_a_class_inherits_is_not_its_own(register):

@@ -26,15 +26,13 @@ class Recalibrator(Part):
 
     registered (str): Name in the registry `calib_recalibrators`, by which a saved map finds its class.
     short (str): Name on the command line and in the settings of `auto`; "" where that is the registered name.
-    n_parameters (int): About how many free numbers a fit has: of equally good maps `auto` takes the one with fewest.
-    tried_by_auto (bool): Whether `auto` tries it where its settings name no methods.
+    n_parameters (int): About how many free numbers a fit has; `info` shows it.
     monotone (bool): Whether the map never falls as the score rises.
     """
 
     kind = "@calib_recalibrators"
     short: ClassVar[str] = ""
     n_parameters: ClassVar[int] = 20
-    tried_by_auto: ClassVar[bool] = False
     monotone: ClassVar[bool] = True
 
     @property

@@ -40,7 +40,6 @@ class IsotonicRegression(Recalibrator):
     registered = "spacy-calib.Isotonic.v1"
     short = "isotonic"
     n_parameters = 20  # about as many as it has steps
-    tried_by_auto = True
     _learned = ("x_", "y_")
     learned_form = record(
         {"x_": floats(0.0, 1.0, rising="rises"), "y_": floats(0.0, 1.0, rising="never falls")}, _one_value_per_point

@@ -181,7 +181,6 @@ class Temperature(LogisticMap):
     registered = "spacy-calib.Temperature.v1"
     short = "temperature"
     n_parameters = 1
-    tried_by_auto = True
     slopes = 1
     unchanged = (1.0,)
 
@@ -195,7 +194,6 @@ class Platt(LogisticMap):
     registered = "spacy-calib.Platt.v1"
     short = "platt"
     n_parameters = 2
-    tried_by_auto = True
     slopes = 1
     unchanged = (1.0, 0.0)
 
@@ -209,7 +207,6 @@ class Beta(LogisticMap):
     registered = "spacy-calib.Beta.v1"
     short = "beta"
     n_parameters = 3
-    tried_by_auto = True
     slopes = 2
     unchanged = (1.0, 1.0, 0.0)
 

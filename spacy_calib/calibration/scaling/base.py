@@ -30,16 +30,14 @@ class Scaling(ABC):
     Settings are constructor arguments; what was learned ends in an underscore.
 
     registered (str): Name in the registry `calib_scalings`, by which a saved scaling finds its class.
-    short (str): Name on the command line and in the settings of `auto`; "" where that is the registered name.
-    tried_by_auto (bool): Whether `auto` tries it where its settings name no scalings.
+    short (str): Name on the command line; "" where that is the registered name.
     growth (int): Its size grows with this power of the number of tags; lists show those that grow least first.
-    biased (bool): Whether it moves each tag by a number of its own; `auto` tries no tag offsets after it then.
+    biased (bool): Whether it has a bias for each tag.
     floor (float): Tags of a token with a lower probability take no part, but together as one more outcome.
     """
 
     registered: ClassVar[str]
     short: ClassVar[str] = ""
-    tried_by_auto: ClassVar[bool] = False
     growth: ClassVar[int] = 2
     biased: ClassVar[bool] = True
     floor: ClassVar[float] = FLOOR

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from math import ceil
@@ -162,7 +161,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     warn_of_promises(info)
     warn_of_held_out(info.held_out, info.row_unit)
     if info.selection:
-        say_what_was_chosen(info.selection, LABEL_WORDS[info.row_unit][1])
+        print_choice(info.selection)
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None:
@@ -210,24 +209,9 @@ def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN) -> None:
         )
 
 
-def say_what_was_chosen(selection: Mapping[str, Any], labels: str) -> None:
-    """Print which candidate was chosen among how many, or why none could be chosen. labels (str): What is grouped."""
-    chosen = in_plain_words(selection["chosen"], labels)
-    if selection["too_few"]:
-        msg.warn(f"Too little data to choose a method ({selection['too_few']}); taken was {chosen}")
-        return
-    n = len(selection["trials"]) + selection["dropped"]
-    msg.info(f"Chosen among {n}: {chosen} (`spacy calib info` shows the table)")
-
-
-def in_plain_words(candidate: str, labels: str) -> str:
-    """A candidate of a selection without the abbreviation of its groups: "isotonic for each of 5 groups of tags"."""
-
-    def told(found: re.Match[str]) -> str:
-        groups = {"one-vs-rest": f"all {labels} one by one", "TFG-1": f"all {labels} together"}
-        return f"{found[2]} for {groups.get(found[1], f'each of {found[1][4:]} groups of {labels}')}"
-
-    return re.sub(r"(TFG-\d+|one-vs-rest) (\S+)", told, candidate)
+def print_choice(selection: Mapping[str, Any]) -> None:
+    """Print which candidate was chosen among how many."""
+    msg.info(f"Chosen among {len(selection['trials'])}: {selection['chosen']} (`spacy calib info` shows the table)")
 
 
 def print_fit_tables(info: FitInfo) -> None:

@@ -43,9 +43,9 @@ def fit_reporting(monkeypatch, *arguments) -> list[tuple[float, str]]:
 @pytest.mark.parametrize(
     ("options", "moving"),
     [
-        ((), {"Learning the context": 10, "Comparing methods": 2}),
-        (("--no-context",), {"Fitting scalings": 5, "Comparing methods": 30}),
-        (("--scaling", "matrix", "-m", "isotonic"), {"Fitting scalings": 5}),
+        ((), {"Fitting the scaling": 10, "Learning the context": 10, "Comparing methods": 2}),
+        (("--no-context",), {"Fitting the scaling": 10, "Comparing methods": 2}),
+        (("--scaling", "matrix", "-m", "isotonic"), {"Fitting the scaling": 5}),
         (("-m", "isotonic"), {}),
     ],
 )
