@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
+from ..pairs.documents import document_codes
 from ..types import Floats, Ints, as_hits, as_probabilities
-from .resampling import check_coverage, document_codes
+from .by_document import check_coverage
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ import numpy as np
 
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
-from .bootstrap import calibration_error_interval
-from .calibration_error import calibration_error, ece, group_slices, mean_of
-from .error_interval import error_interval, mean_gmce_interval
+from .by_document import error_interval, mean_gmce_interval, paired_difference
+from .calibration_error import calibration_error, calibration_error_interval, ece, group_slices, mean_of
 from .metric import figure_of, listed, losses
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
-from .resampling import paired_difference
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..metrics.error_interval import error_interval, mean_gmce_interval
+from ..metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
 from ..metrics.metric import listed, losses, title_of
 from ..metrics.proper import decompose
-from ..metrics.resampling import resample_means
 from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
 from ..pairs.documents import by_unit, counted
@@ -81,8 +80,7 @@ def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float 
     of its 95 % interval by document.
     """
     right, documents = _unit_hits(corpus, judged)
-    found = resample_means([right], documents, seed=judged.seed)
-    low, high = _bounds(found[0].interval() if found else None)
+    low, high = _bounds(mean_interval(right, documents, seed=judged.seed))
     return {"value": accuracy, "low": low, "high": high}
 
 
@@ -129,8 +127,7 @@ def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str
     both = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     of_pair = losses(judged.metrics)
     columns = [loss(both[kind], judged.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
-    resampled = resample_means(columns, judged.documents, seed=judged.seed) if columns else None
-    intervals = [one.interval() for one in resampled or []]
+    intervals = [mean.interval() for mean in resample_means(columns, judged.documents, seed=judged.seed)] if columns else []
     metrics = listed(judged.metrics)
     found = []
     for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:

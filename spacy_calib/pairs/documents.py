@@ -9,7 +9,9 @@ from collections.abc import Callable, Collection, Hashable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..errors import calib_error
 from ..types import Floats, Ints
 from .progress import UNREPORTED, Progress
 
@@ -86,6 +88,15 @@ def extent(unit: str, n: int, row_unit: str, n_rows: int) -> str:
 def by_unit(unit: str, n: int) -> str:
     """How a table names what its intervals resample: "by document (20)"."""
     return f"by {unit} ({n:,})"
+
+
+def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
+    """(number of each pair's document from 0, how many there are). RAISES C002: not one document per pair."""
+    names, what = np.asarray(documents), "A bootstrap over documents"
+    if names.shape != (n,):
+        raise calib_error("C002", what=what, first="pair", second="document", n_first=n, n_second=names.size)
+    distinct, codes = np.unique(names, return_inverse=True)
+    return codes.astype(np.intp), len(distinct)
 
 
 def contiguous_folds(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:

@@ -16,10 +16,10 @@ from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation
 from ..doc.reading import TextWatch
 from ..expect.forecasts import split_loss
+from ..metrics.by_document import mean_interval
 from ..metrics.calibration_error import calibration_error
 from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import squared_losses
-from ..metrics.resampling import resample_mean
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..types import Floats, Groups, Ints
@@ -204,9 +204,9 @@ def event_table(found: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, 
     if not len(found.hits):
         return table
     forecast, product = (squared_losses(scores, found.hits) for scores in (found.forecast, found.product))
-    change = resample_mean(forecast - product, found.documents, seed=seed)
+    change = mean_interval(forecast - product, found.documents, seed=seed)
     rows = [_forecast_row(name, getattr(found, name), found.hits, n_bins, seed) for name in ("raw", "product", "forecast")]
-    return {**table, "right": float(found.hits.mean()), "rows": rows, "change": change and change.interval().to_dict()}
+    return {**table, "right": float(found.hits.mean()), "rows": rows, "change": change and change.to_dict()}
 
 
 def _forecast_row(name: str, scores: Floats, hits: Any, n_bins: int, seed: int) -> dict[str, Any]:
