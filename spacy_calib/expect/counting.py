@@ -14,7 +14,7 @@ from ..types import Floats, Ints
 from .distribution import Counted, added, independent, mixed
 from .drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 from .effects import WIDTHS, Effects, of_new_source
-from .estimates import interval, sum_by
+from .estimates import effective_documents, interval, sum_by
 from .survey import Known, Survey
 
 # Nodes of the quadrature over a shift; and the width below which a shift changes nothing visible.
@@ -44,7 +44,7 @@ def missed(effects: Effects, sizes: Floats) -> Counted:
     mean = effects.missed * float(sizes.sum())
     if mean <= 0:
         return independent([])
-    spread = effects.unsure + effects.uneven * float(np.square(sizes).sum()) / float(sizes.sum()) ** 2
+    spread = effects.unsure + effects.uneven / effective_documents(sizes)
     law = nbinom(1 / spread, 1 / (1 + mean * spread)) if mean * spread > _NO_SHIFT else poisson(mean)
     chances = law.pmf(np.arange(int(law.ppf(1 - _TAIL)) + 1))
     return Counted(0, chances / chances.sum())
@@ -94,8 +94,7 @@ def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> 
 def one_shift(effects: Effects, chances: Floats, documents: Ints) -> float:
     """The variance of one shift that changes the count of these units as much as all their documents' shifts."""
     opens = np.bincount(documents, chances * (1 - chances))
-    total = float(opens.sum())
-    return effects.shared + (effects.between * float(np.square(opens).sum()) / total**2 if total > 0 else 0.0)
+    return effects.shared + (effects.between / effective_documents(opens) if opens.any() else 0.0)
 
 
 def _centre(odds: Floats, shifts: Floats, weights: Floats, wanted: float) -> float:
@@ -212,10 +211,8 @@ def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.9
         return Estimate(found, certain, certain, certain)
     survey = Survey(known, np.zeros(1), np.zeros(1), rest.expected[:, None], sizes[own, None])
     share = float(survey.totals()[0]) / total
-    lengths = known.units[:, 0]
-    docs = float(lengths.sum() ** 2 / max(float(np.square(lengths).sum()), 1.0))
     variance = max(survey.variance(np.ones(1)), float(rest.open.sum())) / total**2
-    near = interval(share, variance, docs, confidence)
+    near = interval(share, variance, effective_documents(known.units[:, 0]), confidence)
     return Estimate(found, *(certain + total * value for value in near))
 
 

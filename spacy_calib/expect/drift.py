@@ -10,7 +10,7 @@ import numpy as np
 
 from ..schema import Saved, floats, kept, lengths, several, text, whole
 from ..types import Adds, Floats, Ints
-from .estimates import sum_by
+from .estimates import cross_sums, sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
 # The scores come from another model than those of the fit.
@@ -186,11 +186,11 @@ class DriftProfile(Saved):
         column = {label: i for i, label in enumerate(self.labels)}
         columns = np.array([column.get(str(name), len(self.labels)) for name in names], dtype=np.intp)[of_token.reshape(-1)]
         return {
-            "scores": _table(tokens.documents, np.searchsorted(self.edges, tokens.raw, side="right"), n_docs, len(self.edges) + 1),
-            "label_counts": _table(tokens.documents, columns, n_docs, len(self.labels) + 1),
+            "scores": cross_sums(tokens.documents, np.searchsorted(self.edges, tokens.raw, side="right"), (n_docs, len(self.edges) + 1)),
+            "label_counts": cross_sums(tokens.documents, columns, (n_docs, len(self.labels) + 1)),
             "calibrated": sum_by(tokens.documents, tokens.calibrated, n_docs),
-            "spans": _table(
-                spans.documents, np.searchsorted(self.span_edges, spans.raw, side="right"), n_docs, len(self.span_edges) + 1
+            "spans": cross_sums(
+                spans.documents, np.searchsorted(self.span_edges, spans.raw, side="right"), (n_docs, len(self.span_edges) + 1)
             ) if spans is not None and len(self.span_edges) else np.zeros((n_docs, 0)),
         }  # fmt: skip
 
@@ -303,11 +303,6 @@ def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tup
 def _edges(raw: Floats) -> Floats:
     """Edges of bins that hold about equally many; equal edges once."""
     return np.unique(np.quantile(raw, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(raw) else np.zeros(0)
-
-
-def _table(documents: Ints, columns: Ints, n_docs: int, n_columns: int) -> Floats:
-    counts = np.bincount(documents * n_columns + columns, minlength=n_docs * n_columns)
-    return counts.reshape(n_docs, n_columns).astype(np.float64)
 
 
 def differences(one: dict[str, Floats], other: dict[str, Floats]) -> dict[str, Floats]:

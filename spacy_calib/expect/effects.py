@@ -24,7 +24,7 @@ import numpy as np
 from ..errors import calib_error
 from ..schema import Saved, kept, number, several, whole
 from ..types import Floats, Ints
-from .estimates import Residuals, Sums, sum_by
+from .estimates import Residuals, Sums, cross_sums, effective_documents, sum_by
 
 
 @dataclass(frozen=True)
@@ -150,18 +150,18 @@ def with_missed(
         Units with gold in each document, shape (n_docs,).
     """
     total = float(sizes.sum())
-    found = np.unique(missed)
-    if not len(found):
+    labels, rows = np.unique(missed, return_inverse=True)
+    if not len(labels):
         return effects
-    counts = np.stack([sum_by(documents[missed == label], None, len(sizes)) for label in found.tolist()])
+    counts = cross_sums(rows, documents, (len(labels), len(sizes)))
     rates = counts.sum(axis=1) / total
     expected = rates[:, None] * sizes
     squares = np.square(expected).sum(axis=1)
     excess = (np.square(counts - expected) - expected).sum(axis=1)
     uneven = _drawn_together(excess, squares, (expected + 2 * np.square(expected)).sum(axis=1))
-    unsure = 1 / counts.sum(axis=1) + uneven * float(np.square(sizes).sum()) / total**2
+    unsure = 1 / counts.sum(axis=1) + uneven / effective_documents(sizes)
     made = dict(effects)
-    for label, *held in zip(found.tolist(), rates.tolist(), uneven.tolist(), unsure.tolist(), strict=True):
+    for label, *held in zip(labels.tolist(), rates.tolist(), uneven.tolist(), unsure.tolist(), strict=True):
         missing, spread, error = held
         made[names[label]] = replace(made.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error)
     return made
@@ -191,17 +191,16 @@ def source_sums(
     likeliest pair. gold (tuple): (document, label) of units with gold. of_sources (Ints): Of each document, or -1.
     """
     names, sources = np.unique(of_sources, return_inverse=True)
-    n_docs, shape = len(of_sources), (len(names), n_labels)
+    shape = len(names), n_labels
 
-    def counted(own_documents: Ints, own_labels: Ints, values: Floats | None = None) -> Floats:
-        places = sources[own_documents] * n_labels + own_labels
-        return sum_by(places, values, shape[0] * n_labels).reshape(shape)
+    def table(own_documents: Ints, own_labels: Ints, values: Floats | None = None) -> Floats:
+        return cross_sums(sources[own_documents], own_labels, shape, values)
 
     opens = chances * (1 - chances)
     both, inverse = np.unique(documents * n_labels + labels, return_inverse=True)
     of_documents = sum_by(inverse, opens, len(both))
-    squares = counted(both // n_labels, both % n_labels, np.square(of_documents)) if n_docs else np.zeros(shape)
-    return SourceSums(counted(*gold), counted(documents[found], labels[found]), counted(documents, labels, opens), squares)
+    squares = table(both // n_labels, both % n_labels, np.square(of_documents)) if len(of_sources) else np.zeros(shape)
+    return SourceSums(table(*gold), table(documents[found], labels[found]), table(documents, labels, opens), squares)
 
 
 def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequence[str]) -> dict[str, Effects]:

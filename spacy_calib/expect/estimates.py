@@ -107,18 +107,24 @@ class Residuals(Saved):
         """Events to add to the expected ones of so many tokens, shape (k,)."""
         return self.residual / self.units * units
 
+    def shift_variance(self, weights: Floats) -> float:
+        """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square
+        that independence leaves unexplained (a variance component by moments).
+        """
+        unexplained = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
+        return max(0.0, unexplained) / self.squares
+
     def variance(self, weights: Floats, sums: Sums) -> float:
         """Variance of the error of a weighted sum of new documents' events: their own, and that of the correction.
 
-        A document's residual varies as independent events do, and by a shift that its tokens share; the shift's mean
-        square is what independence leaves unexplained of the fit documents (a variance component by moments).
+        A document's residual varies as independent events do, and by `shift_variance`.
         """
         own = float(weights @ self.moment @ weights)
         # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow
         # it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(own, _LEAST_VARIANCE)
-        together = max(0.0, own - float(np.square(weights) @ self.independent)) / self.squares
-        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * sums.units_squared
+        shift = self.shift_variance(weights)
+        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift * effect * sums.units_squared
         of_fit = max(own, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
         return of_new + of_fit
 
@@ -136,6 +142,16 @@ def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
     """The sum of each document's values, or their number for None; shape (n_docs,)."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
+
+
+def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int], values: Floats | None = None) -> Floats:
+    """The sum of the values, or their number for None, in each row and column of a table of this shape."""
+    return sum_by(rows * shape[1] + columns, values, shape[0] * shape[1]).reshape(shape)
+
+
+def effective_documents(units: Floats) -> float:
+    """How many documents of equal length tell as much as these (Kish 1965). units (Floats): Of each document."""
+    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1e-300))
 
 
 def token_sums(scores: Floats, documents: Ints, n_docs: int) -> Sums:

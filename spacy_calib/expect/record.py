@@ -109,9 +109,8 @@ def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) 
     """`FitRecord.between`. right (Floats): Right tokens of each document. of_sources (Ints): Its source."""
     names, places = np.unique(of_sources, return_inverse=True)
     n, opens = len(names), sums.independent[:, 0]
-    together = max(0.0, float(residuals.moment[0, 0] - residuals.independent[0])) / residuals.squares
     errors, of_each, squares = (sum_by(places, one, n) for one in (right - sums.expected[:, 0], opens, np.square(sums.units)))
-    return between_sources(errors, of_each, of_each + together * squares) * of_new_source(n) ** 2
+    return between_sources(errors, of_each, of_each + residuals.shift_variance(np.ones(1)) * squares) * of_new_source(n) ** 2
 
 
 def _with_missed(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..types import Floats
-from .estimates import Estimate, interval
+from .estimates import Estimate, effective_documents, interval
 
 
 class Known(NamedTuple):
@@ -64,8 +64,7 @@ class Survey:
     def variance(self, weights: Floats) -> float:
         """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
         known, scaled = self.known, weights * self.reach()
-        residual = known.observed - known.expected - self.correction() * known.units
-        each = (residual / np.sqrt(_spare(known.units, known.units.sum(axis=0))) * scaled).sum(axis=1)
+        each = (_residuals(known.observed - known.expected, known.units) * scaled).sum(axis=1)
         events, total = known.observed.sum(axis=0), known.units.sum(axis=0)
         least = (np.square(scaled) * known.independent).sum(axis=0)
         by_chance = _by_chance(events, total) * _ratio((np.square(scaled) * known.units).sum(axis=0), total)
@@ -74,7 +73,7 @@ class Survey:
 
     def documents(self, weights: Floats) -> float:
         """How many documents of one length tell it as well as the labelled ones. weights (Floats): See `variance`."""
-        return min(_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
+        return min(effective_documents(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
 
     def own_share(self) -> float:
         """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
@@ -98,10 +97,10 @@ class Survey:
         """
         total = float(whole.sum())
         value = float(part.sum()) / total
-        each = (part - value * whole) / np.sqrt(_spare(whole, total))
+        each = _residuals(part, whole)
         spread = max(float(each @ each), float(_by_chance(part.sum(), total))) / total**2
         unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
-        return _interval(value, spread * unknown**2 * (1 + self.own_share()), _effective(whole), confidence)
+        return _interval(value, spread * unknown**2 * (1 + self.own_share()), effective_documents(whole), confidence)
 
 
 def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
@@ -145,9 +144,13 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
 
 
-def _spare(units: Floats, total: Floats | float) -> Floats:
-    """1 less a document's part in the ratio, by which residuals are too small (HC2, MacKinnon and White 1985)."""
-    return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
+def _residuals(part: Floats, units: Floats) -> Floats:
+    """Each document's part less what the ratio of the totals expects of its units, corrected for its own share in that
+    ratio (HC2, MacKinnon and White 1985).
+    """
+    total = units.sum(axis=0)
+    spare = np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
+    return np.asarray((part - _ratio(part.sum(axis=0), total) * units) / np.sqrt(spare))
 
 
 def _by_chance(events: Floats, total: Floats | float) -> Floats:
@@ -156,11 +159,6 @@ def _by_chance(events: Floats, total: Floats | float) -> Floats:
     """
     share = (events + 1) / (total + 2)
     return np.asarray(total * share * (1 - share))
-
-
-def _effective(units: Floats) -> float:
-    """How many documents of one length say as much as these (Kish 1965)."""
-    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1e-300))
 
 
 def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
