@@ -84,8 +84,8 @@ class Resampled:
         reason = ONE_DOCUMENT if self.documents < 2 else None if len(self.values) else "no resample has a value"
         if reason:
             return Interval(self.estimate, None, None, None, coverage, self.documents, reason=reason)
-        ordered, outer = np.sort(self.values), self.rank(share / 2)
-        low, high, upper = (float(ordered[place]) for place in (outer - 1, -outer, -self.rank(share)))
+        values, outer = np.sort(self.values), self.rank(share / 2)
+        low, high, upper = (float(values[place]) for place in (outer - 1, -outer, -self.rank(share)))
         return Interval(self.estimate, low, high, upper, coverage, self.documents, self.corrected)
 
 
@@ -113,8 +113,8 @@ def rank_of(share: float, n_samples: int) -> int:
     """
     rank = math.floor(share * (n_samples + 1) + 1e-9)
     if not rank:
-        expected = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
-        raise calib_error("C001", name="n_samples", wanted=expected, given=repr(n_samples))
+        requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
+        raise calib_error("C001", name="n_samples", wanted=requirement, given=repr(n_samples))
     return rank
 
 
@@ -187,24 +187,24 @@ def resample_means(
 def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floats]:
     """(the mean, each document's sum less what it would be if all its values were the mean; 0 where that is noise)."""
     # Subtracting the first value makes the differences of equal values exactly 0.
-    shifted = values - values[0]
-    sums = np.bincount(codes, weights=shifted)
+    offsets = values - values[0]
+    sums = np.bincount(codes, weights=offsets)
     mean = sums.sum() / counts.sum()
-    rest = sums - mean * counts
-    size = np.bincount(codes, weights=np.abs(shifted)) + abs(mean) * counts
-    is_noise = math.sqrt(np.sum(rest**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
-    return float(values[0] + mean), np.zeros_like(rest) if is_noise else rest
+    residuals = sums - mean * counts
+    size = np.bincount(codes, weights=np.abs(offsets)) + abs(mean) * counts
+    is_noise = math.sqrt(np.sum(residuals**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
+    return float(values[0] + mean), np.zeros_like(residuals) if is_noise else residuals
 
 
 def _finite_distances(distances: Floats, n_documents: int) -> Floats:
     """Each row ascending; infinite distances (of resamples of equal documents) become Student's quantiles of their ranks."""
-    ordered = np.sort(distances, axis=1)
-    row, rank = np.nonzero(~np.isfinite(ordered))
-    if len(row):
+    rows = np.sort(distances, axis=1)
+    which, rank = np.nonzero(~np.isfinite(rows))
+    if len(which):
         from scipy.special import stdtrit
 
-        ordered[row, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
-    return ordered
+        rows[which, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
+    return rows
 
 
 def mean_interval(
@@ -260,12 +260,12 @@ class ResampledError(Resampled):
 
 def resample_error(
     scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
-    n_samples: int = 1000, seed: int = 0, among: ArrayLike | None = None, groups: Ints | None = None,
+    n_samples: int = 1000, seed: int = 0, among: ArrayLike | None = None, groups: ArrayLike | None = None,
 ) -> ResampledError | None:  # fmt: skip
     """Resample a calibration error by document, for its interval or for paired differences of errors.
 
     Arguments as in `error_interval`. among (ArrayLike | None): All documents, where some may have no pairs.
-    groups (Ints | None): Group of each pair, -1 for none: the error is the unweighted mean of those of the groups.
+    groups (ArrayLike | None): Group of each pair, -1 for none: the error is the unweighted mean of those of the groups.
     RETURNS (ResampledError): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
@@ -273,23 +273,23 @@ def resample_error(
     gaps = probabilities - as_hits(hits, len(probabilities))
     codes, _ = document_codes(documents, len(probabilities))
     check_count("n_samples", n_samples)
-    groups = np.zeros_like(codes) if groups is None else groups
-    grouped = np.flatnonzero(groups >= 0)
-    if not len(grouped):
+    group_of_pair = np.zeros_like(codes) if groups is None else np.asarray(groups)
+    index = np.flatnonzero(group_of_pair >= 0)
+    if not len(index):
         return None
-    names = np.asarray(documents)[grouped]
+    names = np.asarray(documents)[index]
     all_names = np.unique(names if among is None else among)
     codes = np.searchsorted(all_names, names)
-    sums = ErrorSums.from_pairs(probabilities[grouped], gaps[grouped], groups[grouped], codes, len(all_names), binner)
+    sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, len(all_names), binner)
     noise = sums.noise()
-    estimate, corrected = (float(sums.errors(sums.total(), less)[0]) for less in (0.0, noise))
+    estimate, debiased = (float(sums.errors(sums.total(), bias)[0]) for bias in (0.0, noise))
     values = sums.errors(resample_sums(sums.sums, n_samples, seed), 2 * noise)
-    return ResampledError(estimate, values, len(all_names), corrected)
+    return ResampledError(estimate, values, len(all_names), debiased)
 
 
 def error_interval(
     scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
-    n_samples: int = 1000, seed: int = 0, coverage: float = 0.95, groups: Ints | None = None,
+    n_samples: int = 1000, seed: int = 0, coverage: float = 0.95, groups: ArrayLike | None = None,
 ) -> Interval | None:  # fmt: skip
     """Interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
 
@@ -298,7 +298,7 @@ def error_interval(
     The bins stay those of all the data: bins made anew for each resample give the same coverage, more slowly.
 
     scores, hits, documents: One of each per pair. n_bins (int): Adaptive bins. bin_size (int | None): beta; replaces
-        n_bins. groups (Ints | None): See `resample_error`.
+        n_bins. groups (ArrayLike | None): See `resample_error`.
     RETURNS (Interval): None without pairs.
     RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
     """

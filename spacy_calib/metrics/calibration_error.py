@@ -24,9 +24,11 @@ def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner, weights: ArrayL
 
     RAISES C001: values out of range. C002: lengths differ.
     """
-    given = as_probabilities("scores", scores)
-    mass = as_weights(weights, len(given))
-    return bin_table(given, as_hits(hits, len(given)).astype(np.float64), edges_of(binner, given, mass), mass)
+    probabilities = as_probabilities("scores", scores)
+    mass = as_weights(weights, len(probabilities))
+    return bin_table(
+        probabilities, as_hits(hits, len(probabilities)).astype(np.float64), edges_of(binner, probabilities, mass), mass
+    )
 
 
 def check_norm(norm: str) -> None:
@@ -119,17 +121,19 @@ def gmce(
     weights: Floats | None = None,
 ) -> list[float | None]:
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3): one per group, None for one without pairs."""
-    judged = pairs.scores if scores is None else np.asarray(scores)
+    values = pairs.scores if scores is None else np.asarray(scores)
     return [
-        calibration_error(judged[own], pairs.hits[own], n_bins, bin_size, weights=None if weights is None else weights[own])
-        for own in group_slices(pairs, groups)
+        calibration_error(
+            values[index], pairs.hits[index], n_bins, bin_size, weights=None if weights is None else weights[index]
+        )
+        for index in group_slices(pairs, groups)
     ]
 
 
 def mean_of(values: list[float | None]) -> float | None:
     """Unweighted mean of the values that are there: mean GMCE is taken over the groups that have pairs."""
-    there = [value for value in values if value is not None]
-    return float(np.mean(there)) if there else None
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else None
 
 
 def mce(
@@ -146,15 +150,15 @@ def mce(
     RAISES C001: min_pairs is not a whole number of at least 1.
     """
     check_count("min_pairs", min_pairs)
-    judged = pairs.scores if scores is None else np.asarray(scores)
+    values_of_pairs = pairs.scores if scores is None else np.asarray(scores)
     error = debiased_calibration_error if debiased else calibration_error
     order = np.argsort(pairs.tags, kind="stable")
     present, starts, counts = np.unique(pairs.tags[order], return_index=True, return_counts=True)
     per_tag: dict[int, float] = {}
     for tag, start, count in zip(present, starts, counts, strict=True):
         if count >= min_pairs:
-            own = order[start : start + count]
-            value = error(judged[own], pairs.hits[own], n_bins=n_bins)
+            index = order[start : start + count]
+            value = error(values_of_pairs[index], pairs.hits[index], n_bins=n_bins)
             assert value is not None
             per_tag[int(tag)] = value
     if not per_tag:
@@ -173,9 +177,9 @@ def ece(
 
     norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
     """
-    judged = pairs.scores if scores is None else np.asarray(scores)
+    values = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
-    return calibration_error(judged[top], pairs.hits[top], n_bins, norm=norm)
+    return calibration_error(values[top], pairs.hits[top], n_bins, norm=norm)
 
 
 def debiased_calibration_error(
@@ -190,10 +194,10 @@ def debiased_calibration_error(
     if not np.size(scores):
         return None
     table = table_of(scores, hits, make_binner(n_bins, bin_size))
-    many = table.counts > 1
-    bias = table.mean_hit * (1 - table.mean_hit) / np.where(many, table.counts - 1, 1)
-    squared = np.where(many, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
-    return float(np.sqrt(max(0.0, np.sum(table.counts * squared) / table.counts.sum())))
+    is_large = table.counts > 1
+    bias = table.mean_hit * (1 - table.mean_hit) / np.where(is_large, table.counts - 1, 1)
+    squared_gaps = np.where(is_large, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
+    return float(np.sqrt(max(0.0, np.sum(table.counts * squared_gaps) / table.counts.sum())))
 
 
 @dataclass(frozen=True)

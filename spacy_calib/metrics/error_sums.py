@@ -49,8 +49,8 @@ class ErrorSums:
         """Mean over the groups with pairs of the signed root of (squared error - noise). sums: Shape (2 * cells, n)."""
         gap, count = np.split(sums, 2)
         total = self.groups @ count
-        squared = self.groups @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0) - noise
-        roots = np.where(total > 0, np.sign(squared) * np.sqrt(np.abs(squared)), 0.0)
+        squared_errors = self.groups @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0) - noise
+        roots = np.where(total > 0, np.sign(squared_errors) * np.sqrt(np.abs(squared_errors)), 0.0)
         return np.asarray(roots.sum(axis=0) / np.maximum((total > 0).sum(axis=0), 1))
 
     def noise(self) -> Floats:
@@ -60,6 +60,6 @@ class ErrorSums:
         """
         n_cells, n_documents = self.groups.shape[1], self.sums.shape[1]
         gap, count = np.split(self.total(), 2)
-        rest = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)
-        spread = rest.multiply(rest) @ np.ones((n_documents, 1)) * n_documents / max(1, n_documents - 1)
+        residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)
+        spread = residuals.multiply(residuals) @ np.ones((n_documents, 1)) * n_documents / max(1, n_documents - 1)
         return np.asarray(self.groups @ (spread / count) / (self.groups @ count))

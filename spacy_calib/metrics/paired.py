@@ -35,7 +35,7 @@ def unit_rows(model: JudgedPairs, other: JudgedPairs, n_samples: int = N_SAMPLES
 def error_row(
     model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, n_samples: int = N_SAMPLES, seed: int = 0
 ) -> dict[str, Any] | None:
-    """The calibration error of all pairs of each (SMCE), which need not be as many; the interval is `ResampledError.difference`.
+    """The calibration error of all pairs of each side (SMCE), which need not be as many; see `ResampledError.difference`.
 
     RETURNS (dict): See `row_of`; None where one has no pairs.
     """
@@ -69,30 +69,30 @@ def found_rows(model: Floats, other: Floats, n_samples: int = N_SAMPLES, seed: i
 
 
 def row_of(figure: str, model: float, other: float, interval: Interval) -> dict[str, Any]:
-    """RETURNS (dict): "figure", its value for "model" and "other", their "difference" with "low" and "high" of its 95 % interval (None in a single
-    document), and which is "better": "model", "other", or None where the interval holds 0.
+    """Make a row of a comparison.
+
+    RETURNS (dict): "figure", its value for "model" and "other", their "difference" with "low" and "high" of its 95 %
+        interval (None in a single document), and which is "better": "model", "other", or None where the interval holds 0.
     """
     low, high, better = interval.low, interval.high, None
     if low is not None and high is not None and not low <= 0 <= high:
         better = "other" if (low > 0) == (figure in RISING) else "model"
-    return {
-        "figure": figure, "model": model, "other": other, "difference": other - model, "low": low, "high": high, "better": better,
-    }  # fmt: skip
+    values = {"figure": figure, "model": model, "other": other, "difference": other - model}
+    return {**values, "low": low, "high": high, "better": better}
 
 
 def part_row(right: Floats, right_other: Floats, documents: Ints) -> dict[str, Any]:
-    """How many units of a part of the data are right, n each: "n", "documents", "model", "other", "difference", "low", "high" and "p".
+    """Compare how many units of a part of the data are right under either pipeline, n each.
 
-    The test is that of `gap_of`, whose error is never taken for smaller than that of as many independent units that differ.
+    The test is that of `gap_of`, whose error is never taken for smaller than that of as many independent units that
+    differ. RETURNS (dict): "n", "documents", "model", "other", "difference", "low", "high" and "p".
     """
     gap = gap_of(right_other, right > 0, documents)
     codes, n = document_codes(documents, len(right))
-    apart = right_other - right
-    totals = totals_of(apart, apart**2, codes)
+    changes = right_other - right
+    totals = totals_of(changes, changes**2, codes)
     error, freedom = errors_of(totals)
-    p = 1.0 if gap is None or not apart.any() else float(p_values(totals[0] / error, freedom)[0])
-    held = {} if gap is None else gap.to_dict()
-    return {
-        "n": len(right), "documents": n, "model": held.get("right"), "other": held.get("score"), "difference": held.get("gap"),
-        "low": held.get("low"), "high": held.get("high"), "p": p,
-    }  # fmt: skip
+    p = 1.0 if gap is None or not changes.any() else float(p_values(totals[0] / error, freedom)[0])
+    figures = {} if gap is None else gap.to_dict()
+    names = {"model": "right", "other": "score", "difference": "gap", "low": "low", "high": "high"}
+    return {"n": len(right), "documents": n, **{name: figures.get(key) for name, key in names.items()}, "p": p}
