@@ -209,25 +209,19 @@ class Run(Options):
         pipe: Calibrator,
         *,
         sentences: bool = True,
-        judge: bool = True,
         what: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> Scored:
         """The scored corpus of the data; the Docs are let go one by one.
 
-        sentences (bool): Whether sentences have to be found too. judge (bool): Whether the gold, if there is any, will be used.
-        also (Callable): Looks at the examples as they pass.
+        sentences (bool): Whether sentences have to be found too. also (Callable): Looks at the examples as they pass.
         RAISES C075: no token got a score. C151: the component knows none of the gold labels.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         seen = Seen(pipe)
-        examples = also(self.stream(nlp))
-        if judge:
-            examples = seen.over(examples)
-        corpus = score(nlp, pipe, examples, self.passing(what), sentences=sentences)
-        if judge:
-            check_gold_of_corpus(pipe, corpus, self.silent)
-        return Scored(corpus, seen.to_dict() if judge else None)
+        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp))), self.passing(what), sentences=sentences)
+        check_gold_of_corpus(pipe, corpus, self.silent)
+        return Scored(corpus, seen.to_dict())
 
     def score_blocks(
         self,
