@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -247,3 +248,10 @@ class Noted:
         self._gold, self._digests = array("q"), array("Q")
         self.n_gold += int(gold.sum())
         return gold, digests
+
+
+def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
+    """The texts of the gold Docs with this annotation."""
+    watch = TextWatch(annotation)
+    deque(watch.over(examples), maxlen=0)
+    return watch.units()
