@@ -1,7 +1,6 @@
 """Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
 
-Each takes scores and their hits; a weight of 2, where weights are taken, is the same pair twice. Without pairs the answer
-is None.
+Each takes scores and their hits. Without pairs the result is None.
 """
 
 from __future__ import annotations
@@ -13,20 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..pairs.bins import Binner, bin_table, check_count, edges_of, make_binner
+from ..pairs.bins import Binner, bin_table, check_count, make_binner
 from ..pairs.build import top_pairs
-from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
+from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
 from .metric import Metric
 
 
-def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner, weights: ArrayLike | None = None) -> BinTable:
+def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
     """Bin the pairs; the edges follow from the pairs' own scores.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
     given = as_probabilities("scores", scores)
-    mass = as_weights(weights, len(given))
-    return bin_table(given, as_hits(hits, len(given)).astype(np.float64), edges_of(binner, given, mass), mass)
+    return bin_table(given, as_hits(hits, len(given)).astype(np.float64), binner(given))
 
 
 def check_norm(norm: str) -> None:
@@ -52,7 +50,6 @@ def calibration_error(
     n_bins: int = 10,
     bin_size: int | None = None,
     norm: str = "l2",
-    weights: ArrayLike | None = None,
 ) -> float | None:
     """Calibration error over adaptive bins, or CalibErr over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
@@ -63,21 +60,15 @@ def calibration_error(
     """
     if not np.size(scores):
         return None
-    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size), weights), norm)
+    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size)), norm)
 
 
-def smce(
-    pairs: Pairs,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    weights: ArrayLike | None = None,
-) -> float | None:
+def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
     """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
 
     pairs (Pairs): With gold. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
     """
-    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size, weights=weights)
+    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins)
 
 
 def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
@@ -86,20 +77,10 @@ def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
     return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
 
 
-def gmce(
-    pairs: Pairs,
-    groups: Groups,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    weights: Floats | None = None,
-) -> list[float | None]:
+def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10) -> list[float | None]:
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3): one per group, None for one without pairs."""
     judged = pairs.scores if scores is None else np.asarray(scores)
-    return [
-        calibration_error(judged[own], pairs.hits[own], n_bins, bin_size, weights=None if weights is None else weights[own])
-        for own in group_slices(pairs, groups)
-    ]
+    return [calibration_error(judged[own], pairs.hits[own], n_bins) for own in group_slices(pairs, groups)]
 
 
 def mean_of(values: list[float | None]) -> float | None:

@@ -114,26 +114,24 @@ def mean_gmce_interval(
     documents: ArrayLike,
     scores: ArrayLike | None = None,
     n_bins: int = 10,
-    bin_size: int | None = None,
     n_samples: int = 1000,
     seed: int = 0,
-    coverage: float = 0.95,
 ) -> Interval | None:
-    """Interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
+    """95 % interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
 
     scores: Replace the pairs' raw scores. Other arguments and errors as in `error_interval`.
     RETURNS (Interval): None where no group has pairs.
     """
-    _check_samples(n_samples, coverage)
+    _check_samples(n_samples)
     judged = checked_scores(pairs, scores)
     codes, _ = document_codes(documents, len(pairs))
     of_pair = groups.of(pairs.tags)
     own = np.flatnonzero(of_pair >= 0)
-    found = _resampled(judged[own], pairs.hits[own], of_pair[own], len(groups), codes[own], n_bins, bin_size, n_samples, seed)
-    return None if found is None else found.interval(coverage)
+    found = _resampled(judged[own], pairs.hits[own], of_pair[own], len(groups), codes[own], n_bins, None, n_samples, seed)
+    return None if found is None else found.interval()
 
 
-def _check_samples(n_samples: int, coverage: float) -> None:
+def _check_samples(n_samples: int, coverage: float = 0.95) -> None:
     """RAISES C001: coverage not in (0, 1), n_samples too few for it."""
     rank_of((1 - check_coverage(coverage)) / 2, check_count("n_samples", n_samples))
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
 from ..types import Floats, Ints, as_hits, as_probabilities
-from .resampling import check_coverage, document_codes
+from .resampling import document_codes
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,8 @@ class Gap:
         return asdict(self)
 
 
-def gap_of(
-    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: float | None = None, coverage: float = 0.95
-) -> Gap | None:
-    """The gap of n scores, by document.
+def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: float | None = None) -> Gap | None:
+    """The gap of n scores, by document, with a 95 % interval.
 
     The test is a t test of the documents' summed gaps, whose error is never taken for smaller than that of as many
     independent scores that are true. Its degrees of freedom are one less than the number of documents of equal size
@@ -52,7 +50,6 @@ def gap_of(
     RETURNS (Gap): None without any. RAISES C001: values out of range. C002: lengths differ.
     """
     given, right, codes, n_documents = _checked(scores, hits, documents)
-    check_coverage(coverage)
     if not len(given):
         return None
     totals = totals_of(given - right, given * (1.0 - given), codes)
@@ -62,7 +59,7 @@ def gap_of(
     if n_documents > 1:
         from scipy.special import stdtrit
 
-        wide = float(stdtrit(freedom[0], (1 + coverage) / 2) * error[0]) / n
+        wide = float(stdtrit(freedom[0], 0.975) * error[0]) / n
         low, high = max(gap - wide, float(given.mean()) - 1.0), min(gap + wide, float(given.mean()))
     p = float(p_values(totals[0] / error, freedom)[0])
     return Gap(n, n_documents, float(given.mean()), float(right.mean()), gap, low, high, p)
@@ -123,17 +120,17 @@ def p_values(far: Floats, freedom: Floats) -> Floats:
     return found
 
 
-def stand(p: Sequence[float] | Floats, rate: float = 0.05) -> NDArray[np.bool_]:
-    """Which of many findings stand, so that on average no more than `rate` of those that do are chance (Benjamini and Hochberg 1995).
+# On average, no more than this share of the findings that stand are chance.
+RATE = 0.05
 
-    RAISES C001: rate not in (0, 1).
-    """
-    check_coverage(rate)
+
+def stand(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
+    """Which of many findings stand at the false discovery rate RATE (Benjamini and Hochberg 1995)."""
     given = np.asarray(p, dtype=np.float64)
     if ((given < 0) | (given > 1)).any():
         raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=given[(given < 0) | (given > 1)][0])
     order: Ints = np.argsort(given, kind="stable")
-    below = np.flatnonzero(given[order] <= rate * np.arange(1, len(given) + 1) / max(1, len(given)))
+    below = np.flatnonzero(given[order] <= RATE * np.arange(1, len(given) + 1) / max(1, len(given)))
     found = np.zeros(len(given), dtype=bool)
     found[order[: below[-1] + 1 if len(below) else 0]] = True
     return found

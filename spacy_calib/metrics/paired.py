@@ -19,37 +19,34 @@ RISING = frozenset({"accuracy", "precision", "recall", "f"})
 N_SAMPLES = 1000
 
 
-def unit_rows(model: JudgedPairs, other: JudgedPairs, n_samples: int = N_SAMPLES, seed: int = 0) -> list[dict[str, Any]]:
+def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dict[str, Any]]:
     """Accuracy and log loss of n units that both label: one pair each, of the label and whether it is right.
 
     The intervals are those of `resampling`, for means. RETURNS (list): See `row_of`; none without units.
     """
     both = [(one.pairs.hits.astype(np.float64), log_losses(one.calibrated, one.pairs.hits)) for one in (model, other)]
-    found = resample_means([b - a for a, b in zip(*both, strict=True)], model.documents, n_samples, seed) or []
+    found = resample_means([b - a for a, b in zip(*both, strict=True)], model.documents, seed=seed) or []
     return [
         row_of(name, float(a.mean()), float(b.mean()), one.interval())
         for name, a, b, one in zip(("accuracy", "log_loss"), *both, found, strict=False)
     ]
 
 
-def error_row(
-    model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, n_samples: int = N_SAMPLES, seed: int = 0
-) -> dict[str, Any] | None:
+def error_row(model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, seed: int = 0) -> dict[str, Any] | None:
     """The calibration error of all pairs of each (SMCE), which need not be as many; the interval is `ResampledError.difference`.
 
     RETURNS (dict): See `row_of`; None where one has no pairs.
     """
     among = np.union1d(model.documents, other.documents)
     found = [
-        resample_error(one.calibrated, one.pairs.hits, one.documents, n_bins, n_samples=n_samples, seed=seed, among=among)
-        for one in (model, other)
+        resample_error(one.calibrated, one.pairs.hits, one.documents, n_bins, seed=seed, among=among) for one in (model, other)
     ]
     if found[0] is None or found[1] is None:
         return None
     return row_of("smce", found[0].estimate, found[1].estimate, found[1].difference(found[0]))
 
 
-def found_rows(model: Floats, other: Floats, n_samples: int = N_SAMPLES, seed: int = 0) -> list[dict[str, Any]]:
+def found_rows(model: Floats, other: Floats, seed: int = 0) -> list[dict[str, Any]]:
     """Precision, recall and F of what is found, such as entities; the intervals are the percentiles of resamples.
 
     model, other (Floats): In each document, how many are right, found, and in the gold: shape (3, documents).
@@ -58,7 +55,7 @@ def found_rows(model: Floats, other: Floats, n_samples: int = N_SAMPLES, seed: i
     if not (model.sum(axis=1)[1:].all() and other.sum(axis=1)[1:].all()):
         return []
     n, rows = model.shape[1], []
-    drawn = np.concatenate([np.stack([model @ times, other @ times]) for times in resamples(n, n_samples, seed)], axis=2)
+    drawn = np.concatenate([np.stack([model @ times, other @ times]) for times in resamples(n, N_SAMPLES, seed)], axis=2)
     figures: dict[str, Callable[[Any], Any]] = {
         "precision": lambda sums: sums[0] / np.maximum(sums[1], 1),
         "recall": lambda sums: sums[0] / np.maximum(sums[2], 1),

@@ -217,18 +217,16 @@ def paired_difference(
     documents: ArrayLike,
     n_samples: int = 1000,
     seed: int = 0,
-    coverage: float = 0.95,
 ) -> Interval | None:
-    """Mean of loss_a - loss_b with its two-sided interval and one-sided upper bound, by document; below 0, a is better.
+    """Mean of loss_a - loss_b with its two-sided 95 % interval and one-sided upper bound, by document; below 0, a is better.
 
     loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`).
     documents: The document of each pair.
     RETURNS (Interval): None without pairs; of zero width where all differences are equal.
-    RAISES C001: losses not finite, n_samples too few for the coverage. C002: lengths differ.
+    RAISES C001: losses not finite, n_samples too few. C002: lengths differ.
     """
-    check_coverage(coverage)
     resampled = resample_difference(loss_a, loss_b, documents, n_samples, seed)
-    return resampled.interval(coverage) if resampled else None
+    return resampled.interval() if resampled else None
 
 
 def as_finite(values: ArrayLike) -> Floats:
