@@ -17,7 +17,6 @@ from .shared.examples import read_examples, run_pipes, shown
 from .shared.options import Gold, LabelMap
 from .shared.queues import QueueOptions, deliver_queue
 from .shared.run import pipes_to_run
-from .shared.scored import of_pipe
 from .shared.screen import Column, msg, number, shorten, show_rows
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def audit(run: AuditOptions) -> dict[str, Any]:
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
     met = dict.fromkeys([*corpus.tags_met(), *(one.gold for one in doubts if one.gold)])
-    deliver_queue(run, of_pipe(calib), result, tasks, met, lambda: show_audit(result, run))
+    deliver_queue(run, calib, result, tasks, met, lambda: show_audit(result, run))
     return result
 
 

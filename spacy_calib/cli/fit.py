@@ -56,7 +56,7 @@ def fit(options: FitOptions) -> Calibrator:
     }
     examples = options.examples(nlp)
     if counts is not None:
-        check_apart(share_of_training(calib, counts, examples), "documents", options.allow_seen)
+        check_apart(share_of_training(calib, counts, examples), options.allow_seen)
     fit_pipe(nlp, calib, examples, counts, silent=options.silent, n_process=options.n_process, **told)
     info = calib.fit_info
     check_held_out(info.held_out, info.method, info.row_unit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -18,13 +18,14 @@ from .shared.evidence import show_seen
 from .shared.examples import holds_gold
 from .shared.outputs import Output
 from .shared.queues import MIN_WORDS, QueueOptions, deliver_queue
-from .shared.scored import ScoredModel, of_pipe
+from .shared.scored import unit_of
 from .shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from .shared.writing import write_picture
 
 if TYPE_CHECKING:
     from ..corpus.queue.choosing import Plan, Queue
     from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
 
 SHOWN = 20
 _CURVE = tuple(share / 100 for share in range(101))
@@ -57,11 +58,11 @@ class RankOptions(QueueOptions):
     def outputs(self) -> list[Output]:
         return super().outputs() + ([] if self.plot is None else [Output("--plot", self.plot)])
 
-    def plan(self, model: ScoredModel) -> Plan:
+    def plan(self, pipe: Calibrator) -> Plan:
         """The queue that is wanted. RAISES C065, C265, C531: the pipe has no such units, or no cut-offs."""
         from ..corpus.queue.choosing import Plan
 
-        kind = model.unit_of("entity" if self.not_accepted else self.unit, whole=True)
+        kind = unit_of(pipe, "entity" if self.not_accepted else self.unit, whole=True)
         return Plan(
             kind,
             REVIEW[self.order],
@@ -94,38 +95,40 @@ def rank(run: RankOptions) -> dict[str, Any]:
     from ..corpus.queue.tasks import tasks_of
     from ..corpus.stored import MadeOnDemand
 
-    model, plan, corpora = _scored(run)
+    pipe, seen, plan, corpora = _scored(run)
     sums = UnitSums(plan)
     queue = queue_of(corpora, plan, sums.add)
-    tasks, whole = tasks_of(queue, each_asked=model.spans_are_units), queue.n_blocks == 1
+    tasks, whole = (
+        tasks_of(queue, each_asked=pipe.source.annotation(pipe.lookup.component()).spans_are_units),
+        queue.n_blocks == 1,
+    )
     left_out = queue.left_out if whole else sums.left_out_of_all()
     result = {
-        "pipe": model.name,
+        "pipe": pipe.name,
         "unit": plan.kind,
         "order": run.order,
         **(findings(queue.corpus, queue.units) if whole else sums.findings()),
-        "seen": model.seen,
+        "seen": seen,
         **{key: left_out[key] for key in ("accepted", "too_short", "repeats")},
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
     met = queue.corpus.tags_met() if whole else sums.tags
-    deliver_queue(run, model, result, tasks, met, lambda: show_ranking(result, run))
+    deliver_queue(run, pipe, result, tasks, met, lambda: show_ranking(result, run))
     if run.plot is not None:
         draw_curves(queue, run)
     return result
 
 
-def _scored(run: RankOptions) -> tuple[ScoredModel, Plan, Iterable[ScoredCorpus]]:
-    """What is known of the pipe, the queue that is wanted, and the scored texts; a whole queue, and one of gold, is of all of them at once."""
+def _scored(run: RankOptions) -> tuple[Calibrator, dict[str, Any] | None, Plan, Iterable[ScoredCorpus]]:
+    """The pipe, the overlap with the fit data, the plan of the queue, and the scored texts: all at once for a whole queue, and for gold."""
     nlp, pipe = run.open()
-    model = of_pipe(pipe)
-    plan = run.plan(model)
+    plan = run.plan(pipe)
     if run.not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
     if plan.n is not None and not holds_gold(run.data):
-        return model, plan, run.score_blocks(nlp, pipe, what="Ranking")
+        return pipe, None, plan, run.score_blocks(nlp, pipe, what="Ranking")
     corpus, seen = run.score(nlp, pipe, what="Ranking")
-    return replace(model, seen=seen), plan, [corpus]
+    return pipe, seen, plan, [corpus]
 
 
 def draw_curves(queue: Queue, run: RankOptions) -> None:

@@ -15,7 +15,7 @@ from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
 from .shared.command import command, option
 from .shared.queues import MIN_WORDS, SUFFIXES, QueueOptions, deliver_queue, labelled_texts, write_docs
-from .shared.scored import of_pipe
+from .shared.scored import unit_of
 from .shared.screen import Column, msg, number, shorten, show_rows, whole
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..corpus.queue.choosing import Plan, Queue
     from ..corpus.scored import ScoredCorpus
     from ..pipe.component import Calibrator
-    from .shared.scored import ScoredModel
 
 DEFAULT_N = 100
 # Documents to adapt to.
@@ -122,7 +121,7 @@ class SelectOptions(QueueOptions):
         """Whether documents are chosen to adapt to."""
         return self.purpose == "adapt"
 
-    def plan(self, model: ScoredModel, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
+    def plan(self, pipe: Calibrator, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
         """The batch that is wanted. Documents to adapt to are spread over their expected errors per word.
 
         tags (Sequence[str]): Those that are hunted. labelled (Digests | None): Keys of texts that are labelled already.
@@ -131,10 +130,10 @@ class SelectOptions(QueueOptions):
         from ..corpus.queue.choosing import Plan
 
         order = LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
-        own = DOCUMENT if self.adapts or model.row_unit == DOCUMENT else "sentence"
+        own = DOCUMENT if self.adapts or pipe.fit_info.row_unit == DOCUMENT else "sentence"
         default = N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None
         return Plan(
-            model.unit_of(self.unit or own, whole=True),
+            unit_of(pipe, self.unit or own, whole=True),
             order,
             tags,
             self.seed,
@@ -171,15 +170,15 @@ def select(run: SelectOptions) -> dict[str, Any]:
     from ..corpus.queue.tasks import tasks_of
 
     nlp, pipe = run.open()
-    model = of_pipe(pipe)
-    plan = run.plan(model, hunted_tags(pipe, run), labelled_texts(nlp, run.exclude) if run.exclude else None)
+    of_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
+    plan = run.plan(pipe, hunted_tags(pipe, run), labelled_texts(nlp, run.exclude) if run.exclude else None)
     pool: Counter[str] = Counter()
-    sums = partial(sums_of, kind=plan.kind, links=model.spans_are_units)
+    sums = partial(sums_of, kind=plan.kind, links=of_links)
     queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums(corpus)))
     if queue.n_blocks == 1:
         pool.update(sums(queue.corpus))
     check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags, model.spans_are_units)
+    tasks = tasks_of(queue, plan.tags, of_links)
     rows = [record_of(task) for task in tasks]
     result = {
         "pipe": pipe.name,
@@ -195,14 +194,14 @@ def select(run: SelectOptions) -> dict[str, Any]:
             "words": sum(row["words"] for row in rows),
             "expected_errors": sum(row["expected_errors"] for row in rows),
             "docs": len({row["doc"] for row in rows}),
-            **({"entities": sum(len(row["marks"]) for row in rows)} if model.spans_are_units else {}),
+            **({"entities": sum(len(row["marks"]) for row in rows)} if of_links else {}),
         },
         "excluded": None if plan.labelled is None else queue.left_out["labelled"],
         "rows": rows,
     }
     if run.form == "spacy":
         write_docs(run, nlp, pipe, rows)
-    deliver_queue(run, model, result, tasks, queue.corpus.tags_met(), lambda: show_batch(result, run.output))
+    deliver_queue(run, pipe, result, tasks, queue.corpus.tags_met(), lambda: show_batch(result, run.output))
     return result
 
 

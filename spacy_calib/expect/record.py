@@ -17,7 +17,7 @@ from ..corpus.distinct import Digests
 from ..pairs.build import JudgedPairs, interleave, top_pairs
 from ..pairs.keyed import keyed as salted
 from ..schema import Saved, digests, kept, keyed, maybe, number, text
-from ..types import OUTSIDE, Adds, Floats, Ints
+from ..types import OUTSIDE, Floats, Ints
 from .drift import DriftProfile, Labelled
 from .effects import Effects, between_sources, effects_of_labels, of_new_source, source_sums, with_missed, with_widths
 from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_sums
@@ -222,20 +222,6 @@ class SeenShare:
         return {**asdict(self), "many": self.many}
 
 
-@dataclass(frozen=True)
-class SeenSums(Adds):
-    """What `SeenShare` is made of. compared, known (int): Words that could be compared, and that the fit saw."""
-
-    documents: int = 0
-    seen: int = 0
-    compared: int = 0
-    known: int = 0
-
-    def share(self) -> SeenShare | None:
-        """None where nothing could be compared."""
-        return SeenShare(self.documents, self.seen, self.known / self.compared) if self.compared else None
-
-
 @dataclass(frozen=True, eq=False)
 class SeenTexts(Saved):
     """digests (Digests): Of documents and sentences of the fit data, ascending; at most the MOST lowest, a fair sample.
@@ -255,11 +241,10 @@ class SeenTexts(Saved):
         return SeenTexts(np.unique(np.concatenate([self.digests, salted(digests, self.salt)]))[:MOST], self.salt)
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
-        """How much of other data the fit has seen, see `sums_of`. None where nothing can be compared."""
-        return self.sums_of(units).share()
+        """How much of other data the fit has seen: documents known as a whole, and known sentences of the rest.
 
-    def sums_of(self, units: TextUnits) -> SeenSums:
-        """The sums over other data: documents known as a whole, and known sentences of the rest."""
+        RETURNS (SeenShare | None): None where nothing can be compared.
+        """
         long = units.words >= LEAST_WORDS
         digests = salted(units.digests, self.salt)
         is_known = long & np.isin(digests, self.digests)
@@ -274,12 +259,10 @@ class SeenTexts(Saved):
         words_compared = words(units.whole & is_known) + words(by_parts & comparable)
         words_seen = words(units.whole & is_known) + words(by_parts & is_known)
         is_compared = words_compared > 0
-        return SeenSums(
-            int(is_compared.sum()),
-            int((2 * words_seen[is_compared] >= words_compared[is_compared]).sum()),
-            int(words_compared.sum()),
-            int(words_seen.sum()),
-        )
+        if not is_compared.any():
+            return None
+        half_seen = int((2 * words_seen[is_compared] >= words_compared[is_compared]).sum())
+        return SeenShare(int(is_compared.sum()), half_seen, float(words_seen.sum() / words_compared.sum()))
 
 
 def warning_of(seen: dict[str, Any] | None) -> str | None:

@@ -217,18 +217,18 @@ def mean_interval(
 
 
 def paired_difference(
-    loss_a: ArrayLike, loss_b: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
+    loss_a: ArrayLike, loss_b: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0
 ) -> Interval | None:
-    """Mean of loss_a - loss_b with its two-sided interval and one-sided upper bound, by document; below 0, a is better.
+    """Mean of loss_a - loss_b with its two-sided 95 % interval and one-sided upper bound, by document; below 0, a is better.
 
     loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`).
     documents: The document of each pair.
     RETURNS (Interval): None without pairs; of zero width where all differences are equal.
-    RAISES C001: losses not finite, n_samples too few for the coverage. C002: lengths differ.
+    RAISES C001: losses not finite, n_samples too few. C002: lengths differ.
     """
     first, second = as_finite("losses", loss_a), as_finite("losses", loss_b)
     check_lengths("A paired difference", "first loss", len(first), {"second loss": second})
-    return mean_interval(first - second, documents, n_samples, seed, coverage)
+    return mean_interval(first - second, documents, n_samples, seed)
 
 
 class ResampledError(Resampled):
@@ -308,14 +308,16 @@ def error_interval(
 
 
 def mean_gmce_interval(
-    pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, **options: Any
-) -> Interval | None:
-    """Interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
+    pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
+    n_samples: int = 1000, seed: int = 0,
+) -> Interval | None:  # fmt: skip
+    """95 % interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
 
-    scores: Replace the pairs' raw scores. options: As in `error_interval`. RETURNS (Interval): None where no group has pairs.
+    scores: Replace the pairs' raw scores. Other arguments and errors as in `error_interval`.
+    RETURNS (Interval): None where no group has pairs.
     """
     scores = pairs.scores if scores is None else scores
-    return error_interval(scores, pairs.hits, documents, n_bins, groups=groups.of(pairs.tags), **options)
+    return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.of(pairs.tags))
 
 
 def document_bootstrap(

@@ -1,7 +1,6 @@
 """Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
 
-Each takes scores and their hits; a weight of 2, where weights are taken, is the same pair twice. Without pairs the answer
-is None.
+Each takes scores and their hits. Without pairs the result is None.
 """
 
 from __future__ import annotations
@@ -13,22 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..pairs.bins import Binner, bin_table, check_count, edges_of, make_binner
+from ..pairs.bins import Binner, bin_table, check_count, make_binner
 from ..pairs.build import top_pairs
-from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
+from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
 from .metric import Metric
 
 
-def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner, weights: ArrayLike | None = None) -> BinTable:
+def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
     """Bin the pairs; the edges follow from the pairs' own scores.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
     probabilities = as_probabilities("scores", scores)
-    mass = as_weights(weights, len(probabilities))
-    return bin_table(
-        probabilities, as_hits(hits, len(probabilities)).astype(np.float64), edges_of(binner, probabilities, mass), mass
-    )
+    return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
 
 def check_norm(norm: str) -> None:
@@ -54,7 +50,6 @@ def calibration_error(
     n_bins: int = 10,
     bin_size: int | None = None,
     norm: str = "l2",
-    weights: ArrayLike | None = None,
 ) -> float | None:
     """Calibration error over adaptive bins, or CalibErr over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
@@ -65,7 +60,7 @@ def calibration_error(
     """
     if not np.size(scores):
         return None
-    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size), weights), norm)
+    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size)), norm)
 
 
 def calibration_error_interval(
@@ -73,8 +68,8 @@ def calibration_error_interval(
 ) -> tuple[float, float] | None:
     """95 % interval of the l2 calibration error (Nguyen & O'Connor 2015, Algorithm 2).
 
-    Each bin's share of hits is samples from its normal approximation, clipped to [0, 1]; the interval is the mean of the
-    errors of the draws, plus and minus 1.96 of their standard deviations, cut at 0.
+    Each bin's share of hits is sampled from its normal approximation, clipped to [0, 1]; the interval is the mean of the
+    errors of the samples, plus and minus 1.96 of their standard deviations, cut at 0.
 
     RETURNS (tuple): (low, high); None without pairs.
     RAISES C001: values out of range, n_samples below 1. C002: lengths differ.
@@ -92,18 +87,12 @@ def calibration_error_interval(
     return max(0.0, float(errors.mean() - half)), float(errors.mean() + half)
 
 
-def smce(
-    pairs: Pairs,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    weights: ArrayLike | None = None,
-) -> float | None:
+def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
     """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
 
     pairs (Pairs): With gold. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
     """
-    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size, weights=weights)
+    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins)
 
 
 def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
@@ -112,22 +101,10 @@ def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
     return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
 
 
-def gmce(
-    pairs: Pairs,
-    groups: Groups,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    weights: Floats | None = None,
-) -> list[float | None]:
+def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10) -> list[float | None]:
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3): one per group, None for one without pairs."""
     values = pairs.scores if scores is None else np.asarray(scores)
-    return [
-        calibration_error(
-            values[index], pairs.hits[index], n_bins, bin_size, weights=None if weights is None else weights[index]
-        )
-        for index in group_slices(pairs, groups)
-    ]
+    return [calibration_error(values[index], pairs.hits[index], n_bins) for index in group_slices(pairs, groups)]
 
 
 def mean_of(values: list[float | None]) -> float | None:

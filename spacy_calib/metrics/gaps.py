@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import calib_error
 from ..pairs.documents import document_codes
 from ..types import Floats, Ints, as_hits, as_probabilities
-from .by_document import check_coverage
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,8 @@ class Gap:
         return asdict(self)
 
 
-def gap_of(
-    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: float | None = None, coverage: float = 0.95
-) -> Gap | None:
-    """The gap of n scores, by document.
+def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: float | None = None) -> Gap | None:
+    """The gap of n scores, by document, with a 95 % interval.
 
     The test is a t test of the documents' summed gaps, whose error is never taken for smaller than that of as many
     independent scores that are true. Its degrees of freedom are one less than the number of documents of equal size
@@ -56,7 +53,6 @@ def gap_of(
     RETURNS (Gap): None without any. RAISES C001: values out of range. C002: lengths differ.
     """
     probabilities, right, codes, n_documents = _checked(scores, hits, documents)
-    check_coverage(coverage)
     if not len(probabilities):
         return None
     totals = totals_of(probabilities - right, probabilities * (1.0 - probabilities), codes)
@@ -66,7 +62,7 @@ def gap_of(
     if n_documents > 1:
         from scipy.special import stdtrit
 
-        wide = float(stdtrit(freedom[0], (1 + coverage) / 2) * error[0]) / n
+        wide = float(stdtrit(freedom[0], 0.975) * error[0]) / n
         low, high = max(gap - wide, float(probabilities.mean()) - 1.0), min(gap + wide, float(probabilities.mean()))
     p = float(p_values(totals[0] / error, freedom)[0])
     return Gap(n, n_documents, float(probabilities.mean()), float(right.mean()), gap, low, high, p)
@@ -130,17 +126,17 @@ def p_values(distances: Floats, freedom: Floats) -> Floats:
     return p
 
 
-def stand(p: Sequence[float] | Floats, rate: float = 0.05) -> NDArray[np.bool_]:
-    """Which of many findings stand, so that on average at most `rate` of those are chance (Benjamini and Hochberg 1995).
+# On average, no more than this share of the findings that stand are chance.
+RATE = 0.05
 
-    p: p value of each. RAISES C001: rate not in (0, 1).
-    """
-    check_coverage(rate)
+
+def stand(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
+    """Which of many findings stand at the false discovery rate RATE (Benjamini and Hochberg 1995)."""
     values = np.asarray(p, dtype=np.float64)
     if ((values < 0) | (values > 1)).any():
         raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=values[(values < 0) | (values > 1)][0])
     order: Ints = np.argsort(values, kind="stable")
-    passing = np.flatnonzero(values[order] <= rate * np.arange(1, len(values) + 1) / max(1, len(values)))
+    passing = np.flatnonzero(values[order] <= RATE * np.arange(1, len(values) + 1) / max(1, len(values)))
     standing = np.zeros(len(values), dtype=bool)
     standing[order[: passing[-1] + 1 if len(passing) else 0]] = True
     return standing

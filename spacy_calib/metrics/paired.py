@@ -19,35 +19,33 @@ RISING = frozenset({"accuracy", "precision", "recall", "f"})
 N_SAMPLES = 1000
 
 
-def unit_rows(model: JudgedPairs, other: JudgedPairs, n_samples: int = N_SAMPLES, seed: int = 0) -> list[dict[str, Any]]:
+def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dict[str, Any]]:
     """Accuracy and log loss of n units that both label: one pair each, of the label and whether it is right.
 
     The intervals are those of means. RETURNS (list): See `row_of`; none without units.
     """
     values = [(side.pairs.hits.astype(np.float64), log_losses(side.calibrated, side.pairs.hits)) for side in (model, other)]
-    differences = resample_means([b - a for a, b in zip(*values, strict=True)], model.documents, n_samples, seed)
+    differences = resample_means([b - a for a, b in zip(*values, strict=True)], model.documents, seed=seed)
     return [
         row_of(name, float(a.mean()), float(b.mean()), difference.interval())
         for name, a, b, difference in zip(("accuracy", "log_loss"), *values, differences, strict=False)
     ]
 
 
-def error_row(
-    model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, n_samples: int = N_SAMPLES, seed: int = 0
-) -> dict[str, Any] | None:
+def error_row(model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, seed: int = 0) -> dict[str, Any] | None:
     """The calibration error of all pairs of each side (SMCE), which need not be as many; see `ResampledError.difference`.
 
     RETURNS (dict): See `row_of`; None where one has no pairs.
     """
     among = np.union1d(model.documents, other.documents)
     a, b = (
-        resample_error(side.calibrated, side.pairs.hits, side.documents, n_bins, n_samples=n_samples, seed=seed, among=among)
+        resample_error(side.calibrated, side.pairs.hits, side.documents, n_bins, seed=seed, among=among)
         for side in (model, other)
     )
     return None if a is None or b is None else row_of("smce", a.estimate, b.estimate, b.difference(a))
 
 
-def found_rows(model: Floats, other: Floats, n_samples: int = N_SAMPLES, seed: int = 0) -> list[dict[str, Any]]:
+def found_rows(model: Floats, other: Floats, seed: int = 0) -> list[dict[str, Any]]:
     """Precision, recall and F of what is found, such as entities; the intervals are the percentiles of resamples.
 
     model, other (Floats): In each document, how many are right, found, and in the gold: shape (3, documents).
@@ -55,7 +53,7 @@ def found_rows(model: Floats, other: Floats, n_samples: int = N_SAMPLES, seed: i
     """
     if not (model.sum(axis=1)[1:].all() and other.sum(axis=1)[1:].all()):
         return []
-    rows, sums = [], np.split(resample_sums(np.concatenate([model, other]), n_samples, seed), 2)
+    rows, sums = [], np.split(resample_sums(np.concatenate([model, other]), N_SAMPLES, seed), 2)
     figures: dict[str, Callable[[Any], Any]] = {
         "precision": lambda sums: sums[0] / np.maximum(sums[1], 1),
         "recall": lambda sums: sums[0] / np.maximum(sums[2], 1),

@@ -99,23 +99,23 @@ def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
     return codes.astype(np.intp), len(distinct)
 
 
-def contiguous_folds(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:
+def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
     """The fold of each pair: documents with neighbouring numbers share a fold, and folds hold about equally many pairs.
 
     So parts of one text that a converter cut into several documents seldom stand on both sides.
-    documents (Ints): Of the pairs. weights (Ints | None): How often each pair is there.
+    documents (Ints): Of the pairs.
     """
     _, codes = np.unique(documents, return_inverse=True)
-    counts = np.bincount(codes, weights)
+    counts = np.bincount(codes)
     middle = np.cumsum(counts) - counts / 2
     of_document = np.minimum((middle * n_folds / max(1, counts.sum())).astype(np.intp), n_folds - 1)
     _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
     return of_document[codes]
 
 
-def folds_of(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:
+def folds_of(documents: Ints, n_folds: int) -> Ints:
     """As `contiguous_folds`, with no more folds than there are documents."""
-    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))), weights)
+    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))))
 
 
 def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Progress = UNREPORTED) -> Floats:

@@ -171,7 +171,7 @@ class Calibrator(CalibratingPipe):
             if made.tokens.maps is not None:
                 added = check_loaded(self.lookup.nlp, source, made.component, self.name)
         if restored:
-            self.lookup.restore_setting("source", "labels", list(inner.kept_labels()))
+            self.lookup.restore_setting("labels", list(inner.kept_labels()))
         self.source, self.learned = source, made
         if added:
             self.warn("CW03", n=added, component=source.component)

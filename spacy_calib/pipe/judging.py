@@ -14,7 +14,7 @@ from ..calibration.grouping.named import group_beside
 from ..corpus.missed import rows_of
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation
-from ..doc.reading import TextWatch
+from ..doc.reading import texts_of
 from ..expect.forecasts import split_loss
 from ..metrics.by_document import mean_interval
 from ..metrics.calibration_error import calibration_error
@@ -101,10 +101,7 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
         flagged = [{"wanted": recall.recall, **row} for row in rows]
     if pipe.learned.seen is not None:
-        watch = TextWatch(annotation)
-        for _ in watch.over(examples):
-            pass
-        share = pipe.learned.seen.share_of(watch.units())
+        share = pipe.learned.seen.share_of(texts_of(annotation, examples))
         seen = None if share is None else share.to_dict()
     return Judged(
         name=pipe.name,

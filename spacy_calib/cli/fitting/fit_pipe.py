@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...calibration.sufficiency import HeldOut
-    from ...doc.annotations import Annotation
     from ...expect.record import SeenShare, TextUnits
     from ...pipe.component import Calibrator
 
@@ -34,11 +33,13 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path, *, silent: bool = T
 
     RAISES C030: it has no gold for the component.
     """
+    from ...doc.reading import texts_of
+
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
     examples = read_examples(nlp, path, gold_preproc=False, silent=silent)
     references = [example.reference for example in examples]
-    texts = _texts_of(annotation, examples)
+    texts = texts_of(annotation, examples)
     counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), texts)
     if not counts.tags:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
@@ -47,20 +48,11 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path, *, silent: bool = T
 
 def share_of_training(calib: Calibrator, counts: GoldCounts, read: Iterable[Example]) -> SeenShare | None:
     """Return how much of what a pipe is to be fitted on was counted for training; None if no text counts."""
+    from ...doc.reading import texts_of
     from ...expect.record import SeenTexts
 
     annotation = calib.source.annotation(calib.lookup.component())
-    return SeenTexts.of(counts.texts.digests).share_of(_texts_of(annotation, read))
-
-
-def _texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
-    """The texts of some examples."""
-    from ...doc.reading import TextWatch
-
-    watch = TextWatch(annotation)
-    for _ in watch.over(examples):
-        pass
-    return watch.units()
+    return SeenTexts.of(counts.texts.digests).share_of(texts_of(annotation, read))
 
 
 def fit_pipe(
