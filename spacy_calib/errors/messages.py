@@ -92,6 +92,7 @@ MESSAGES = {
     "C074": "Cannot read the texts in {path}: {why}; {wanted}.",
     "C075": "The pipe '{name}' gave {none} of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
     "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
+    "C057": "On a GPU (--gpu-id {gpu}) there can be one process only, but --n-process {n_process} was given; leave out one of the two.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C271": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for parser).",
     "C272": "Option --event must be {wanted} for component '{component}', but '{given}' was given.",
