@@ -252,6 +252,7 @@ def test_there_is_no_such_gpu(model, dev, out):
     ops = get_current_ops()
     try:
         refuses(calib("fit", model, dev, out, "--gpu-id", 99), "Cannot use GPU 99:")
+        refuses(calib("view", model, "--gpu-id", 99), "Cannot use GPU 99:")
     finally:
         set_current_ops(ops)  # where there is a GPU, thinc has switched to it before it finds that it has not that many
 

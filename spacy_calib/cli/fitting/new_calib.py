@@ -114,7 +114,7 @@ def new_calib(options: Any, given: dict[str, Any], check: Callable[[], None]) ->
     table = None if given.get("label_map") is None else read_map(given["label_map"])
     base = None if options.config is None else settings_from_file(options.config)
     check()
-    use_gpu(options.gpu_id)
+    use_gpu(options.gpu_id, options.n_process)
     model = options.model
     nlp, unreadable = load_readable(model)
     own = own_block(nlp, options.attr, given.get("component")) if base is None else None

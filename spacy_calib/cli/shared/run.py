@@ -147,14 +147,14 @@ class Run(Options):
     def begin(self) -> Language:
         """Look at all files before the work begins, then load the pipeline.
 
-        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C060, C050: code, GPU, model.
+        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C057, C060, C050: code, GPU, model.
         """
         files = self.files()
         inputs, folder = [self.data, *self.read_files(), self.code], self.folder()
         check_files(self.outputs(), self.force, inputs=inputs, model=self.model, folder=folder and folder.path)
         if folder is not None:
             check_pipeline_folder(folder.path, self.force, inputs=[*inputs, *files], model=self.model, option=folder.option)
-        return open_model(self.model, code=self.code, gpu_id=self.gpu_id)
+        return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
     def open(self) -> tuple[Language, Calibrator]:
         """The pipeline and the calib pipe that was asked for.
