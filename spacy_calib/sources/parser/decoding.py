@@ -230,11 +230,11 @@ class ParserStates:
     def apply(self, tokens: Ints, moves: Ints) -> None:
         """Each state makes a move. tokens (Ints): See `first_tokens`."""
         b0, b1, s0, s1 = tokens
-        left, right, back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
-        back &= self.heads[s0] < 0
-        self.unshiftable[s0[back]] = True
-        self.unshiftable[b0[left]] = False
-        self.heads[s0[left]], self.heads[b0[right]] = b0[left], s0[right]
+        is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
+        is_put_back &= self.heads[s0] < 0
+        self.unshiftable[s0[is_put_back]] = True
+        self.unshiftable[b0[is_left]] = False
+        self.heads[s0[is_left]], self.heads[b0[is_right]] = b0[is_left], s0[is_right]
         self.starts[b1[moves == BREAK]] = True
 
 
@@ -275,8 +275,9 @@ class _DecodingTrace:
         """Add the probabilities of the recorded steps to those of the tokens."""
         if not self.steps:
             return
-        first, masked, chosen = zip(*self.steps, strict=True)
-        tokens, scores, transitions = np.concatenate(first, axis=1), np.concatenate(masked), np.concatenate(chosen)
+        tokens, scores, transitions = (
+            np.concatenate(arrays, axis=axis) for arrays, axis in zip(zip(*self.steps, strict=True), (1, 0, 0), strict=True)
+        )
         self.steps, self.n_cells = [], 0
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores, out=scores)
@@ -287,15 +288,15 @@ class _DecodingTrace:
         move_probabilities = by_move[rows, moves]
         b0, _, s0, _ = tokens
         is_left, is_right = moves == LEFT, moves == RIGHT
-        child = np.where(is_left, s0, b0)[attached := is_left | is_right]
-        self.head[child] = move_probabilities[attached]  # of several decisions about a token the last one stays
-        self.arc[child] = odds[rows, transitions][attached] / sums[attached]
+        child = np.where(is_left, s0, b0)[is_arc := is_left | is_right]
+        self.head[child] = move_probabilities[is_arc]  # of several decisions about a token the last one stays
+        self.arc[child] = odds[rows, transitions][is_arc] / sums[is_arc]
         for token, move, gets_head in ((s0, LEFT, is_left), (b0, RIGHT, is_right)):
-            about = np.flatnonzero(token >= 0)
-            passed = about[~gets_head[about]]
-            np.add.at(self.log_no_other_head, token[passed], np.log1p(-np.minimum(by_move[passed, move], 1 - _TINY)))
-            np.add.at(self.log_path, token[about], np.log(np.maximum(move_probabilities[about], _TINY)))
-            np.minimum.at(self.minimum, token[about], move_probabilities[about])
+            decisions = np.flatnonzero(token >= 0)
+            no_arc = decisions[~gets_head[decisions]]
+            np.add.at(self.log_no_other_head, token[no_arc], np.log1p(-np.minimum(by_move[no_arc, move], 1 - _TINY)))
+            np.add.at(self.log_path, token[decisions], np.log(np.maximum(move_probabilities[decisions], _TINY)))
+            np.minimum.at(self.minimum, token[decisions], move_probabilities[decisions])
 
     def arc_probabilities(self) -> ArcProbabilities:
         """The probabilities of all tokens, when all states are final."""
