@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from spacy.language import Language
@@ -35,5 +36,5 @@ def _has_half_weights(node: Any) -> bool:
 
 def _wraps_half_weights(shim: Any) -> bool:
     """Whether a shim wraps a module of torch with weights of 16 bits."""
-    parameters = getattr(shim._model, "parameters", tuple)()
+    parameters: Iterable[Any] = getattr(shim._model, "parameters", tuple)()
     return any(weight.is_floating_point() and weight.element_size() < 4 for weight in parameters)
