@@ -1,9 +1,9 @@
 """Greedy decoding of a batch in the open, with the probability of every decision.
 
-A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- gives the top of the stack (S0) the next word (B0) as its
-head, R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. The states are spaCy's own and take its
-transitions, so afterwards they are those of its `greedy_parse`. Which transitions are valid is computed from S0, B0 and the transitions made
-before, for a whole batch at once.
+A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- gives the top of the stack (S0) the next word
+(B0) as its head, R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. The states are
+spaCy's own and take its transitions, so afterwards they are those of its `greedy_parse`. Which transitions are valid is computed
+from S0, B0 and the transitions made before, for a whole batch at once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class Actions:
 
     @cached_property
     def masks(self) -> NDArray[np.float32]:
-        """What is added to scores, 0 or -inf, for each set of valid moves: shape (32, n_classes). Bit `move` of a row's number is set if it is valid."""
+        """What is added to scores, 0 or -inf, for each set of valid moves: shape (32, n_classes).
+
+        Bit `move` of a row's number is set if that move is valid.
+        """
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
         return np.where(is_valid, np.float32(0.0), np.float32(-np.inf))
 
@@ -100,7 +103,8 @@ class ArcProbabilities:
     arc (Floats): Probability of the transition by which the token got its head and label; 1 for one without a head.
     head (Floats): The same whatever the label: the sum over the labels of L- or R-.
     no_other_head (Floats): Probability that no other decision about the token gave it another head.
-    path (Floats): Product of the probabilities of all decisions in which it was S0 or B0. minimum (Floats): The smallest of them.
+    path (Floats): Product of the probabilities of all decisions in which it was S0 or B0.
+    minimum (Floats): The smallest of them.
     """
 
     arc: Floats
@@ -188,11 +192,12 @@ def first_tokens(ids: NDArray[np.int32]) -> Ints:
 
 @dataclass(eq=False)
 class ParserStates:
-    """The states of a batch, as far as the validity of transitions depends on them. Tokens count through the batch; arrays have one place more,
-    for "no token" (-1).
+    """The states of a batch, as far as the validity of transitions depends on them.
 
-    starts, never_starts (Bools): Tokens that start a sentence, and those that must not. unshiftable (Bools): Put back from the stack, and not to
-    be shifted again. heads (Ints): -1 for none.
+    Tokens count through the batch; arrays have one place more, for "no token" (-1).
+
+    starts, never_starts (Bools): Tokens that start a sentence, and those that must not.
+    unshiftable (Bools): Put back from the stack, and not to be shifted again. heads (Ints): -1 for none.
     """
 
     actions: Actions
@@ -240,10 +245,10 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch during decoding, and the probabilities of the decisions about each token so far, arrays as in ParserStates.
+    """The states of a batch during decoding, and the probabilities of the decisions about each token so far.
 
-    steps (list): (first tokens, masked scores, transition of each state) of the steps whose probabilities are not summed up yet.
-    n_cells (int): How many scores these hold.
+    Arrays are as in ParserStates. steps (list): (first tokens, masked scores, transition of each state) of the steps whose
+    probabilities are not summed up yet. n_cells (int): How many scores these hold.
     """
 
     states: ParserStates
