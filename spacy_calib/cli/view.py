@@ -49,9 +49,9 @@ def view(options: ViewOptions) -> dict[str, Any]:
     except OSError as error:
         raise calib_error("C736", port=options.port or "that is free", why=error.strerror or error) from None
     result = {"address": server.address}
-    told = f"Open {server.address} in a browser; Ctrl-C ends it."
+    message = f"Open {server.address} in a browser; Ctrl-C ends it."
     with server, contextlib.suppress(KeyboardInterrupt):
-        deliver(result, lambda: msg.good(told), output=None, format=options.format, silent=options.silent)
+        deliver(result, lambda: msg.good(message), output=None, format=options.format, silent=options.silent)
         sys.stdout.flush()
         server.serve_forever()
     if not options.silent and options.format == "table":

@@ -92,8 +92,8 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
     source = pipe.lookup.component()
     if component and source is None:
         raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
-    for name, held in nlp.components:
-        if (held is pipe or held is source) and name not in nlp.pipe_names:
+    for name, candidate in nlp.components:
+        if (candidate is pipe or candidate is source) and name not in nlp.pipe_names:
             raise calib_error("C069", name=name)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from spacy.language import Language
 
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
-    """The names of the components whose models compute at half precision: the component itself, and those whose vectors it listens to.
+    """The names of the components whose models compute at half precision: the component itself, and those that it listens to.
 
     component (str): Its name in the pipeline, "" for none.
     """
@@ -20,7 +21,7 @@ def half_precision_components(nlp: Language, component: str) -> list[str]:
 
 
 def has_half_precision(model: Any) -> bool:
-    """Whether any layer of a model of thinc's has weights of 16 bits, or torch's automatic mixed precision, which works on a GPU alone."""
+    """Whether any layer of a model of thinc's has weights of 16 bits, or torch's mixed precision, which works on a GPU alone."""
     return any(
         _has_half_weights(node)
         or any(getattr(shim, "_mixed_precision", False) or _wraps_half_weights(shim) for shim in node.shims)
@@ -35,5 +36,5 @@ def _has_half_weights(node: Any) -> bool:
 
 def _wraps_half_weights(shim: Any) -> bool:
     """Whether a shim wraps a module of torch with weights of 16 bits."""
-    parameters = getattr(shim._model, "parameters", tuple)()
+    parameters: Iterable[Any] = getattr(shim._model, "parameters", tuple)()
     return any(weight.is_floating_point() and weight.element_size() < 4 for weight in parameters)

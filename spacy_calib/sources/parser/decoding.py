@@ -1,9 +1,9 @@
 """Greedy decoding of a batch in the open, with the probability of every decision.
 
-A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- gives the top of the stack (S0) the next word (B0) as its
-head, R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. The states are spaCy's own and take its
-transitions, so afterwards they are those of its `greedy_parse`. Which transitions are valid is computed from S0, B0 and the transitions made
-before, for a whole batch at once.
+A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- gives the top of the stack (S0) the next word
+(B0) as its head, R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. The states are
+spaCy's own and take its transitions, so afterwards they are those of its `greedy_parse`. Which transitions are valid is computed
+from S0, B0 and the transitions made before, for a whole batch at once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class Actions:
 
     @cached_property
     def masks(self) -> NDArray[np.float32]:
-        """What is added to scores, 0 or -inf, for each set of valid moves: shape (32, n_classes). Bit `move` of a row's number is set if it is valid."""
+        """What is added to scores, 0 or -inf, for each set of valid moves: shape (32, n_classes).
+
+        Bit `move` of a row's number is set if that move is valid.
+        """
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
         return np.where(is_valid, np.float32(0.0), np.float32(-np.inf))
 
@@ -100,7 +103,8 @@ class ArcProbabilities:
     arc (Floats): Probability of the transition by which the token got its head and label; 1 for one without a head.
     head (Floats): The same whatever the label: the sum over the labels of L- or R-.
     no_other_head (Floats): Probability that no other decision about the token gave it another head.
-    path (Floats): Product of the probabilities of all decisions in which it was S0 or B0. minimum (Floats): The smallest of them.
+    path (Floats): Product of the probabilities of all decisions in which it was S0 or B0.
+    minimum (Floats): The smallest of them.
     """
 
     arc: Floats
@@ -188,11 +192,12 @@ def first_tokens(ids: NDArray[np.int32]) -> Ints:
 
 @dataclass(eq=False)
 class ParserStates:
-    """The states of a batch, as far as the validity of transitions depends on them. Tokens count through the batch; arrays have one place more,
-    for "no token" (-1).
+    """The states of a batch, as far as the validity of transitions depends on them.
 
-    starts, never_starts (Bools): Tokens that start a sentence, and those that must not. unshiftable (Bools): Put back from the stack, and not to
-    be shifted again. heads (Ints): -1 for none.
+    Tokens count through the batch; arrays have one place more, for "no token" (-1).
+
+    starts, never_starts (Bools): Tokens that start a sentence, and those that must not.
+    unshiftable (Bools): Put back from the stack, and not to be shifted again. heads (Ints): -1 for none.
     """
 
     actions: Actions
@@ -230,20 +235,20 @@ class ParserStates:
     def apply(self, tokens: Ints, moves: Ints) -> None:
         """Each state makes a move. tokens (Ints): See `first_tokens`."""
         b0, b1, s0, s1 = tokens
-        left, right, back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
-        back &= self.heads[s0] < 0
-        self.unshiftable[s0[back]] = True
-        self.unshiftable[b0[left]] = False
-        self.heads[s0[left]], self.heads[b0[right]] = b0[left], s0[right]
+        is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
+        is_put_back &= self.heads[s0] < 0
+        self.unshiftable[s0[is_put_back]] = True
+        self.unshiftable[b0[is_left]] = False
+        self.heads[s0[is_left]], self.heads[b0[is_right]] = b0[is_left], s0[is_right]
         self.starts[b1[moves == BREAK]] = True
 
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch during decoding, and the probabilities of the decisions about each token so far, arrays as in ParserStates.
+    """The states of a batch during decoding, and the probabilities of the decisions about each token so far.
 
-    steps (list): (first tokens, masked scores, transition of each state) of the steps whose probabilities are not summed up yet.
-    n_cells (int): How many scores these hold.
+    Arrays are as in ParserStates. steps (list): (first tokens, masked scores, transition of each state) of the steps whose
+    probabilities are not summed up yet. n_cells (int): How many scores these hold.
     """
 
     states: ParserStates
@@ -275,8 +280,9 @@ class _DecodingTrace:
         """Add the probabilities of the recorded steps to those of the tokens."""
         if not self.steps:
             return
-        first, masked, chosen = zip(*self.steps, strict=True)
-        tokens, scores, transitions = np.concatenate(first, axis=1), np.concatenate(masked), np.concatenate(chosen)
+        tokens, scores, transitions = (
+            np.concatenate(arrays, axis=axis) for arrays, axis in zip(zip(*self.steps, strict=True), (1, 0, 0), strict=True)
+        )
         self.steps, self.n_cells = [], 0
         scores -= scores.max(axis=1, keepdims=True)
         odds = np.exp(scores, out=scores)
@@ -287,15 +293,15 @@ class _DecodingTrace:
         move_probabilities = by_move[rows, moves]
         b0, _, s0, _ = tokens
         is_left, is_right = moves == LEFT, moves == RIGHT
-        child = np.where(is_left, s0, b0)[attached := is_left | is_right]
-        self.head[child] = move_probabilities[attached]  # of several decisions about a token the last one stays
-        self.arc[child] = odds[rows, transitions][attached] / sums[attached]
+        child = np.where(is_left, s0, b0)[is_arc := is_left | is_right]
+        self.head[child] = move_probabilities[is_arc]  # of several decisions about a token the last one stays
+        self.arc[child] = odds[rows, transitions][is_arc] / sums[is_arc]
         for token, move, gets_head in ((s0, LEFT, is_left), (b0, RIGHT, is_right)):
-            about = np.flatnonzero(token >= 0)
-            passed = about[~gets_head[about]]
-            np.add.at(self.log_no_other_head, token[passed], np.log1p(-np.minimum(by_move[passed, move], 1 - _TINY)))
-            np.add.at(self.log_path, token[about], np.log(np.maximum(move_probabilities[about], _TINY)))
-            np.minimum.at(self.minimum, token[about], move_probabilities[about])
+            decisions = np.flatnonzero(token >= 0)
+            no_arc = decisions[~gets_head[decisions]]
+            np.add.at(self.log_no_other_head, token[no_arc], np.log1p(-np.minimum(by_move[no_arc, move], 1 - _TINY)))
+            np.add.at(self.log_path, token[decisions], np.log(np.maximum(move_probabilities[decisions], _TINY)))
+            np.minimum.at(self.minimum, token[decisions], move_probabilities[decisions])
 
     def arc_probabilities(self) -> ArcProbabilities:
         """The probabilities of all tokens, when all states are final."""

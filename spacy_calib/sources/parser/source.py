@@ -48,7 +48,7 @@ class CalibDependencyParser(DependencyParser):
         """Set heads and labels, as spaCy does, and remember the readings."""
         n_tokens = [len(doc) for doc in docs]
         super().set_annotations(docs, states)
-        for doc, probabilities, n in zip(docs, getattr(states, "found", ()), n_tokens, strict=False):
+        for doc, probabilities, n in zip(docs, getattr(states, "readings", ()), n_tokens, strict=False):
             if len(doc) == n:  # else its tokens were joined by their arcs
                 kept_reading.keep(doc, self.name, ArcReading(probabilities, arcs_on(doc)))
 
@@ -130,12 +130,14 @@ class ParserSource(TransitionSource):
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
         columns = columns_of(hashes, self.labels(pipe))
-        given = np.concatenate([reading.arcs for reading in readings])
-        same = (arcs[:, 0] == given[:, 0]) & (columns >= 0)
+        parser_arcs = np.concatenate([reading.arcs for reading in readings])
+        is_unchanged = (arcs[:, 0] == parser_arcs[:, 0]) & (columns >= 0)
         if self.event == "arc":
-            same &= arcs[:, 1] == given[:, 1]
-        scores = np.where(same, np.concatenate([reading.probabilities.score(self.event) for reading in readings]), np.nan)
-        rows = np.flatnonzero(same)
+            is_unchanged &= arcs[:, 1] == parser_arcs[:, 1]
+        scores = np.where(
+            is_unchanged, np.concatenate([reading.probabilities.score(self.event) for reading in readings]), np.nan
+        )
+        rows = np.flatnonzero(is_unchanged)
         marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
         return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
 
@@ -160,8 +162,8 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
     token_scores = np.where(np.concatenate([is_space(doc) for doc in docs]), 1.0, scores)
     n = len(starts)
     spans = Spans(starts, ends, np.zeros(n, dtype=np.intp), token_scores, np.zeros(n), np.ones(n, dtype=bool))
-    known = ~np.isnan(np.add.reduceat(token_scores, starts))
-    spans = spans.take(known)
+    is_scored = ~np.isnan(np.add.reduceat(token_scores, starts))
+    spans = spans.take(is_scored)
     return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.chosen)
 
 
@@ -171,8 +173,8 @@ def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")
     }
-    attached = np.flatnonzero(heads != 0)
-    dependents = np.bincount(attached + heads[attached], minlength=len(heads))
+    children = np.flatnonzero(heads != 0)
+    dependents = np.bincount(children + heads[children], minlength=len(heads))
     return {
         "certainty of the decision for the head": log_odds(columns["head"], _CLIP),
         "certainty of the label, given the head": log_odds(columns["arc"] / np.maximum(columns["head"], 1e-12), _CLIP),
