@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from .fitting.adapt_output import show_adaptation
 from .fitting.fit_event import follow_events, show_followed
-from .fitting.fit_pipe import ready_to_read
-from .fitting.settings import MOST_UNKNOWN
-from .shared.command import argument, command
+from .fitting.new_calib import ready_to_read
+from .fitting.settings import MAX_UNKNOWN
+from .shared.command import argument, options_command
 from .shared.evidence import check_whole_documents
 from .shared.examples import read_examples
 from .shared.options import AllowUnknown, FirstAttr, Force, Format
@@ -52,7 +52,7 @@ class AdaptOptions(Run):
         return Output("OUTPUT", self.output)
 
 
-@command(
+@options_command(
     AdaptOptions,
     example="./calibrated tweets.spacy ./adapted",
 )
@@ -75,7 +75,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
     with warnings.catch_warnings():
         if not options.silent:  # `show_adaptation` says them
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
-        calib.adapt(ready, max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN)
+        calib.adapt(ready, max_unknown=1.0 if options.allow_unknown else MAX_UNKNOWN)
     again = partial(read_examples, nlp, options.data, options.gold_preproc, options.doc_key)
     events = follow_events(nlp, calib, again, silent=options.silent)
     write_pipeline(nlp, options.output, options.force)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from .evaluating.judging import only_component
 from .fitting.new_calib import own_block, place_calib
 from .fitting.settings import pipe_settings
-from .shared.command import argument, command, option
+from .shared.command import argument, option, options_command
 from .shared.evidence import check_gold_of_examples, check_has_gold
 from .shared.examples import read_examples, run_pipes, shown
 from .shared.options import Gold, LabelMap
@@ -54,7 +54,7 @@ class AuditOptions(QueueOptions):
     n_process: int = 1
 
 
-@command(
+@options_command(
     AuditOptions,
     example="en_core_web_sm test.spacy --format prodigy -o queue.jsonl",
 )
@@ -123,11 +123,11 @@ def _placed(run: AuditOptions, nlp: Language) -> tuple[Language, Calibrator]:
 
     others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     own = own_block(nlp, None, run.component)
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if own is None:
-        given = {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
+        options = {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
     table = None if run.label_map is None else read_map(run.label_map)
-    return place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc, table=table)
+    return place_calib(nlp, run.model, pipe_settings(own, options), table, gold_preproc=run.gold_preproc)
 
 
 def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..expect.periods import PERIODS
 from ..pairs.documents import several
 from .shared.checks import check_confidence, check_option, check_raw_cells
-from .shared.command import command, option
+from .shared.command import option, options_command
 from .shared.evidence import show_drift_of_counts, show_other_weights
 from .shared.examples import data_files
 from .shared.options import Columns, Format, OnlyAttr, RawCells, Texts
@@ -111,7 +111,7 @@ class CountOptions(Run):
         return [*super().outputs(), *([] if self.plot is None else [Output("--plot", self.plot)])]
 
 
-@command(
+@options_command(
     CountOptions,
     example="./calibrated texts.jsonl --query NOUN --by year --plot nouns.png",
 )

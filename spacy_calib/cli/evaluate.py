@@ -10,12 +10,12 @@ from .evaluating.options import EvaluateOptions, kind_of
 from .evaluating.page import page_contents, picture_numbers, picture_title, show_verdicts, write_pictures
 from .evaluating.showing import show_table
 from .evaluating.slices import found_slices, slices_of
-from .shared.command import command
+from .shared.command import options_command
 from .shared.screen import msg
 from .shared.writing import print_json, write_json, write_text
 
 
-@command(
+@options_command(
     EvaluateOptions,
     example="./calibrated test.spacy -o report.html -o curve.png -o numbers.json",
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..errors import calib_error
 from ..pairs.documents import counted, extent
 from .shared.checks import check_confidence, check_option
-from .shared.command import command, option
+from .shared.command import option, options_command
 from .shared.evidence import TOO_FEW_TO_TELL, Seen, check_gold_of_corpus, differences_in, show_other_weights, show_seen
 from .shared.examples import data_files, holds_gold
 from .shared.options import Columns, FirstAttr, Format, Texts
@@ -94,7 +94,7 @@ def exit_code(run: ExpectOptions, result: dict[str, Any]) -> int:
     return int((result["drift"] or {"verdict": None})["verdict"] in failing_verdicts(run.fail_on))
 
 
-@command(
+@options_command(
     ExpectOptions,
     example="./calibrated texts.jsonl --per-doc",
     exit_code=exit_code,

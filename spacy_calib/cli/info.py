@@ -22,7 +22,7 @@ from .fitting.fit_output import (
     verdict_on,
     words_of_spans,
 )
-from .shared.command import Options, argument, command, option
+from .shared.command import Options, argument, option, options_command
 from .shared.conventions import show_conventions
 from .shared.evidence import unknown_sentence
 from .shared.options import Code, ForceFile, Format, Silent
@@ -52,7 +52,7 @@ class InfoOptions(Options):
     silent: Silent = True
 
 
-@command(InfoOptions, example="./calibrated --all")
+@options_command(InfoOptions, example="./calibrated --all")
 def info(options: InfoOptions) -> dict[str, Any]:
     """
     Show what the fitted calib pipes of a pipeline hold: source, groups with

@@ -13,7 +13,7 @@ from ..corpus.queue.orders import REVIEW
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
-from .shared.command import command, option
+from .shared.command import option, options_command
 from .shared.evidence import show_seen
 from .shared.examples import holds_gold
 from .shared.outputs import Output
@@ -73,7 +73,7 @@ class RankOptions(QueueOptions):
         )
 
 
-@command(
+@options_command(
     RankOptions,
     example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl",
 )

@@ -13,7 +13,7 @@ from ..corpus.queue.orders import LABEL
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
-from .shared.command import command, option
+from .shared.command import option, options_command
 from .shared.queues import MIN_WORDS, SUFFIXES, QueueOptions, deliver_queue, labelled_texts, write_docs
 from .shared.scored import of_pipe
 from .shared.screen import Column, msg, number, shorten, show_rows, whole
@@ -151,7 +151,7 @@ class SelectOptions(QueueOptions):
         return self.exclude
 
 
-@command(
+@options_command(
     SelectOptions,
     example="./calibrated texts.txt --order margin --max-words 2000 -o batch.jsonl",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..errors import calib_error
 from ..pipe.loading import INLINE_FACTORIES, load_with_factories, open_model
-from .shared.command import Options, argument, command
+from .shared.command import Options, argument, options_command
 from .shared.options import CalibratedModel, Code, Force, Format, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg
@@ -31,7 +31,7 @@ class StockOptions(Options):
     silent: Silent = True
 
 
-@command(StockOptions, example="./calibrated ./stock")
+@options_command(StockOptions, example="./calibrated ./stock")
 def stock(options: StockOptions) -> Language:
     """
     Turn a calibrated pipeline back into one of spaCy's own components: the same

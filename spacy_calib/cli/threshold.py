@@ -12,7 +12,7 @@ from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
-from .shared.command import argument, command, option
+from .shared.command import argument, option, options_command
 from .shared.evidence import Seen, show_seen
 from .shared.options import Format
 from .shared.outputs import Output
@@ -67,7 +67,7 @@ class ThresholdOptions(Run):
         return None if self.apply is None else Output("--apply", self.apply)
 
 
-@command(
+@options_command(
     ThresholdOptions,
     example="./calibrated test.spacy --precision 0.9",
 )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from ..errors import calib_error
 from ..pipe.loading import open_model
-from .shared.command import Options, command, option
+from .shared.command import Options, option, options_command
 from .shared.options import CalibratedModel, Code, Format, Silent
 from .shared.screen import msg
 from .shared.writing import deliver
@@ -27,7 +27,7 @@ class ViewOptions(Options):
     silent: Silent = True
 
 
-@command(ViewOptions, example="./calibrated")
+@options_command(ViewOptions, example="./calibrated")
 def view(options: ViewOptions) -> dict[str, Any]:
     """
     Show in the browser how sure a calibrated pipeline is of any text that you type.

@@ -234,6 +234,14 @@ class TextWatch:
         return units
 
 
+def text_units(annotation: Annotation | None, examples: Iterable[Example]) -> TextUnits:
+    """Digest the texts of some examples. annotation: See `TextWatch`."""
+    watch = TextWatch(annotation)
+    for _ in watch.over(examples):
+        pass
+    return watch.units()
+
+
 class Noted:
     """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far. drawn (list): How each
     came to be labelled; None where it does not say.

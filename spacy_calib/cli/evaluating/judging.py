@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...doc.annotations import plain_name
 from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
-from ..fitting.fit_pipe import ready_to_read
-from ..fitting.new_calib import own_block, place_calib
+from ..fitting.new_calib import own_block, place_calib, ready_to_read
 from ..fitting.settings import DEFAULTS, pipe_settings
 from ..shared.checks import check_option
 from ..shared.evidence import check_bins, unknown_sentence
@@ -65,10 +64,11 @@ def place_raw(run: EvaluateOptions, nlp: Language) -> tuple[Language, Calibrator
 
     others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     own = None if any(pipe.fitted for pipe in others) else own_block(nlp, None, run.component)
-    given: dict[str, Any] = {"method": "identity", "context": False}
+    options: dict[str, Any] = {"method": "identity"}
     if own is None:
-        given |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
-    return place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc)
+        options |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
+    name, settings = pipe_settings(own, options)
+    return place_calib(nlp, run.model, (name, {**settings, "context": None}), gold_preproc=run.gold_preproc)
 
 
 def only_component(nlp: Language) -> str:

@@ -1,7 +1,6 @@
-"""A command: a frozen dataclass of options, and a function that takes it.
+"""A command: a plain function whose annotated parameters typer reads, and which Python calls as it is.
 
-Each option is one field. Its annotation says how it is written on the command line; from the fields come both the parameters that typer reads
-and the keyword arguments of the function in Python.
+The older form, of all commands but `fit`, is a frozen dataclass of options and a function that takes it (`Options`, `OptionsCommand`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
-from .checks import check_choice, check_number, check_path, listed
+from .checks import check_choice, check_number, check_path, with_methods
 from .screen import user_errors
 
 P = ParamSpec("P")
@@ -29,9 +28,9 @@ MORE_OPTIONS = "spacy_calib.more_options"
 
 
 class Declared(NamedTuple):
-    """A field of the options as it is written on the command line.
+    """A parameter as it is written on the command line.
 
-    name (str): Name of the field. kind (Any): Type of its value, without None. optional (bool): Whether it may be None.
+    name (str): In Python. kind (Any): Type of its value, without None. optional (bool): Whether it may be None.
     info (OptionInfo | ArgumentInfo): The declaration for typer. default (Any): The default in Python; `MISSING` where there is none.
     """
 
@@ -57,7 +56,7 @@ class Declared(NamedTuple):
         return self.kind in (Path, list[Path]) or self.word == "MODEL"
 
     @property
-    def parameter(self) -> inspect.Parameter:
+    def typer_parameter(self) -> inspect.Parameter:
         """What typer reads. A flag that is not given is off there, also one that is on in Python."""
         default = False if self.kind is bool and not self.optional else self.default
         kind = Union[self.kind, None] if self.optional else self.kind  # noqa: UP007  (typer before 0.10 does not know `X | None`)
@@ -65,9 +64,43 @@ class Declared(NamedTuple):
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if default is MISSING else default,
-            # The word makes it another one than Annotated[X | None, ...] of the field, which typing would give back for it.
+            # The word makes it another one than Annotated[X | None, ...] of the parameter, which typing would give back for it.
             annotation=Annotated[kind, self.info, "for typer"],
         )
+
+    def check(self, value: Any) -> Any:
+        """Return a value as the command takes it: a path may be given as text. RAISES C056: it is out of range, or the system refuses the path."""
+        if self.kind is Path and isinstance(value, str):
+            value = Path(value)
+        if self.names_a_path:
+            for path in value if isinstance(value, (list, tuple)) else [value]:
+                check_path(self.word, path)
+        if self.kind is int and value is not None:
+            check_number(self.name, self.flag, value)
+        words = getattr(self.info, "words", ())
+        if words and value is not None:
+            check_choice(self.flag, words, value)
+        return value
+
+
+def declare(name: str, annotation: Any, default: Any) -> Declared:
+    """Read how a parameter is written on the command line. annotation (Any): `Annotated`, with what `argument` or `option` returned."""
+    kind, info = get_args(annotation)
+    kinds = [part for part in get_args(kind) if part is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
+    return Declared(name, kinds[0], kinds[0] is not kind, _named(name, info), default)
+
+
+@functools.cache
+def declared_parameters(run: Callable[..., Any]) -> tuple[Declared, ...]:
+    """The parameters of a plain function that stand on the command line. Its return annotation may be known to type checkers alone."""
+    parameters = []
+    for name, parameter in inspect.signature(run).parameters.items():
+        annotation = parameter.annotation
+        annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
+        if get_origin(annotation) is Annotated:
+            default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
+            parameters.append(declare(name, annotation, default))
+    return tuple(parameters)
 
 
 @functools.cache
@@ -83,15 +116,15 @@ def declared(options: Any) -> tuple[Declared, ...]:
         for name in every.keys() - own.keys():
             annotations.pop(name, None)
         annotations = {**{name: kind for name, kind in own.items() if name not in annotations}, **annotations, **own}
-    found = []
+    parameters = []
     for name, annotation in annotations.items():
-        kind, info = get_args(annotation)
-        held = [one for one in get_args(kind) if one is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
         factory = of_name[name].default_factory
         default = of_name[name].default if factory is MISSING else factory()
-        found.append(Declared(name, held[0], held[0] is not kind, _named(name, info), default))
+        parameters.append(declare(name, annotation, default))
     places = list(of_name)  # of arguments in Python, and so on the command line
-    return tuple(sorted(found, key=lambda one: places.index(one.name) if isinstance(one.info, ArgumentInfo) else len(places)))
+    return tuple(
+        sorted(parameters, key=lambda one: places.index(one.name) if isinstance(one.info, ArgumentInfo) else len(places))
+    )
 
 
 @dataclass(frozen=True)
@@ -104,17 +137,7 @@ class Options:
     def __post_init__(self) -> None:
         kind: Any = type(self)
         for option in declared(kind):
-            value = getattr(self, option.name)
-            if option.kind is Path and isinstance(value, str):
-                object.__setattr__(self, option.name, Path(value))
-            if option.names_a_path:
-                for path in value if isinstance(value, list) else [value]:
-                    check_path(option.word, path)
-            if option.kind is int and value is not None:
-                check_number(option.name, option.flag, value)
-            words = getattr(option.info, "words", ())
-            if words and value is not None:
-                check_choice(option.flag, words, value)
+            object.__setattr__(self, option.name, option.check(getattr(self, option.name)))
         self.check_options()
 
     def given(self) -> dict[str, Any]:
@@ -169,7 +192,7 @@ class CalibCommand(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
             if getattr(parameter, "help", None):
-                parameter.help = listed(parameter.help)  # type: ignore[attr-defined]
+                parameter.help = with_methods(parameter.help)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -188,57 +211,102 @@ class CalibCommand(TyperCommand):
 
 @dataclass(eq=False)
 class Command(Generic[P, R]):
-    """Called in Python with the fields of the options.
+    """A plain function as a command. In Python it is called as it is; values are checked first, as on the command line.
 
-    options (Callable): The class of the options. run (Callable): Takes them. example (str): The end of a command line that works.
-    kind (type): How its command line is read. exit_code (Callable): From the options and the result.
+    run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
+    example (str): The end of a command line that works. kind (type): How its command line is read.
     """
 
-    options: Callable[P, Any]
-    run: Callable[[Any], R]
+    run: Callable[..., R]
     example: str
     kind: type[CalibCommand]
-    exit_code: Callable[[Any, R], int]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.run(self.options(*args, **kwargs))
+        call = inspect.signature(self.run).bind(*args, **kwargs)
+        for parameter in self.parameters:
+            if parameter.name in call.arguments:
+                call.arguments[parameter.name] = parameter.check(call.arguments[parameter.name])
+        return self.run(*call.args, **call.kwargs)
+
+    @property
+    def parameters(self) -> tuple[Declared, ...]:
+        """The arguments and options of its command line, in their order."""
+        return declared_parameters(self.run)
 
     @property
     def help(self) -> str:
         """What the docstring of the function says before it comes to what is returned and raised."""
         return (inspect.getdoc(self.run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
 
-    def typer_function(self) -> Callable[..., None]:
-        """What typer calls: with a parameter for each option."""
+    def run_with(self, values: Mapping[str, Any]) -> int:
+        """Run with the values of a command line. RETURNS (int): Exit code."""
+        call: Any = self
+        call(**values)
+        return 0
 
-        def run(ctx: typer.Context, **given: Any) -> None:
+    def typer_function(self) -> Callable[..., None]:
+        """What typer calls: with a parameter for each argument and option."""
+
+        def run(ctx: typer.Context, **values: Any) -> None:
             with user_errors():
                 more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-                make: Any = self.options
-                options = make(**{**given, **more})
-                code = self.exit_code(options, self.run(options))
+                code = self.run_with({**values, **more})
             if code:
                 raise typer.Exit(code)
 
         parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-        parameters += [option.parameter for option in declared(self.options)]
+        parameters += [parameter.typer_parameter for parameter in self.parameters]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         run.__doc__ = self.help
         return run
 
 
-def command(
+@dataclass(eq=False)
+class OptionsCommand(Command[P, R]):
+    """A command whose function takes a frozen dataclass. In Python it is called with the fields.
+
+    options (Callable): The class of the options. exit_code (Callable): From the options and the result.
+    """
+
+    options: Callable[P, Any]
+    exit_code: Callable[[Any, R], int]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.run(self.options(*args, **kwargs))
+
+    @property
+    def parameters(self) -> tuple[Declared, ...]:
+        return declared(self.options)
+
+    def run_with(self, values: Mapping[str, Any]) -> int:
+        make: Any = self.options
+        options = make(**values)
+        return self.exit_code(options, self.run(options))
+
+
+def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callable[[Callable[P, R]], Command[P, R]]:
+    """Make a command of a plain function; see `Command`."""
+
+    def make(run: Callable[P, R]) -> Command[P, R]:
+        made: Command[P, R] = Command(run, example, kind)
+        made.__doc__ = run.__doc__
+        return made
+
+    return make
+
+
+def options_command(
     options: Callable[P, Any],
     *,
     example: str,
     kind: type[CalibCommand] = CalibCommand,
     exit_code: Callable[[Any, Any], int] = lambda options, result: 0,
 ) -> Callable[[Callable[[Any], R]], Command[P, R]]:
-    """Make a command of a function that takes such options; see `Command`."""
+    """Make a command of a function that takes such options; see `OptionsCommand`."""
 
     def make(run: Callable[[Any], R]) -> Command[P, R]:
-        made = Command(options, run, example, kind, exit_code)
+        made: Command[P, R] = OptionsCommand(run, example, kind, options, exit_code)
         made.__doc__ = run.__doc__
         return made
 
