@@ -215,11 +215,13 @@ class Command(Generic[P, R]):
 
     run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
     example (str): The end of a command line that works. kind (type): How its command line is read.
+    exit_code (Callable | None): From the values of a command line, by name, and the result; None ends with 0.
     """
 
     run: Callable[..., R]
     example: str
     kind: type[CalibCommand]
+    exit_code: Callable[[Any, Any], int] | None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         call = inspect.signature(self.run).bind(*args, **kwargs)
@@ -241,8 +243,8 @@ class Command(Generic[P, R]):
     def run_with(self, values: Mapping[str, Any]) -> int:
         """Run with the values of a command line. RETURNS (int): Exit code."""
         call: Any = self
-        call(**values)
-        return 0
+        result = call(**values)
+        return 0 if self.exit_code is None else self.exit_code(values, result)
 
     def typer_function(self) -> Callable[..., None]:
         """What typer calls: with a parameter for each argument and option."""
@@ -266,11 +268,10 @@ class Command(Generic[P, R]):
 class OptionsCommand(Command[P, R]):
     """A command whose function takes a frozen dataclass. In Python it is called with the fields.
 
-    options (Callable): The class of the options. exit_code (Callable): From the options and the result.
+    options (Callable): The class of the options.
     """
 
     options: Callable[P, Any]
-    exit_code: Callable[[Any, R], int]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.run(self.options(*args, **kwargs))
@@ -281,15 +282,17 @@ class OptionsCommand(Command[P, R]):
 
     def run_with(self, values: Mapping[str, Any]) -> int:
         make: Any = self.options
-        options = make(**values)
-        return self.exit_code(options, self.run(options))
+        self.run(make(**values))
+        return 0
 
 
-def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callable[[Callable[P, R]], Command[P, R]]:
+def command(
+    *, example: str, kind: type[CalibCommand] = CalibCommand, exit_code: Callable[[Any, Any], int] | None = None
+) -> Callable[[Callable[P, R]], Command[P, R]]:
     """Make a command of a plain function; see `Command`."""
 
     def make(run: Callable[P, R]) -> Command[P, R]:
-        made: Command[P, R] = Command(run, example, kind)
+        made: Command[P, R] = Command(run, example, kind, exit_code)
         made.__doc__ = run.__doc__
         return made
 
@@ -297,16 +300,12 @@ def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callabl
 
 
 def options_command(
-    options: Callable[P, Any],
-    *,
-    example: str,
-    kind: type[CalibCommand] = CalibCommand,
-    exit_code: Callable[[Any, Any], int] = lambda options, result: 0,
+    options: Callable[P, Any], *, example: str, kind: type[CalibCommand] = CalibCommand
 ) -> Callable[[Callable[[Any], R]], Command[P, R]]:
     """Make a command of a function that takes such options; see `OptionsCommand`."""
 
     def make(run: Callable[[Any], R]) -> Command[P, R]:
-        made: Command[P, R] = OptionsCommand(run, example, kind, options, exit_code)
+        made: Command[P, R] = OptionsCommand(run, example, kind, None, options)
         made.__doc__ = run.__doc__
         return made
 

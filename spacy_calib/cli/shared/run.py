@@ -151,24 +151,34 @@ class Run(Options):
         """The folder of a pipeline that the command writes too."""
         return None
 
-    def begin(self) -> Language:
+    def begin(
+        self, *, folder: Output | None = None, read: Sequence[Path] = (), outputs: Sequence[Output] | None = None
+    ) -> Language:
         """Look at all files before the work begins, then load the pipeline.
 
+        folder (Output | None): Of a pipeline that the command writes too. read (Sequence[Path]): What it reads besides DATA.
+        outputs (Sequence[Output] | None): The files that it writes; None takes --output.
         RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C060, C050: code, GPU, model.
         """
         files = self.files()
-        inputs, folder = [self.data, *self.read_files(), self.code], self.folder()
-        check_files(self.outputs(), self.force, inputs=inputs, model=self.model, folder=folder and folder.path)
+        inputs, folder = [self.data, *read, *self.read_files(), self.code], folder or self.folder()
+        check_files(
+            self.outputs() if outputs is None else outputs,
+            self.force,
+            inputs=inputs,
+            model=self.model,
+            folder=folder and folder.path,
+        )
         if folder is not None:
             check_pipeline_folder(folder.path, self.force, inputs=[*inputs, *files], model=self.model, option=folder.option)
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id)
 
-    def open(self) -> tuple[Language, Calibrator]:
-        """The pipeline and the calib pipe that was asked for.
+    def open(self, **files: Any) -> tuple[Language, Calibrator]:
+        """The pipeline and the calib pipe that was asked for. files: See `begin`.
 
         RAISES C027, C068: there is none. C021, C069: see `check_readable`; and see `begin`.
         """
-        nlp = self.begin()
+        nlp = self.begin(**files)
         return nlp, pipe_of(nlp, self.attr)
 
     def annotate(
@@ -245,6 +255,13 @@ class Run(Options):
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)
+
+
+@dataclass(frozen=True)
+class GoldRun(Run):
+    """A run over gold."""
+
+    needs_gold = True
 
 
 def judge(
