@@ -60,10 +60,11 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     RETURNS (dict): All that the page shows.
     RAISES CalibError: every fault of the input.
     """
+    from .evaluate import evaluate as run
     from .evaluate import page
-    from .evaluating.options import EvaluateOptions
+    from .evaluating.options import EvaluateRun
 
-    return page(EvaluateOptions(str(model), Path(data), output=[] if output is None else [Path(output)], **options))
+    return page(EvaluateRun(**run.checked(str(model), Path(data), output=[] if output is None else [Path(output)], **options)))
 
 
 __all__ = ["adapt", "evaluate", "fit", "report"]

@@ -108,7 +108,7 @@ def audited(run: Run, component: str | None = None, label_map: str | None = None
     from ..pipe.auditing import audit_gold
     from ..pipe.scorer import corpus_of
 
-    nlp, calib = _placed(run, run.begin(outputs=outputs), component, label_map)
+    nlp, calib = _placed(run, run.begin(outputs), component, label_map)
     examples = _scored(run, nlp, calib)
     corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
     return Audited(calib, examples, corpus, *audit_gold(calib, examples, corpus))

@@ -106,7 +106,7 @@ def count(
     run = Run(model, data, attr=attr, columns=columns, by=by, **how)
     check_groups(run, every)
     outputs = [*wanted_output(output), *([] if plot is None else [Output("--plot", plot)])]
-    nlp = run.begin(outputs=outputs, read=[] if gold is None else data_files(gold))
+    nlp = run.begin(outputs, read=[] if gold is None else data_files(gold))
     pipes, queries = make_queries(nlp, query, attr, unit, draws)
     result = {**count_queries(run, nlp, pipes, queries, names, every, gold, confidence), "per": per}
     if plot is not None:

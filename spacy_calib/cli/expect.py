@@ -26,6 +26,7 @@ from .shared.options import (
     Silent,
     Texts,
 )
+from .shared.outputs import wanted_output
 from .shared.run import Run, score
 from .shared.writing import deliver
 
@@ -117,8 +118,8 @@ def expect(
         "gpu_id": gpu_id,
         "code": code,
     }
-    run = Run(model, data, attr=attr, columns=columns, by=by, output=output, force=force, silent=silent, **how)
-    nlp, pipe = run.open(read=[] if gold is None else data_files(gold))
+    run = Run(model, data, attr=attr, columns=columns, by=by, force=force, silent=silent, **how)
+    nlp, pipe = run.open(wanted_output(output), read=[] if gold is None else data_files(gold))
     result = expected_quality(run, nlp, pipe, gold, confidence, check, per_doc)
     deliver(result, lambda: show(result), output=output, format=format, silent=silent)
     return result

@@ -93,7 +93,7 @@ def rank(
     check_option("--plot", plot is None or plot.suffix in (".png", ".svg"), "a file that ends in .png or .svg", plot)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id, "code": code}
     run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
-    nlp, pipe = run.open(outputs=[*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
+    nlp, pipe = run.open([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
     shown = SHOWN if top is None and output is None and format == "table" else top
     plan = rank_plan(of_pipe(pipe), order, unit, shown, min_words=min_words, repeats=repeats, not_accepted=not_accepted)
     scored, corpora = _score(run, nlp, pipe, plan)

@@ -114,7 +114,7 @@ def select(
     batch = Batch(purpose, order, unit, top, max_words, min_words, per_doc, seed, tuple(tags or ()))
     how: dict[str, Any] = {"doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id, "code": code}
     run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
-    nlp, pipe = run.open(outputs=queue_output.files(), read=exclude or [])
+    nlp, pipe = run.open(queue_output.files(), read=exclude or [])
     scored = of_pipe(pipe)
     plan = batch.plan(scored, hunted_tags(pipe, batch), labelled_texts(nlp, exclude) if exclude else None)
     tasks, labels, result = choose(run, nlp, pipe, scored, plan, batch)

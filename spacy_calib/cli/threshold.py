@@ -14,7 +14,7 @@ from .shared.checks import check_confidence, check_option
 from .shared.command import argument, command, option
 from .shared.evidence import Seen, show_seen
 from .shared.options import CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent
-from .shared.outputs import Output
+from .shared.outputs import Output, wanted_output
 from .shared.run import GoldRun
 from .shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
 from .shared.writing import deliver, write_json
@@ -71,8 +71,8 @@ def threshold(
 
     check_targets(precision, recall, per, confidence)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
-    run = GoldRun(model, data, output=output, code=code, force=force, silent=silent, **how)
-    nlp = run.begin(folder=None if apply is None else Output("--apply", apply))
+    run = GoldRun(model, data, code=code, force=force, silent=silent, **how)
+    nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
     pipe = span_pipe(nlp, attr)
     examples = run.annotate(nlp, [pipe], what="Scoring entities")
     result, accepting, flagging = find_cutoffs(pipe, examples, data, precision, recall, per, confidence)

@@ -1,7 +1,4 @@
-"""A command: a plain function whose annotated parameters typer reads, and which Python calls as it is.
-
-The older form, of all commands but `fit`, is a frozen dataclass of options and a function that takes it (`Options`, `OptionsCommand`).
-"""
+"""A command: a plain function whose annotated parameters typer reads, and which Python calls as it is."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -23,7 +20,7 @@ from .screen import user_errors
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# Under this key of a command line's `meta` stand options that typer does not read: field -> value.
+# Under this key of a command line's `meta` are the options that typer does not read: parameter -> function that reads it.
 MORE_OPTIONS = "spacy_calib.more_options"
 
 
@@ -103,72 +100,25 @@ def declared_parameters(run: Callable[..., Any]) -> tuple[Declared, ...]:
     return tuple(parameters)
 
 
-@functools.cache
-def declared(options: Any) -> tuple[Declared, ...]:
-    """The options of a class in the order of the command line: its arguments, the options that it alone has, those that it shares with others.
-    One that it words anew stands where the shared one does; one that it declares without words it does not have.
-    """
-    of_name = {field.name: field for field in fields(options)}
-    annotations: dict[str, Any] = {}
-    for one in reversed(options.__mro__):
-        every = inspect.get_annotations(one, eval_str=True)
-        own = {name: kind for name, kind in every.items() if name in of_name and get_origin(kind) is Annotated}
-        for name in every.keys() - own.keys():
-            annotations.pop(name, None)
-        annotations = {**{name: kind for name, kind in own.items() if name not in annotations}, **annotations, **own}
-    parameters = []
-    for name, annotation in annotations.items():
-        factory = of_name[name].default_factory
-        default = of_name[name].default if factory is MISSING else factory()
-        parameters.append(declare(name, annotation, default))
-    places = list(of_name)  # of arguments in Python, and so on the command line
-    return tuple(
-        sorted(parameters, key=lambda one: places.index(one.name) if isinstance(one.info, ArgumentInfo) else len(places))
-    )
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of a command. When they are built, whole numbers, paths and words of a choice are checked, and a path may be given as text.
-
-    RAISES C056: a value out of range, or a path that the system refuses.
-    """
-
-    def __post_init__(self) -> None:
-        kind: Any = type(self)
-        for option in declared(kind):
-            object.__setattr__(self, option.name, option.check(getattr(self, option.name)))
-        self.check_options()
-
-    def given(self) -> dict[str, Any]:
-        """The options that were given: those that are neither None nor a flag that is off."""
-        kind: Any = type(self)
-        values = {option.name: getattr(self, option.name) for option in declared(kind)}
-        return {name: value for name, value in values.items() if value is not None and value is not False}
-
-    def check_options(self) -> None:
-        """RAISES C056: what else may be wrong with the options of this command."""
-
-
 def argument(word: str, help: str) -> Any:
     """An argument of a command line. word (str): What stands for it in the usage."""
     return typer.Argument(metavar=word, help=help)
 
 
 def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -> Any:
-    """An option, which is called as its field is, unless the flags name it otherwise.
+    """An option, whose flag is the name of its parameter, unless the flags name it otherwise.
 
     flags (str): Its letter, or all that it is called. words (Sequence[str]): Those that it is one of: shown in the help, completed by
-    the shell, and checked when options are built. settings: Further ones of typer's.
+    the shell, and checked when the command is called. settings: Further ones of typer's.
     """
     if words:
         settings |= {
             "metavar": f"[{'|'.join(words)}]",
-            "autocompletion": lambda incomplete: [one for one in words if one.startswith(incomplete)],
+            "autocompletion": lambda incomplete: [word for word in words if word.startswith(incomplete)],
         }
-    made = typer.Option(*flags, help=help, **settings)
-    made.words = words
-    return made
+    declaration = typer.Option(*flags, help=help, **settings)
+    declaration.words = words
+    return declaration
 
 
 def _named(name: str, info: Any) -> Any:
@@ -201,9 +151,10 @@ class CalibCommand(TyperCommand):
             return
         places = {name: heading for heading, names in self.headings.items() for name in names}
         sections: dict[str, list[Any]] = {heading: [] for heading in ("Arguments", "Options", *self.headings)}
-        for one in self.get_params(ctx):
-            heading = "Arguments" if one.param_type_name == "argument" else places.get(str(one.name), "Options")
-            sections[heading].append(one.get_help_record(ctx))
+        for parameter in self.get_params(ctx):
+            is_argument = parameter.param_type_name == "argument"
+            heading = "Arguments" if is_argument else places.get(str(parameter.name), "Options")
+            sections[heading].append(parameter.get_help_record(ctx))
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl([record for record in records if record is not None])
@@ -224,11 +175,13 @@ class Command(Generic[P, R]):
     exit_code: Callable[[Any, Any], int] | None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        call = inspect.signature(self.run).bind(*args, **kwargs)
-        for parameter in self.parameters:
-            if parameter.name in call.arguments:
-                call.arguments[parameter.name] = parameter.check(call.arguments[parameter.name])
-        return self.run(*call.args, **call.kwargs)
+        return self.run(**self.checked(*args, **kwargs))
+
+    def checked(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The arguments of a call by name, checked; see `Declared.check`."""
+        arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
+        declared = {parameter.name: parameter for parameter in self.parameters}
+        return {name: declared[name].check(value) if name in declared else value for name, value in arguments.items()}
 
     @property
     def parameters(self) -> tuple[Declared, ...]:
@@ -240,19 +193,14 @@ class Command(Generic[P, R]):
         """What the docstring of the function says before it comes to what is returned and raised."""
         return (inspect.getdoc(self.run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
 
-    def run_with(self, values: Mapping[str, Any]) -> int:
-        """Run with the values of a command line. RETURNS (int): Exit code."""
-        call: Any = self
-        result = call(**values)
-        return 0 if self.exit_code is None else self.exit_code(values, result)
-
     def typer_function(self) -> Callable[..., None]:
         """What typer calls: with a parameter for each argument and option."""
 
         def run(ctx: typer.Context, **values: Any) -> None:
             with user_errors():
                 more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-                code = self.run_with({**values, **more})
+                result = self.run(**self.checked(**values, **more))
+                code = 0 if self.exit_code is None else self.exit_code(values, result)
             if code:
                 raise typer.Exit(code)
 
@@ -264,49 +212,14 @@ class Command(Generic[P, R]):
         return run
 
 
-@dataclass(eq=False)
-class OptionsCommand(Command[P, R]):
-    """A command whose function takes a frozen dataclass. In Python it is called with the fields.
-
-    options (Callable): The class of the options.
-    """
-
-    options: Callable[P, Any]
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.run(self.options(*args, **kwargs))
-
-    @property
-    def parameters(self) -> tuple[Declared, ...]:
-        return declared(self.options)
-
-    def run_with(self, values: Mapping[str, Any]) -> int:
-        make: Any = self.options
-        self.run(make(**values))
-        return 0
-
-
 def command(
     *, example: str, kind: type[CalibCommand] = CalibCommand, exit_code: Callable[[Any, Any], int] | None = None
 ) -> Callable[[Callable[P, R]], Command[P, R]]:
     """Make a command of a plain function; see `Command`."""
 
     def make(run: Callable[P, R]) -> Command[P, R]:
-        made: Command[P, R] = Command(run, example, kind, exit_code)
-        made.__doc__ = run.__doc__
-        return made
-
-    return make
-
-
-def options_command(
-    options: Callable[P, Any], *, example: str, kind: type[CalibCommand] = CalibCommand
-) -> Callable[[Callable[[Any], R]], Command[P, R]]:
-    """Make a command of a function that takes such options; see `OptionsCommand`."""
-
-    def make(run: Callable[[Any], R]) -> Command[P, R]:
-        made: Command[P, R] = OptionsCommand(run, example, kind, None, options)
-        made.__doc__ = run.__doc__
-        return made
+        made_command: Command[P, R] = Command(run, example, kind, exit_code)
+        made_command.__doc__ = run.__doc__
+        return made_command
 
     return make
