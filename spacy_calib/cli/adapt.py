@@ -70,7 +70,7 @@ def adapt(
     """
     from .shared.writing import write_pipeline
 
-    run = GoldRun(model, data, attr=attr, gpu_id=gpu_id, code=code, force=force)
+    run = GoldRun(model, data, attr=attr, n_process=n_process, gpu_id=gpu_id, code=code, force=force)
     nlp, calib = run.open(folder=Output("OUTPUT", output))
     check_whole_documents(calib.fit_info.row_unit, gold_preproc)
     read = partial(read_examples, nlp, data, gold_preproc, doc_key)

@@ -18,7 +18,6 @@ from .shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, L
 from .shared.outputs import Output
 from .shared.queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue
 from .shared.run import GoldRun, Run, pipes_to_run
-from .shared.scored import of_pipe
 from .shared.screen import Column, msg, number, shorten, show_rows
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def audit(
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
     met = dict.fromkeys([*corpus.tags_met(), *(doubt.gold for doubt in doubts if doubt.gold)])
-    deliver_queue(queue_output, of_pipe(calib), result, tasks, met, lambda: show_audit(result, top, output))
+    deliver_queue(queue_output, calib, result, tasks, met, lambda: show_audit(result, top, output))
     return result
 
 

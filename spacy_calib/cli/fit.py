@@ -133,7 +133,7 @@ def fit(
     table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
-    use_gpu(gpu_id)
+    use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
     own = own_block(nlp, attr, component) if base is None else None
     block = pipe_settings(base or own, options, overrides)
@@ -168,7 +168,7 @@ def count_training(
     examples: Those of the fit, which should not be among the training data.
     RAISES C030: the training data has no gold for the component. C482: it has much of the fit data, and that was not allowed.
     """
-    from ..doc.reading import text_units
+    from ..doc.reading import texts_of
     from ..expect.record import SeenTexts
 
     pipe = calib.lookup.component()
@@ -178,8 +178,8 @@ def count_training(
     tag_counts = dict(calib.source.count(pipe, references))
     if not tag_counts:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
-    texts = SeenTexts.of(text_units(annotation, training).digests)
-    check_apart(texts.share_of(text_units(annotation, examples)), "documents", allow_seen)
+    texts = SeenTexts.of(texts_of(annotation, training).digests)
+    check_apart(texts.share_of(texts_of(annotation, examples)), allow_seen)
     span_counts = dict(annotation.count_spans(references))
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
 

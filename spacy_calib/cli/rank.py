@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +31,7 @@ from .shared.options import (
 from .shared.outputs import Output
 from .shared.queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
 from .shared.run import Run
-from .shared.scored import ScoredModel, of_pipe
+from .shared.scored import unit_of
 from .shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from .shared.writing import write_picture
 
@@ -95,17 +94,18 @@ def rank(
     run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
     nlp, pipe = run.open([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
     shown = SHOWN if top is None and output is None and format == "table" else top
-    plan = rank_plan(of_pipe(pipe), order, unit, shown, min_words=min_words, repeats=repeats, not_accepted=not_accepted)
-    scored, corpora = _score(run, nlp, pipe, plan)
-    queue, tasks, labels, result = rank_units(scored, corpora, plan, order)
-    deliver_queue(queue_output, scored, result, tasks, labels, lambda: show_ranking(result, top, output))
+    plan = rank_plan(pipe, order, unit, shown, min_words=min_words, repeats=repeats, not_accepted=not_accepted)
+    seen, corpora = _score(run, nlp, pipe, plan)
+    queue, tasks, labels, result = rank_units(pipe, corpora, plan, order)
+    result["seen"] = seen
+    deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_ranking(result, top, output))
     if plot is not None:
         draw_curves(queue, order, plot)
     return result
 
 
 def rank_plan(
-    model: ScoredModel,
+    pipe: Calibrator,
     order: str,
     unit: str | None,
     n: int | None,
@@ -117,7 +117,7 @@ def rank_plan(
     """The queue to make. n (int | None): How many units; None for all. RAISES C065, C265: the pipe has no such units."""
     from ..corpus.queue.choosing import Plan
 
-    kind = model.unit_of("entity" if not_accepted else unit, whole=True)
+    kind = unit_of(pipe, "entity" if not_accepted else unit, whole=True)
     return Plan(
         kind,
         REVIEW[order],
@@ -129,22 +129,21 @@ def rank_plan(
     )
 
 
-def _score(run: Run, nlp: Language, pipe: Calibrator, plan: Plan) -> tuple[ScoredModel, Iterable[ScoredCorpus]]:
-    """The pipe with what the fit has seen, and the scored texts; a whole queue, and one of gold, is of all of them at once.
+def _score(run: Run, nlp: Language, pipe: Calibrator, plan: Plan) -> tuple[dict[str, Any] | None, Iterable[ScoredCorpus]]:
+    """The overlap with the fit data, and the scored texts; a whole queue, and one of gold, is of all of them at once.
 
     RAISES C531: the pipe has no cut-offs, which the queue goes by.
     """
-    model = of_pipe(pipe)
     if plan.below_only and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
     if plan.n is not None and not holds_gold(run.data):
-        return model, run.score_blocks(nlp, pipe, what="Ranking")
+        return None, run.score_blocks(nlp, pipe, what="Ranking")
     corpus, seen = run.score(nlp, pipe, what="Ranking")
-    return replace(model, seen=seen), [corpus]
+    return seen, [corpus]
 
 
 def rank_units(
-    model: ScoredModel, corpora: Iterable[ScoredCorpus], plan: Plan, order: str
+    pipe: Calibrator, corpora: Iterable[ScoredCorpus], plan: Plan, order: str
 ) -> tuple[Queue, Sequence[Task], Iterable[str], dict[str, Any]]:
     """The queue, its tasks, the labels that have a score, and what `rank` returns."""
     from ..corpus.queue.choosing import queue_of
@@ -153,16 +152,16 @@ def rank_units(
     from ..corpus.queue.tasks import tasks_of
     from ..corpus.stored import MadeOnDemand
 
-    sums = UnitSums(plan)
+    sums, annotation = UnitSums(plan), pipe.source.annotation(pipe.lookup.component())
     queue = queue_of(corpora, plan, sums.add)
-    tasks, whole = tasks_of(queue, each_asked=model.spans_are_units), queue.n_blocks == 1
+    tasks, whole = tasks_of(queue, each_asked=annotation.spans_are_units), queue.n_blocks == 1
     left_out = queue.left_out if whole else sums.left_out_of_all()
     result = {
-        "pipe": model.name,
+        "pipe": pipe.name,
         "unit": plan.kind,
         "order": order,
         **(findings(queue.corpus, queue.units) if whole else sums.findings()),
-        "seen": model.seen,
+        "seen": None,
         **{key: left_out[key] for key in ("accepted", "too_short", "repeats")},
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }

@@ -29,7 +29,7 @@ from .shared.options import (
 )
 from .shared.queues import MIN_WORDS, SUFFIXES, WORDS_HELP, QueueFormat, QueueOutput, deliver_queue, labelled_texts, write_docs
 from .shared.run import Run
-from .shared.scored import of_pipe
+from .shared.scored import unit_of
 from .shared.screen import Column, msg, number, shorten, show_rows, whole
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..corpus.queue.tasks import Task
     from ..corpus.scored import ScoredCorpus
     from ..pipe.component import Calibrator
-    from .shared.scored import ScoredModel
 
 DEFAULT_N = 100
 # Documents to adapt to.
@@ -115,12 +114,11 @@ def select(
     how: dict[str, Any] = {"doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id, "code": code}
     run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
     nlp, pipe = run.open(queue_output.files(), read=exclude or [])
-    scored = of_pipe(pipe)
-    plan = batch.plan(scored, hunted_tags(pipe, batch), labelled_texts(nlp, exclude) if exclude else None)
-    tasks, labels, result = choose(run, nlp, pipe, scored, plan, batch)
+    plan = batch.plan(pipe, hunted_tags(pipe, batch), labelled_texts(nlp, exclude) if exclude else None)
+    tasks, labels, result = choose(run, nlp, pipe, plan, batch)
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["rows"], output)
-    deliver_queue(queue_output, scored, result, tasks, labels, lambda: show_batch(result, output))
+    deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_batch(result, output))
     return result
 
 
@@ -155,7 +153,7 @@ class Batch:
         """Whether documents are chosen to adapt to."""
         return self.purpose == "adapt"
 
-    def plan(self, model: ScoredModel, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
+    def plan(self, pipe: Calibrator, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
         """The queue to make. Documents to adapt to are spread over their expected errors per word.
 
         tags (Sequence[str]): Those that are hunted. labelled (Digests | None): Keys of texts that are labelled already.
@@ -164,10 +162,10 @@ class Batch:
         from ..corpus.queue.choosing import Plan
 
         order = LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
-        default_unit = DOCUMENT if self.adapts or model.row_unit == DOCUMENT else "sentence"
+        default_unit = DOCUMENT if self.adapts or pipe.fit_info.row_unit == DOCUMENT else "sentence"
         default_n = N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None
         return Plan(
-            model.unit_of(self.unit or default_unit, whole=True),
+            unit_of(pipe, self.unit or default_unit, whole=True),
             order,
             tags,
             self.seed,
@@ -182,20 +180,21 @@ class Batch:
 
 
 def choose(
-    run: Run, nlp: Language, pipe: Calibrator, model: ScoredModel, plan: Plan, batch: Batch
+    run: Run, nlp: Language, pipe: Calibrator, plan: Plan, batch: Batch
 ) -> tuple[Sequence[Task], Iterable[str], dict[str, Any]]:
     """The tasks, the labels that have a score, and what `select` returns."""
     from ..corpus.queue.choosing import queue_of
     from ..corpus.queue.formats import record_of
     from ..corpus.queue.tasks import tasks_of
 
+    of_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
     pool: Counter[str] = Counter()
-    sums = partial(sums_of, kind=plan.kind, links=model.spans_are_units)
+    sums = partial(sums_of, kind=plan.kind, links=of_links)
     queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums(corpus)))
     if queue.n_blocks == 1:
         pool.update(sums(queue.corpus))
     check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags, model.spans_are_units)
+    tasks = tasks_of(queue, plan.tags, of_links)
     rows = [record_of(task) for task in tasks]
     result = {
         "pipe": pipe.name,
@@ -211,7 +210,7 @@ def choose(
             "words": sum(row["words"] for row in rows),
             "expected_errors": sum(row["expected_errors"] for row in rows),
             "docs": len({row["doc"] for row in rows}),
-            **({"entities": sum(len(row["marks"]) for row in rows)} if model.spans_are_units else {}),
+            **({"entities": sum(len(row["marks"]) for row in rows)} if of_links else {}),
         },
         "excluded": None if plan.labelled is None else queue.left_out["labelled"],
         "rows": rows,

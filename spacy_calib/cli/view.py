@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ..errors import calib_error
 from ..pipe.loading import open_model
 from .shared.command import command, option
-from .shared.options import CalibratedModel, Code, Format, Silent
+from .shared.options import CalibratedModel, Code, Format, GpuId, Silent
 from .shared.screen import msg
 from .shared.writing import deliver
 
@@ -20,6 +20,7 @@ def view(
     *,
     port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None,
     format: Format = "table",
+    gpu_id: GpuId = -1,
     code: Code = None,
     silent: Silent = True,
 ) -> dict[str, Any]:
@@ -31,11 +32,11 @@ def view(
     alone (127.0.0.1). No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": where the page was.
-    RAISES C736: the port cannot be opened. CalibError: every other fault of the input.
+    RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: every other fault of the input.
     """
     from ..pipe.viewing import Server, Viewer
 
-    viewer = Viewer(open_model(model, code=code))
+    viewer = Viewer(open_model(model, code=code, gpu_id=gpu_id), gpu_id)
     try:
         server = Server(viewer, port or 0)
     except OSError as error:

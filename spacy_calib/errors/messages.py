@@ -92,6 +92,7 @@ MESSAGES = {
     "C074": "Cannot read the texts in {path}: {why}; {wanted}.",
     "C075": "The pipe '{name}' gave {none} of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
     "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
+    "C057": "On a GPU (--gpu-id {gpu}) there can be one process only, but --n-process {n_process} was given; leave out one of the two.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C271": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for parser).",
     "C272": "Option --event must be {wanted} for component '{component}', but '{given}' was given.",
@@ -279,6 +280,8 @@ WARNINGS = {
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
     "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
+    "CW24": "[CW24] The pipe '{name}' was fitted to scores of {components}, which computes at half precision (on a GPU, with mixed_precision): raw scores differ by about .001 "
+    "from those at full precision, and calibrated ones by up to .1; run the pipeline on the kind of device that it was fitted on, or set mixed_precision = false and fit again.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",

@@ -10,7 +10,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
+from thinc.api import CupyOps
 
 from .base import ComponentSource, missing_input, overwriting_pipe
 
@@ -21,6 +23,21 @@ class ParsedDocs(list):
     def __init__(self, states: Sequence[Any], found: Sequence[Any]):
         super().__init__(states)
         self.found = found
+
+
+def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
+    """The layer that turns state features into vectors as spaCy's greedy parser does, on the CPU.
+
+    step_model (ParserStepModel): Of the Docs. lower (Model): The layer of the component's model that state features pass first.
+    """
+    state2vec = step_model.state2vec
+    if state2vec.get_dim("nP") == 1:
+        # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.
+        state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
+    if isinstance(state2vec.ops, CupyOps):
+        # They only take the mask for a backward pass, which would be sent to the GPU at each step.
+        state2vec.ops = state2vec.numpy_ops
+    return state2vec
 
 
 class KeptReadings:

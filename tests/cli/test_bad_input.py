@@ -256,6 +256,7 @@ def test_there_is_no_such_gpu(model, dev, out):
     ops = get_current_ops()
     try:
         refuses(calib("fit", model, dev, out, "--gpu-id", 99), "Cannot use GPU 99:")
+        refuses(calib("view", model, "--gpu-id", 99), "Cannot use GPU 99:")
     finally:
         set_current_ops(ops)  # where there is a GPU, thinc has switched to it before it finds that it has not that many
 
@@ -463,19 +464,15 @@ def change_labels(path, change):
     (path / "tagger" / "cfg").write_text(json.dumps(cfg))
 
 
-def test_a_label_was_removed(calibrated_copy, test_file):
-    change_labels(calibrated_copy, lambda labels: labels.remove("NOUN"))
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [(lambda labels: labels.remove("NOUN"), "'NOUN' is gone"), (lambda labels: labels.reverse(), "their order is another one")],
+)
+def test_labels_were_removed_or_reordered(change, detail, calibrated_copy, test_file):
+    change_labels(calibrated_copy, change)
+    said = f"The labels of component 'tagger' were removed or reordered since 'calib' was fitted ({detail}); load the pipeline"
     for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
-        refuses(outcome, "The labels of component 'tagger' were removed or reordered since 'calib' was fitted ('NOUN' is gone)")
-
-
-def test_the_labels_were_reordered(calibrated_copy, test_file):
-    change_labels(calibrated_copy, lambda labels: labels.reverse())
-    for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
-        refuses(
-            outcome,
-            "since 'calib' was fitted (their order is another one); load the pipeline with exclude=['calib'], save it, and fit that.",
-        )
+        refuses(outcome, f"{said} with exclude=['calib'], save it, and fit that.")
 
 
 def test_fit_does_not_load_a_pipe_whose_labels_changed_either(calibrated_copy, dev, out):
@@ -667,22 +664,17 @@ def test_a_config_for_entities_is_out_of_range(content, sentence, ner_model, ent
 # Entities: the pipeline
 
 
-@pytest.mark.parametrize("options", [[], ["--second-pass"]])
-@pytest.mark.parametrize("factory", ["ner", "beam_ner"])
-def test_the_recognizer_is_not_trained(factory, options, changed_model, dev, out):
-    path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
+@pytest.mark.parametrize(
+    ("factory", "options", "labels"),
+    [
+        *((factory, options, ()) for factory in ("ner", "beam_ner") for options in ((), ("--second-pass",))),
+        *((factory, (), ()) for factory in ("spancat", "spancat_singlelabel")),
+        ("ner", (), ("PER",)),  # labels, but no weights
+    ],
+)
+def test_the_component_is_not_trained(factory, options, labels, changed_model, dev, out):
+    path = changed_model(lambda nlp: [*map(nlp.add_pipe(factory, name="untrained").add_label, labels)])
     refuses(calib("fit", path, dev, out, "-C", "untrained", *options), "Component 'untrained' has no labels or is not trained")
-
-
-@pytest.mark.parametrize("factory", ["spancat", "spancat_singlelabel"])
-def test_the_span_categorizer_is_not_trained(factory, changed_model, dev, out):
-    path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
-    refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels or is not trained")
-
-
-def test_the_recognizer_has_labels_but_no_weights(changed_model, dev, out):
-    path = changed_model(lambda nlp: nlp.add_pipe("ner", name="untrained").add_label("PER"))
-    refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels or is not trained")
 
 
 @pytest.mark.parametrize("options", [[], ["--second-pass"]])

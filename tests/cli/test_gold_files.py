@@ -48,15 +48,9 @@ def test_faults_are_one_sentence(model, gold_files, tmp_path):
 
 
 def test_a_convention_is_reported_with_its_file(model, trained_bytes, tmp_path):
-    from tests.cli.shared.test_conventions import OTHER, SAID
-    from tests.conftest import revive
+    from tests.cli.shared.test_conventions import OTHER, SAID, save_overconfident
 
-    nlp = revive(trained_bytes)
-    for layer in nlp.get_pipe("tagger").model.walk():
-        if layer.name == "softmax":  # it is much too sure of itself
-            layer.set_param("W", layer.get_param("W") * 400)
-            layer.set_param("b", layer.get_param("b") * 400)
-    nlp.to_disk(tmp_path / "sure")
+    save_overconfident(trained_bytes, tmp_path / "sure")
     data = save_gold(tmp_path / "data.spacy", 60, seed=11)
     docs = list(DocBin().from_disk(save_gold(tmp_path / "more.spacy", 150, seed=5)).get_docs(Language().vocab))
     for token in (token for doc in docs for token in doc if token.tag_ == SAID):

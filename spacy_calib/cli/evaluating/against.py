@@ -86,7 +86,7 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
     """
     from ...pipe.component import Calibrator
 
-    nlp = open_model(model, code=run.code, gpu_id=run.gpu_id)
+    nlp = open_model(model, code=run.code, gpu_id=run.gpu_id, n_process=run.n_process)
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     pipes = [pipe for pipe in fitted if pipe.source.component == component]
     if pipes:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...doc.annotations import plain_name
+from ...doc.annotations import get_annotation, plain_name
 from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
 from ..fitting.new_calib import own_block, place_calib, ready_to_read
@@ -16,7 +16,7 @@ from ..shared.checks import check_option
 from ..shared.evidence import check_bins, unknown_sentence
 from ..shared.examples import read_examples
 from ..shared.run import judge, pipes_to_run
-from ..shared.scored import ScoredModel, of_pipe
+from ..shared.scored import ScoredPipe
 from ..shared.screen import number, warn
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Judgement:
     """What was judged.
 
     name, version (str): Of the pipeline, as a page calls it. judged (list[Judged]): What each pipe says.
-    models (list[ScoredModel]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
+    models (list[ScoredPipe]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
     is not judged. values (Sequence | None): Of each Doc, of the key of --by.
     fields (dict): Key of the user data -> the name that each Doc has under it; where slices are searched.
     conventions (dict): By pipe, where labels and gold look like two conventions, see `FitInfo`; without the pipes of which it is not known.
@@ -130,7 +130,7 @@ class Judgement:
     name: str
     judged: list[Judged]
     version: str = ""
-    models: list[ScoredModel] = field(default_factory=list)
+    models: list[ScoredPipe] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     values: Sequence[str | None] | None = None
     fields: dict[str, list[str | None]] = field(default_factory=dict)
@@ -170,7 +170,7 @@ def judgement(run: EvaluateRun, shown: bool) -> Judgement:
 
             found.sides.append(side_of(pipe, done, run.by))
         if shown:
-            found.models.append(of_pipe(pipe, corpus, own.seen))
+            found.models.append(ScoredPipe(pipe, corpus, own.seen))
     if run.by is not None or run.find_slices:
         from ...doc.keys import fields_of, names_under
 
@@ -248,20 +248,23 @@ def table_of(found: Judged, bins: int | None, groups: int | None) -> dict[str, A
     return result
 
 
-def judged_units(model: ScoredModel, run: EvaluateRun) -> dict[str, JudgedView]:
+def judged_units(model: ScoredPipe, run: EvaluateRun) -> dict[str, JudgedView]:
     """ "tokens" (or "documents"), behind "entities" where the pipe has them -> their scores, by the groups of the fit or by as many as were asked for."""
     from ...pages.judged import judged_entities, judged_tokens
     from ...pipe.registered import metrics
     from ...pipe.scorer import scorer_like
 
-    scorer, corpus = scorer_like(model.scorer, run.bins, run.groups), model.corpus
+    pipe, corpus, _ = model
+    assert pipe.groups is not None
+    scorer, labels = scorer_like(pipe.scorer, run.bins, run.groups), pipe.lookup.labels()
     n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
-    tokens = judged_tokens(corpus, model.labels, judging(model.groups, model.labels), n_bins, _SEED, known)
-    if model.span_groups is None:
+    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, _SEED, known)
+    if pipe.spans.groups is None:
         return {tokens.kind: tokens}
-    groups = judging(model.span_groups, model.span_labels)
+    span_labels, called = pipe.lookup.span_labels(), get_annotation(pipe.fit_info.layer).span_words
+    groups = judging(pipe.spans.groups, span_labels)
     return {
-        "entities": judged_entities(corpus, model.span_labels, groups, n_bins, _SEED, known, model.called),
+        "entities": judged_entities(corpus, span_labels, groups, n_bins, _SEED, known, called),
         tokens.kind: tokens,
     }
 

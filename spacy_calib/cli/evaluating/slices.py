@@ -39,7 +39,7 @@ def slices_of(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[
         for unit, judged in judged_units(model, run).items():
             docs, units = placed(model.corpus, judged)
             slices = slices_by(found.values or (), docs, units)
-            told[model.name, unit] = {"by": run.by, **judge_slices(judged, slices, units, judged.n_bins, judged.seed)}
+            told[model.pipe.name, unit] = {"by": run.by, **judge_slices(judged, slices, units, judged.n_bins, judged.seed)}
     return told
 
 
@@ -66,7 +66,7 @@ def found_slices(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], di
             )
             for row in rows["rows"]:
                 row["examples"] = examples_of(model.corpus, judged, own[row["slice"]], row["gap"] > 0)
-            told[model.name, unit] = rows
+            told[model.pipe.name, unit] = rows
     return told
 
 

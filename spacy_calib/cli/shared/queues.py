@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ...corpus.distinct import Digests
     from ...corpus.queue.tasks import Task
     from ...pipe.component import Calibrator
-    from .scored import ScoredModel
 
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
 # Suffix -> what such a file is.
@@ -93,7 +92,7 @@ class QueueOutput:
 
 def deliver_queue(
     queue: QueueOutput,
-    model: ScoredModel,
+    pipe: Calibrator,
     result: dict[str, Any],
     tasks: Sequence[Task],
     met: Iterable[str],
@@ -114,7 +113,7 @@ def deliver_queue(
         write_pieces(queue.output, text())
     if queue.labels_file is not None:
         categories = bool(tasks) and tasks[0].labelled and tasks[0].unit == DOCUMENT
-        write_text(queue.labels_file, label_studio_config(_choices(model, result["unit"], met), categories))
+        write_text(queue.labels_file, label_studio_config(_choices(pipe, result["unit"], met), categories))
     if queue.silent:
         return
     if queue.format == "json":
@@ -127,11 +126,13 @@ def deliver_queue(
             msg.good(f"Labeling config: {queue.labels_file}")
 
 
-def _choices(model: ScoredModel, unit: str, met: Iterable[str]) -> Sequence[str]:
+def _choices(pipe: Calibrator, unit: str, met: Iterable[str]) -> Sequence[str]:
     """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees, and of a linker the identities."""
-    if model.layer in OPEN:
+    from ...doc.annotations import plain_name
+
+    if plain_name(pipe.fit_info.layer) in OPEN:
         return list(met)
-    return model.span_labels if model.span_groups is not None and unit != "token" else model.labels
+    return pipe.lookup.span_labels() if pipe.spans.groups is not None and unit != "token" else pipe.lookup.labels()
 
 
 def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:

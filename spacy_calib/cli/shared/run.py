@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
@@ -96,13 +96,6 @@ def score_blocks(
         raise first.silent()
 
 
-class Scored(NamedTuple):
-    """corpus (ScoredCorpus): What the calib pipe says of the data. seen (dict | None): How much of it the fit has seen, see `expect.record.SeenShare`."""
-
-    corpus: ScoredCorpus
-    seen: dict[str, Any] | None
-
-
 @dataclass(frozen=True)
 class Run:
     """A pipeline and the data that it is run over, as the options of commands say it.
@@ -140,14 +133,14 @@ class Run:
 
         outputs (Sequence[Output]): The files that the command writes. folder (Output | None): Of a pipeline that it writes too.
         read (Sequence[Path]): What it reads besides DATA.
-        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C060, C050: code, GPU, model.
+        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C057, C060, C050: code, GPU, model.
         """
         files = self.data_files()
         inputs = [self.data, *read, self.code]
         check_files(outputs, self.force, inputs=inputs, model=self.model, folder=folder and folder.path)
         if folder is not None:
             check_pipeline_folder(folder.path, self.force, inputs=[*inputs, *files], model=self.model, option=folder.option)
-        return open_model(self.model, code=self.code, gpu_id=self.gpu_id)
+        return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
     def open(self, outputs: Sequence[Output] = (), **files: Any) -> tuple[Language, Calibrator]:
         """The pipeline and the calib pipe that was asked for. outputs, files: See `begin`.
@@ -195,25 +188,19 @@ class Run:
         pipe: Calibrator,
         *,
         sentences: bool = True,
-        judge: bool = True,
         what: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
-    ) -> Scored:
-        """The scored corpus of the data; the Docs are let go one by one.
+    ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
+        """The scored corpus of the data, and its overlap with the fit data (`SeenShare`); the Docs are let go one by one.
 
-        sentences (bool): Whether sentences have to be found too. judge (bool): Whether the gold, if there is any, will be used.
-        also (Callable): Looks at the examples as they pass.
+        sentences (bool): Whether sentences have to be found too. also (Callable): Looks at the examples as they pass.
         RAISES C075: no token got a score. C151: the component knows none of the gold labels.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         seen = Seen(pipe)
-        examples = also(self.stream(nlp))
-        if judge:
-            examples = seen.over(examples)
-        corpus = score(nlp, pipe, examples, self.passing(what), sentences=sentences)
-        if judge:
-            check_gold_of_corpus(pipe, corpus, self.silent)
-        return Scored(corpus, seen.to_dict() if judge else None)
+        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp))), self.passing(what), sentences=sentences)
+        check_gold_of_corpus(pipe, corpus, self.silent)
+        return corpus, seen.to_dict()
 
     def score_blocks(
         self,

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
 
 from ...errors import calib_error
 from ...types import Floats, Ints
+from ..kept import get_state2vec
 from .actions import Actions, Bools, RuleInput, opening_columns, read_rule_input, valid_inside, valid_openings
 
 # Widths of the state features that spaCy's architectures have: without and with `extra_state_tokens`.
@@ -85,10 +85,7 @@ class StateScorer:
         self.model = step_model
         self.docs = docs
         self.component = component
-        self.state2vec = step_model.state2vec
-        if self.state2vec.get_dim("nP") == 1:
-            # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.
-            self.state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
+        self.state2vec = get_state2vec(step_model, docs, lower)
         self.width = self.state2vec.get_dim("nF")
         if self.width not in STATE_WIDTHS:
             raise calib_error("C033", component=component, given=self.width, wanted=" or ".join(map(str, STATE_WIDTHS)))

@@ -28,7 +28,7 @@ from ...expect.forecasts import Evidence
 from ...types import Floats, Ints
 from ..base import missing_input
 from ..kept import clear_copy
-from .decoding import DECORATION, LEFT, RIGHT, ROOT, Scorer, Standing, predict_decided, read_actions
+from .decoding import DECORATION, LEFT, RIGHT, ROOT, ParserStates, Scorer, first_tokens, predict_arcs, read_actions
 
 # No sequence of transitions has more steps for each word: it is pushed once, and again only after another word was taken off for good; put
 # back once less than pushed, taken off once, and begins one sentence.
@@ -64,7 +64,7 @@ def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
     rng, why = generator(n, seed, get_string_id(doc.text)), missing_input(parser, [doc])[0]
     if not why:
         bare = clear_copy(doc, parsed=False)
-        again = predict_decided(parser, [bare])[1][0].score(event)[view.rows]
+        again = predict_arcs(parser, [bare])[1][0].score(event)[view.rows]
         if (np.abs(again - view.raw) > _SAME).any():
             why = "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before)"
     if why:
@@ -78,36 +78,37 @@ def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
     return TreeDraws(doc, np.ones(len(doc)), event, strings, heads, codes.reshape(heads.shape), logs)
 
 
-def _draw(parser: Any, doc: Doc, chances: Floats) -> tuple[Ints, Any, Floats]:
-    """(heads, hashes of labels, both (n, n_tokens); log-probability of each draw). chances (Floats): Uniform, (n, _STEPS * n_tokens)."""
-    actions, n, n_tokens = read_actions(parser.moves), len(chances), len(doc)
+def _draw(parser: Any, doc: Doc, uniforms: Floats) -> tuple[Ints, Any, Floats]:
+    """(heads, hashes of labels, both (n, n_tokens); log-probability of each draw). uniforms (Floats): Random numbers, (n, _STEPS * n_tokens)."""
+    actions, n, n_tokens = read_actions(parser.moves), len(uniforms), len(doc)
     set_dropout_rate(parser.model, 0.0)
     step_model = parser.model.predict([doc])
     try:
-        scorer, standing = Scorer(parser, step_model, [doc]), Standing.of([doc] * max(n, 1), actions)
+        scorer, states = Scorer(parser, step_model, [doc]), ParserStates.from_docs([doc] * max(n, 1), actions)
         (first,) = parser.moves.init_batch([doc])
-        live, own, step = [first.copy() for _ in range(n)], np.arange(n), 0
-        classes, logs = np.full(len(standing.heads), -1), np.zeros(n)
+        live, draws, step = [first.copy() for _ in range(n)], np.arange(n), 0
+        classes, logs = np.full(len(states.heads), -1), np.zeros(n)
         while live:
             ids = step_model.get_token_ids(live)
-            places = np.where(ids[:, :4] >= 0, ids[:, :4] + n_tokens * own[:, None], -1)
-            scores = np.where(standing.valid(places), scorer(ids), -np.inf).astype(np.float64)
+            tokens = first_tokens(ids)
+            tokens[:] = np.where(tokens >= 0, tokens + n_tokens * draws, -1)
+            scores = states.mask(tokens, scorer(ids)).astype(np.float64)
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-            taken, every = draw_columns(odds, chances[own, step]), np.arange(len(live))
-            logs[own] += np.log(odds[every, taken] / odds.sum(axis=1))
-            moves = actions.moves[taken]
-            standing.take(places, moves)
-            for child, move in ((places[:, 2], LEFT), (places[:, 0], RIGHT)):
-                classes[child[moves == move]] = taken[moves == move]
-            only = np.zeros(scores.shape, dtype=np.float32)
-            only[every, taken] = 1.0
-            parser.transition_states(live, only)
+            transitions, rows = draw_columns(odds, uniforms[draws, step]), np.arange(len(live))
+            logs[draws] += np.log(odds[rows, transitions] / odds.sum(axis=1))
+            moves = actions.moves[transitions]
+            states.apply(tokens, moves)
+            for child, move in ((tokens[2], LEFT), (tokens[0], RIGHT)):
+                classes[child[moves == move]] = transitions[moves == move]
+            one_hot = np.zeros(scores.shape, dtype=np.float32)
+            one_hot[rows, transitions] = 1.0
+            parser.transition_states(live, one_hot)
             goes_on = np.array([not state.is_final() for state in live])
-            live, own, step = [live[i] for i in np.flatnonzero(goes_on)], own[goes_on], step + 1
+            live, draws, step = [live[i] for i in np.flatnonzero(goes_on)], draws[goes_on], step + 1
     finally:
         step_model.clear_memory()
     shape = (n, n_tokens)
-    heads = standing.heads[: n * n_tokens].reshape(shape) - n_tokens * np.arange(n)[:, None]
+    heads = states.heads[: n * n_tokens].reshape(shape) - n_tokens * np.arange(n)[:, None]
     classes = classes[: n * n_tokens].reshape(shape)
     return (*_in_full(doc, np.where(classes < 0, np.arange(n_tokens), heads), classes, actions.labels), logs)
 
