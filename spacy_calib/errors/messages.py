@@ -27,7 +27,7 @@ MESSAGES = {
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
     "C022": "Component '{component}' ({kind}) cannot be calibrated{why}; calib reads: {supported}; in this pipeline: {readable}. If it leaves scores "
-    "on the Doc, say where they stand: --source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1) and --score.",
+    "on the Doc, name the source that reads them: --components.calib.source.@calib_sources spacy-calib.SpanScores.v1 (or TokenScores.v1, DocScores.v1).",
     "C317": "The pipeline has no component '{component}'; of those that it has, calib can read: {readable}. Name one of them with --component.",
     "C318": "The pipeline has no component '{component}', and calib can read none of those that it has ({available}); it reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
@@ -40,7 +40,7 @@ MESSAGES = {
     "C130": "{method} calibrated on {n} {rows} loses more than the raw scores on parts of the data held out in turn (log loss {raw:.3f} raw, {calibrated:.3f} "
     "calibrated), so nothing was written; {more}, let --method auto choose, or pass the raw scores through with --method identity.",
     "C131": "Sets that miss at most {alpha:g} of the {rows} are to be made of {n} {rows}, and {least} at least are wanted; give more data or ask for less with "
-    "--sets, up from {reached:g}.",
+    "--components.calib.sets.alpha, up from {reached:g}.",
     "C120": "The pipe '{name}' cannot read this pipeline: {why}; or fit one here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
@@ -172,7 +172,7 @@ MESSAGES = {
     "C337": "The constraints of component '{name}' name {unknown}, which is none of its labels ({known}); take it out of the constraints, or add it to the labels.",
     "C338": "The gold labels of the document that begins {text!r} break the constraints of component '{name}' ('{label}' {place}); mend the gold, or loosen the constraints.",
     "C339": "The gold label '{label}' of the document that begins {text!r} is none of the labels of component '{name}' ({known}); add it to its labels (`spacy init labels` writes them), or take it out of the gold.",
-    "C340": "Option --way {way} does not go with component '{component}' ({kind}): {wanted}; name another way, or leave it out.",
+    "C340": "The source {source} cannot read component '{component}' ({kind}){why}; name another one, or leave it out.",
     "C329": 'CRFsuite is not installed; run `pip install "spacy-calib[crfsuite]"`.',
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
     "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",

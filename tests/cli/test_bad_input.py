@@ -24,6 +24,7 @@ from tests.cli.conftest import (
     save_docs,
     save_gold,
     save_recognizer,
+    setting,
 )
 from tests.conftest import gold_doc, made_up_sentences, revive
 
@@ -225,7 +226,9 @@ def test_fewer_pairs_than_bins(model, tmp_path, out):
 
 def test_no_pair_reaches_the_threshold(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
-    refuses(calib("fit", model, one, out, "--threshold", 0.999), "on no pairs; give it data with scores at or above 0.999.")
+    refuses(
+        calib("fit", model, one, out, setting("threshold", 0.999)), "on no pairs; give it data with scores at or above 0.999."
+    )
 
 
 # The options
@@ -236,9 +239,10 @@ def test_no_pair_reaches_the_threshold(model, tmp_path, out):
     [
         (["--groups", 0], "Option --groups must be at least 1, but 0 was given."),
         (["--groups", -3], "Option --groups must be at least 1, but -3 was given."),
-        (["--threshold", 1], "Option --threshold must be at least 0 and below 1, but 1.0 was given."),
-        (["--threshold", -0.1], "Option --threshold must be at least 0 and below 1, but -0.1 was given."),
-        (["--threshold", "nan"], "Option --threshold must be at least 0 and below 1, but nan was given."),
+        ([setting("threshold", 1)], "threshold must be a number in [0, 1), but 1 was given."),
+        ([setting("threshold", -0.1)], "threshold must be a number in [0, 1), but -0.1 was given."),
+        ([setting("threshold", "NaN")], "threshold must be a number in [0, 1), but 'NaN' was given."),
+        ([setting("threshold", "low")], "'low'"),
         (["--method", "isotonik"], "Option --method must be one of auto, identity, temperature, platt, beta, histogram,"),
         (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
         (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
@@ -261,7 +265,7 @@ def test_an_option_of_evaluate_is_out_of_range(calibrated, test_file):
     refuses(calib("evaluate", calibrated, test_file, "--bins", 0), "Option --bins must be at least 1, but 0 was given.")
 
 
-@pytest.mark.parametrize("options", [["--groups", "2.5"], ["--threshold", "low"], ["--no-such-option"], ["-S"]])
+@pytest.mark.parametrize("options", [["--groups", "2.5"], ["--no-such-option"], ["-S"], ["--sets", "0.1"]])
 def test_typer_rejects_an_option(options, model, dev, out):
     outcome = calib("fit", model, dev, out, *options)
     refuses(outcome, options[0], code=2)

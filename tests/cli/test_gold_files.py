@@ -8,7 +8,7 @@ import pytest
 from spacy.language import Language
 from spacy.tokens import DocBin
 
-from tests.cli.conftest import calib, ok, refuses, save_docs, save_gold
+from tests.cli.conftest import CONTEXT, calib, ok, refuses, save_docs, save_gold
 
 OPTIONS = ("--method", "isotonic", "--format", "json")
 
@@ -83,7 +83,7 @@ def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
 
 
 def test_info_shows_how_far_scores_shrink(model, gold_files, tmp_path):
-    half = ("--context", "--components.calib.context.shrink", "0.5")
+    half = (CONTEXT, "--components.calib.context.shrink", "0.5")
     ok(calib("fit", model, gold_files[1], tmp_path / "out", "--method", "isotonic", *half))
     assert "Shrunk 0.5 of the way, in log-odds, to a line through the raw scores (" in ok(calib("info", tmp_path / "out")).text
     refuses(calib("fit", model, gold_files[1], tmp_path / "x", *half[:2], "2"), "shrink must be a number from 0 to 1, but 2")

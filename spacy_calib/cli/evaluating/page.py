@@ -22,10 +22,10 @@ from .options import UNITS
 if TYPE_CHECKING:
     from ...pages.judged import JudgedView
     from ..shared.scored import ScoredPipe
-    from .options import EvaluateOptions
+    from .options import EvaluateRun
 
 
-def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateOptions) -> dict[str, Any]:
+def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateRun) -> dict[str, Any]:
     """What the page shows, see `pages.page.render_report`. tables (Mapping): Pipe -> its table, see `evaluate`.
 
     RAISES C005, C030: there is too little to judge.
@@ -48,7 +48,7 @@ def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateOpti
     }
 
 
-def model_views(model: ScoredPipe, table: Mapping[str, Any], run: EvaluateOptions) -> tuple[list[dict[str, Any]], list[str]]:
+def model_views(model: ScoredPipe, table: Mapping[str, Any], run: EvaluateRun) -> tuple[list[dict[str, Any]], list[str]]:
     """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged.
 
     RAISES C005: there is too little to judge.
@@ -90,7 +90,7 @@ def tell_apart(views: list[dict[str, Any]]) -> None:
             view["name"] = f"{name} ({view['pipe']})"
 
 
-def how_made(found: Judgement, run: EvaluateOptions, views: list[dict[str, Any]]) -> dict[str, str]:
+def how_made(found: Judgement, run: EvaluateRun, views: list[dict[str, Any]]) -> dict[str, str]:
     """Name -> text."""
     from ...pairs.documents import by_unit
 
@@ -120,7 +120,7 @@ def show_verdicts(contents: Mapping[str, Any]) -> None:
         msg.warn(sentence)
 
 
-def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable[str], run: EvaluateOptions) -> dict[str, Any]:
+def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable[str], run: EvaluateRun) -> dict[str, Any]:
     """What pictures show of the first pipe.
 
     tables (Mapping): Pipe -> its table, see `evaluate`. names (Iterable[str]): Of the pictures, "tags" among them.
@@ -169,7 +169,7 @@ def _numbers(name: str, judged: JudgedView, errors: list[dict[str, Any]], tags: 
     return [asdict(panel) for panel in panels]
 
 
-def picture_title(found: Judgement, numbers: Mapping[str, Any], run: EvaluateOptions) -> str:
+def picture_title(found: Judgement, numbers: Mapping[str, Any], run: EvaluateRun) -> str:
     """What stands above the pictures. numbers (Mapping): See `picture_numbers`."""
     model = found.models[0]
     of = f"{model.pipe.source.component or 'scores'} of {found.name} {found.version}".strip()
