@@ -33,6 +33,13 @@ SHOTS = (
     ("It is found in Peru , Chile and the south of Brazil .", "Peru -> place\nChile -> place\nBrazil -> place"),
 )  # fmt: skip
 
+# The product alone, as any component could leave it.
+PRODUCT = {
+    "components.calib.source.@calib_sources": "spacy-calib.SpanScores.v1",
+    "components.calib.source.component": "answers",
+    "components.calib.source.score": "answers",
+}
+
 
 def prompt(text: str) -> str:
     shown = "".join(f"Text: {shot}\nNames:\n{names}\n\n" for shot, names in SHOTS)
@@ -139,7 +146,7 @@ def measure(options: Any, folder: Path) -> None:
     for fold in range(options.folds):
         outside = [doc for at, doc in enumerate(gold) if at % options.folds != fold]
         DocBin(docs=outside).to_disk(folder / "fit.spacy")
-        for name, how in (("fitted", dict[str, Any]()), ("product", {"source": "spans", "score": "answers"})):
+        for name, how in (("fitted", dict[str, Any]()), ("product", {"overrides": PRODUCT})):
             spacy_calib.fit(folder / "model", folder / "fit.spacy", folder / name, component="answers", force=True, **how)
         fitted, of_product = (spacy.load(folder / name) for name in ("fitted", "product"))
         for at in range(fold, len(gold), options.folds):

@@ -31,9 +31,10 @@ def save(docs: Sequence[Any], folder: Path) -> Path:
 
 
 def run_audit(model: str, data: Path, **options: Any) -> Any:
-    from spacy_calib.cli.audit import AuditOptions, audited
+    from spacy_calib.cli.audit import audited
+    from spacy_calib.cli.shared.run import GoldRun
 
-    return audited(AuditOptions(model, data, gold_preproc=True, silent=True, **options))
+    return audited(GoldRun(model, data, gold_preproc=True), **options)
 
 
 def average_precision(order: Iterable[Region], wanted: Sequence[Region], others: Sequence[Region] = ()) -> float:
@@ -128,10 +129,10 @@ def tags(options: Any, folder: Path) -> None:
         docs = docs_in(file, vocab)
         planted = plant_tags(docs, how == "uniform", rate, options.seed)
         audited = run_audit(options.model, save(docs, folder), component="tagger")
-        estimates.append((how, len(planted), audited.found))
+        estimates.append((how, len(planted), audited.findings))
         if not planted:
             continue
-        orders = [("calib audit", [(one.first, one.last) for one in audited.found.doubts]), *cleanlab_orders(audited)]
+        orders = [("calib audit", [(one.first, one.last) for one in audited.findings.doubts]), *cleanlab_orders(audited)]
         for name, order in orders:
             held = {token for token in planted}
             hits = np.array([first in held for first, _ in order], dtype=bool)
@@ -207,12 +208,12 @@ def entities(options: Any, folder: Path) -> None:
     every = [region for own in planted.values() for region in own]
     head("| 2 % of the entities of each kind | " + " | ".join((*KINDS, "all")) + " |")
     row("planted", *(len(planted[kind]) for kind in KINDS), len(every))
-    orders = [("calib audit", [(one.first, one.last) for one in audited.found.doubts]), *cleanlab_orders(audited)]
+    orders = [("calib audit", [(one.first, one.last) for one in audited.findings.doubts]), *cleanlab_orders(audited)]
     for name, order in orders:
         each = [average_precision(order, planted[kind], every) for kind in KINDS]
         row(name, *(f"{one:.3f}" for one in (*each, average_precision(order, every))))
     right = 0
-    for one in audited.found.doubts:
+    for one in audited.findings.doubts:
         right += any(first < one.last and one.first < last for first, last in planted.get(one.kind, ()))
     row("listed under its kind", *["-"] * len(KINDS), f"{right} of {len(every)}")
 

@@ -27,7 +27,7 @@ import spacy_calib
 from spacy_calib.doc.attributes import span_values
 from spacy_calib.doc.events import UNKNOWN
 from spacy_calib.expect.forecasts import split_loss
-from spacy_calib.metrics import resample_mean, squared_losses
+from spacy_calib.metrics import mean_interval, squared_losses
 from spacy_calib.pipe.event import EventPipe, HeldOutScores
 
 CHUNKS = "noun_chunks"
@@ -83,10 +83,10 @@ def judge(pipe: EventPipe, examples: list[Example]) -> None:
     head("| P(yes) | squared loss | calibration | sharpness | forecast less it |")
     for name, values in {**scores, "forecast": forecasts}.items():
         parts = split_loss(np.clip(values, 0.0, 1.0), found.hits)
-        drawn = resample_mean(losses - squared_losses(values, found.hits), found.documents)
-        assert parts is not None and drawn is not None  # noqa: PT018
+        interval = mean_interval(losses - squared_losses(values, found.hits), found.documents)
+        assert parts is not None and interval is not None  # noqa: PT018
         figures = (f"{one:.4f}" for one in (parts.loss, parts.calibration, parts.sharpness))
-        row(name, *figures, "" if name == "forecast" else estimated(drawn.interval()))
+        row(name, *figures, "" if name == "forecast" else estimated(interval))
 
 
 def main() -> None:

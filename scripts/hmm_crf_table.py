@@ -38,8 +38,8 @@ from spacy_calib.metrics import (
     noise_floor,
     resample_error,
 )
+from spacy_calib.metrics.by_document import Resampled
 from spacy_calib.metrics.calibration_error import table_of
-from spacy_calib.metrics.resampling import percentiles
 from spacy_calib.pages.plot_data import without_remnants
 from spacy_calib.pages.plots import CALIBRATED_COLOR, RAW_COLOR, quiet_frame
 from spacy_calib.pairs.bins import make_binner
@@ -172,10 +172,13 @@ def show_models(judged: Mapping[str, Judged], query: int, tag: str, size: int) -
 def count_lower(one: Sequence[ResampledError], other: Sequence[ResampledError]) -> tuple[Interval, int, int]:
     """(how many of one's errors are lower than the other's, with an interval; of how many the interval of the difference lies below 0; above)."""
     lower = sum(a.estimate < b.estimate for a, b in zip(one, other, strict=True))
-    drawn = np.sum([a.drawn < b.drawn for a, b in zip(one, other, strict=True)], axis=0).astype(float)
+    counts = np.sum([a.values < b.values for a, b in zip(one, other, strict=True)], axis=0).astype(float)
     apart = [a.difference(b) for a, b in zip(one, other, strict=True)]
-    found = percentiles(drawn, float(lower), 0.95, one[0].documents)
-    return found, sum((d.high or 0) < 0 for d in apart), sum((d.low or 0) > 0 for d in apart)
+    return (
+        Resampled(float(lower), counts, one[0].documents).interval(),
+        sum((d.high or 0) < 0 for d in apart),
+        sum((d.low or 0) > 0 for d in apart),
+    )
 
 
 def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, tag: str) -> None:

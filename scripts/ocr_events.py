@@ -28,7 +28,7 @@ from sequences.letters import Model, Script, alone_of, read_script, train_both
 from spacy_calib.expect.forecasters.base import Forecaster, Neighbours
 from spacy_calib.expect.forecasters.trees import Tree
 from spacy_calib.expect.forecasts import Parts, Tried, choose, split_loss, tune
-from spacy_calib.metrics import Interval, resample_mean
+from spacy_calib.metrics import Interval, mean_interval
 from spacy_calib.pages.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame
 from spacy_calib.pairs.bins import bin_table, fixed_edges
 from spacy_calib.sequence.inference.sums import sum_chains
@@ -122,9 +122,9 @@ def feature_rows(kind: str, fit: Events, test: Events) -> list[Judged]:
 def compare(name: str, better: Judged, worse: Judged, test: Events) -> tuple[str, Interval]:
     """The claim that one row's squared loss is below another's, with the interval of the difference by word."""
     losses = [(one.said - test.hits) ** 2 for one in (better, worse)]
-    found = resample_mean(losses[0] - losses[1], test.words, n_samples=2000)
-    assert found is not None
-    return name, found.interval()
+    interval = mean_interval(losses[0] - losses[1], test.words, n_samples=2000)
+    assert interval is not None
+    return name, interval
 
 
 def claims(box: Judged, rows: dict[str, list[Judged]], test: dict[str, Events]) -> list[tuple[str, Interval]]:

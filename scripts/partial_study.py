@@ -5,7 +5,7 @@
 By default en_core_web_sm and the first 500 sentences of WikiNEuRal's dev and test files. Each entity that the model finds is accepted or rejected by
 the gold. "answers" has them as `calib fit` reads them from an annotation tool (`calib_rejected`), "entities outside" as
 `doc.set_ents(accepted, outside=rejected, default="missing")` has them. Beside both stand the full gold, with the context of words and without: where
-entities do not look at tokens (`--no-context`), and labels are grouped alike (`--groups 1`; else by gold that is not that of the answers, `--train-data`), their
+entities do not look at tokens (without context), and labels are grouped alike (`--groups 1`; else by gold that is not that of the answers, `--train-data`), their
 maps are to be the same. The last column is the greatest difference to the row of full gold
 with the same setting of context.
 """
@@ -95,7 +95,8 @@ def main() -> int:
             full = None
             for kind, file in files.items():
                 output = folder / "fitted"
-                given = {"label_map": table, "context": context, "groups": 1}
+                settings = {"components.calib.context.when": "always"} if context else {"components.calib.context": None}
+                given = {"label_map": table, "groups": 1, "overrides": settings}
                 spacy_calib.fit(options.model, file, output, component="ner", force=True, silent=True, **given)
                 losses, scores = judged(output, test)
                 full = scores if full is None else full

@@ -7,7 +7,7 @@ Bayes and L2-regularized logistic regression of scikit-learn on binary unigrams,
 P(positive) over adaptive bins of equal size (Algorithm 1), its interval by Algorithm 2. The paper's bins hold 5,000 of 100,000 tweets; here they
 hold 200 and 500 of 2,178 snippets. Beside that interval stands one by bootstrap, which takes the noise of the bins off.
 
-Calibrated: fitted on dev, judged on test; the arrays by spacy_calib.TagCalibrator, the textcat by `calib fit --component textcat`, with --threshold 0:
+Calibrated: fitted on dev, judged on test; the arrays by spacy_calib.TagCalibrator, the textcat by `calib fit --component textcat`, with a threshold of 0:
 with two categories each probability counts, however small. spaCy's textcat is a bag of words, trained once into --cache; its epoch is chosen by F1
 on dev, too.
 
@@ -178,7 +178,14 @@ def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
         write_folder(model, nlp.to_disk)
     nlp = spacy.load(model)
     DocBin(docs=docs_of(nlp, data["dev"], True)).to_disk(folder / "dev.spacy")
-    spacy_calib.fit(model, folder / "dev.spacy", folder / "calibrated", component="textcat", threshold=0.0, force=True)
+    spacy_calib.fit(
+        model,
+        folder / "dev.spacy",
+        folder / "calibrated",
+        component="textcat",
+        overrides={"components.calib.threshold": 0.0},
+        force=True,
+    )
     calibrated = spacy.load(folder / "calibrated")
     docs = list(calibrated.pipe(docs_of(calibrated, data["test"], False)))
     return Judged(nlp.meta["notes"], p_positive(docs), np.array([doc._.calib_cats["pos"] for doc in docs]))

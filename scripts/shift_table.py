@@ -35,11 +35,11 @@ from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Groups, Ints
 
 RAW, AUTO, CONTEXT = "raw", "auto", "auto + context"
-# What is fitted, and how: options of `spacy calib fit`.
-WAYS: dict[str, dict[str, Any]] = {
-    "TFG-5 isotonic": {"method": "isotonic"},
-    AUTO: {"context": False},
-    CONTEXT: {"context": True},
+# What is fitted, and how: an option of `spacy calib fit`, and a setting of the pipe.
+WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "TFG-5 isotonic": ({"method": "isotonic"}, {}),
+    AUTO: ({}, {"context": None}),
+    CONTEXT: ({}, {"context.when": "always"}),
 }
 # To how many labelled documents each of them is adapted.
 LABELLED = {AUTO: (5,), CONTEXT: (5, 20)}
@@ -159,11 +159,12 @@ def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
     """Fit each way in domain. RETURNS: A pipeline that has them all, one behind the other, and the pipes by way."""
     nlp: Any = None
     pipes = {}
-    for number, (way, options) in enumerate(WAYS.items()):
+    for number, (way, (options, settings)) in enumerate(WAYS.items()):
         say(f"Fitting {way} on {given.fit.stem} ...")
         output, attr = folder / "calibrated", f"calib{number}"
         named = {"component": given.component, "attr": attr, "force": True, **given.options, **options}
-        spacy_calib.fit(given.model, given.fit, output, **named)
+        overrides = {f"components.{attr}.{setting}": value for setting, value in settings.items()}
+        spacy_calib.fit(given.model, given.fit, output, overrides=overrides, **named)
         fitted, pipe = open_calibrated(output)
         if nlp is None:
             nlp = fitted
@@ -205,7 +206,7 @@ ABOUT = """# Out of domain
 
 Made by `python scripts/shift_table.py{arguments}`; do not edit. How well are scores calibrated on texts of another kind than those of the fit, and what do context and a few labels change? Each pipeline is calibrated on texts of one kind, and judged on other texts of that kind (in domain) and on texts of another kind (out of domain).
 
-Scores: `raw`; `TFG-5 isotonic`, the setting of Kranzlein et al. (2021); `auto`, as `calib fit --no-context` gives it; `auto + context`, as `calib fit --context` does. *5 labelled* and *20 labelled* are these after `calib adapt` to so many labelled documents of the test set, judged on the others: mean ± standard deviation of {draws} draws.
+Scores: `raw`; `TFG-5 isotonic`, the setting of Kranzlein et al. (2021); `auto`, as `calib fit` gives it without context; `auto + context`, as it does where the context is kept always. *5 labelled* and *20 labelled* are these after `calib adapt` to so many labelled documents of the test set, judged on the others: mean ± standard deviation of {draws} draws.
 A document is ten sentences of Porttinari or PetroGold, one tweet of DANTEStocks, a document of EWT, a sentence of WikiNEuRal or WNUT-17. EWT is fitted on dev for its test part; for a genre, on all other genres of both.
 
 Columns: the log loss of "the likeliest label is right" (of an entity: it is right); log loss, Brier score and SMCE over all pairs; *expected - true*, the mean score of the likeliest labels minus the share of them that is right, in percentage points; and their ECE. Lower is better, and *expected - true* is better near 0. [Terms](terms.md) says what the words mean.

@@ -3,8 +3,8 @@
     python ../../scripts/streusle_table.py --plot errors.png          # in configs/streusle_lsr, after its commands `convert` and `train`
 
 As in the paper (section 4.2): scores of .01 and above, 10 adaptive bins, 5 tag frequency groups counted on train, maps learned on dev and judged
-on test; SCW has one map for all tags, TFG one for each group. Beside them what the package adds: vector and matrix scaling before TFG isotonic (`calib fit
---scaling NAME`), and `calib fit` as it is (--method auto). A document is a review: all intervals resample reviews, those of differences the same ones.
+on test; SCW has one map for all tags, TFG one for each group. Beside them what the package adds: vector and matrix scaling before TFG isotonic, and
+`calib fit` as it is (--method auto). A document is a review: all intervals resample reviews, those of differences the same ones.
 
 The paper's numbers are of a CRF over BERT. Tables go to stdout, messages to stderr. Exit code 1 where a claim does not hold.
 """

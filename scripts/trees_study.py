@@ -25,7 +25,7 @@ from spacy_calib.doc.annotations import is_space
 from spacy_calib.doc.attributes import token_values
 from spacy_calib.doc.events import UNKNOWN
 from spacy_calib.expect.forecasts import candidates, described, fit_units
-from spacy_calib.metrics import brier, calibration_error, log_loss, log_losses, resample_mean
+from spacy_calib.metrics import brier, calibration_error, log_loss, log_losses, mean_interval
 from spacy_calib.pipe.event import EventPipe, rights_of
 
 
@@ -75,10 +75,10 @@ def main() -> None:
     )
     head("| P(every arc right) | log loss | ECE | squared loss | log loss of the share less it |")
     for name, values in said.items():
-        less = resample_mean(log_losses(share, hits) - log_losses(values, hits), found.documents)
+        less = mean_interval(log_losses(share, hits) - log_losses(values, hits), found.documents)
         assert less is not None
         figures = (log_loss(values, hits), calibration_error(values, hits, norm="l1"), brier(values, hits))
-        row(name, *(f"{one:.4f}" for one in figures), "" if values is share else estimated(less.interval()))
+        row(name, *(f"{one:.4f}" for one in figures), "" if values is share else estimated(less))
     save_tables(given.output)
 
 

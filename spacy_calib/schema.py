@@ -244,13 +244,13 @@ def floats(low: float = -FAR, high: float = FAR, *, ndim: int = 1, rising: str =
     return form
 
 
-def wholes(least: int = 0, most: int = MOST, *, rising: bool = False) -> Form:
-    """An array of whole numbers in [least, most]. rising (bool): Each greater than the one before."""
+def wholes(least: int = 0, *, rising: bool = False) -> Form:
+    """An array of whole numbers from `least` to MOST. rising (bool): Each greater than the one before."""
 
     def form(value: Any, where: str) -> NDArray[np.intp]:
-        wanted = f"an array of whole numbers from {least} to {most}"
+        wanted = f"an array of whole numbers from {least} to {MOST}"
         array = _array(value, where, "iu", 1, wanted)
-        if array.size and not (int(array.min()) >= least and int(array.max()) <= most):
+        if array.size and not (int(array.min()) >= least and int(array.max()) <= MOST):
             raise Misfit(where, wanted)
         given = np.array(array, dtype=np.intp)
         if rising and (given[1:] <= given[:-1]).any():

@@ -59,6 +59,14 @@ def as_probabilities(name: str, values: ArrayLike) -> Floats:
     return array
 
 
+def as_finite(name: str, values: ArrayLike) -> Floats:
+    """A one-dimensional float64 array of finite numbers. RAISES C001: anything else."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise calib_error("C001", name=name, wanted="a one-dimensional array of finite numbers", given="something else")
+    return array
+
+
 def check_lengths(what: str, of: str, n: int, others: Mapping[str, Sized]) -> None:
     """Check that arrays go together. what (str): Who needs them. of (str): A thing of the n. others: Name -> of each.
 

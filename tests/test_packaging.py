@@ -161,7 +161,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert any("presidio" in line.partition("extra ==")[2] for line in needed)
 
 
-def test_the_sdist_holds_what_the_wheel_is_built_from(built):
+def test_the_sdist_holds_what_the_wheel_is_built_from_and_the_tests_with_all_that_they_read(built):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -169,12 +169,6 @@ def test_the_sdist_holds_what_the_wheel_is_built_from(built):
         modules_in_source() | PARTS_OF_PAGES | {"setup.py", "setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"}
         <= names
     )
-
-
-def test_the_sdist_holds_the_tests_and_all_that_they_read(built):
-    (path,) = built.glob("*.tar.gz")
-    with tarfile.open(path) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
     for folder in ("tests", "scripts", "configs", "docs"):
         sources = {file.relative_to(ROOT).as_posix() for file in (ROOT / folder).rglob("*") if file.is_file()}
         made = {name for name in sources if set(name.split("/")[:-1]) & {"__pycache__", *MADE_BY_PROJECTS}}

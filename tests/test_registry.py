@@ -38,6 +38,23 @@ def test_entry_point_resolves(point):
     assert callable(point.load()), point
 
 
+@pytest.mark.parametrize(
+    ("kind", "family"),
+    [
+        ("groupings", "calibration.grouping.test_family"),
+        ("recalibrators", "calibration.recalibrators.test_family"),
+        ("scalings", "calibration.scaling.test_family"),
+        ("sets", "calibration.test_sets_family"),
+        ("forecasters", "expect.forecasters.test_family"),
+        ("metrics", "metrics.test_family"),
+        ("sources", "sources.test_family"),
+    ],
+)
+def test_everything_registered_has_a_row_in_its_family_test(kind, family):
+    names = {point.name for point in ENTRY_POINTS if point.group == f"spacy_calib_{kind}"}
+    assert names == {case[0] for case in importlib.import_module(f"tests.{family}").CASES}
+
+
 @each(REGISTERED)
 def test_registered_function_says_its_name_and_has_a_versioned_one(point):
     function = point.load()

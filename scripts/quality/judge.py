@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from spacy_calib.errors import calib_error
 from spacy_calib.metrics import gmce, log_losses, mean_gmce_floor, noise_floor, smce, squared_losses
+from spacy_calib.metrics.by_document import ROUNDING_NOISE, ResampledMean, check_coverage, resample_means
 from spacy_calib.metrics.calibration_error import mean_of
-from spacy_calib.metrics.resampling import ROUNDING_NOISE, Resampled, as_finite, check_coverage, rank_of, resample_means
-from spacy_calib.types import Floats, Groups, Ints, Pairs, as_probabilities
+from spacy_calib.types import Floats, Groups, Ints, Pairs, as_finite, as_probabilities
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,21 @@ class HolmBound:
     bonferroni: float | None
 
 
+def upper_bound(mean: ResampledMean, coverage: float = 0.95) -> float | None:
+    """One-sided bound: the true mean is at most this; None with one document.
+
+    RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples.
+    """
+    rank = mean.rank(1 - check_coverage(coverage))
+    return None if mean.documents < 2 else float(np.sort(mean.values)[-rank])
+
+
+def p_value_of(mean: ResampledMean, margin: float = 0.0) -> float:
+    """p value of "the true mean is `margin` or more": at most a exactly where upper_bound(mean, 1 - a) < margin; 1 with one document."""
+    above = np.count_nonzero(mean.values >= margin)
+    return 1.0 if mean.documents < 2 else (1 + above) / (1 + len(mean.values))
+
+
 def holm(p_values: ArrayLike) -> Floats:
     """Adjusted p values (Holm 1979): rejecting those at most a keeps the chance of any false rejection at most a.
 
@@ -50,7 +65,7 @@ def holm(p_values: ArrayLike) -> Floats:
 
 
 def holm_upper_bounds(
-    differences: Sequence[Resampled], margins: ArrayLike | None = None, coverage: float = 0.95
+    differences: Sequence[ResampledMean], margins: ArrayLike | None = None, coverage: float = 0.95
 ) -> list[HolmBound]:
     """Simultaneous one-sided upper bounds of m differences that agree with Holm's tests of "difference k is margin k or more".
 
@@ -59,28 +74,28 @@ def holm_upper_bounds(
     ones say no more than their margin, and the retained r are bounded at 1 - (1 - coverage) / r; once all are rejected each has the lower
     of its margin and its bound at 1 - (1 - coverage) / m.
 
-    differences (Sequence[Resampled]): Of `resample_difference`, of one data set or several. n_samples should be 20 m / (1 - coverage).
+    differences (Sequence[ResampledMean]): Of `resample_mean`, of one data set or several. n_samples should be 20 m / (1 - coverage).
     margins: What each should stay under (1 % of the raw loss, say), shape (m,); None for 0.
     RAISES C001: margins not finite, resamples too few for m bounds. C002: lengths differ.
     """
     n = len(differences)
-    wanted = np.zeros(n) if margins is None else as_finite(margins)
+    wanted = np.zeros(n) if margins is None else as_finite("margins", margins)
     if len(wanted) != n:
         raise calib_error("C002", what="Holm's procedure", first="difference", second="margin", n_first=n, n_second=len(wanted))
     share = 1 - check_coverage(coverage)
     if not n:
         return []
     for one in differences:
-        rank_of(share / n, len(one.distances))
-    p_values = [one.p_value(float(margin)) for one, margin in zip(differences, wanted, strict=True)]
+        one.rank(share / n)
+    p_values = [p_value_of(one, float(margin)) for one, margin in zip(differences, wanted, strict=True)]
     adjusted = holm(p_values)
     rejected = adjusted <= share + ROUNDING_NOISE
     retained = int(np.count_nonzero(~rejected))
     bounds = []
     for k, (one, margin) in enumerate(zip(differences, wanted.tolist(), strict=True)):
-        bonferroni = one.upper(1 - share / n)
+        bonferroni = upper_bound(one, 1 - share / n)
         if not rejected[k]:
-            upper = one.upper(1 - share / retained)
+            upper = upper_bound(one, 1 - share / retained)
         else:
             upper = margin if retained or bonferroni is None else min(margin, bonferroni)
         bounds.append(HolmBound(one.estimate, margin, p_values[k], float(adjusted[k]), bool(rejected[k]), upper, bonferroni))
@@ -144,7 +159,6 @@ def never_worse(pairs: Pairs, documents: Ints, auto: Floats, rivals: Mapping[str
     margin = MARGIN * float(of(pairs.scores, pairs.hits).mean())
     names = list(rivals)
     differences = resample_means([ours - of(rivals[name], pairs.hits) for name in names], documents, n_samples)
-    assert differences is not None
     bounds = holm_upper_bounds(differences, np.full(len(names), margin), COVERAGE)
     hardest = max(range(len(names)), key=lambda k: (bounds[k].p_value, differences[k].estimate))
     best = max(range(len(names)), key=lambda k: differences[k].estimate)
@@ -167,5 +181,4 @@ def against(
     of = LOSSES[loss]
     ours = of(auto, pairs.hits)
     found = resample_means([ours - of(scores, pairs.hits) for scores in rivals.values()], documents, n_samples)
-    assert found is not None
     return {name: asdict(one.interval(COVERAGE)) for name, one in zip(rivals, found, strict=True)}

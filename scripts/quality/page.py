@@ -130,7 +130,7 @@ Calibration error of auto against the least of the paper's six (TFG-5 and SCW), 
         keys = ("auto", "best_of_paper", "floor95")
         row(one["name"], *(cell for at in errors for cell in (*(f"{at[key]:.4f}" for key in keys), said(at["held"]))))
     print("""
-Sets of tags (`--sets`) of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size; \
+Sets of tags of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size; \
 share of tokens without a promise (their `calib_set` is None, here their entries up to the cut count):
 """)
     kinds = (f"{one['coverage']}, {100 * (1 - one['alpha']):g} %" for one in rows[0]["promises"])

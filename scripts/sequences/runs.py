@@ -136,7 +136,7 @@ def run_quarter(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], 
 
 
 # Two readings of the paper's formula of Delta: how far below the best labelling is one with another label at a word? Of all labellings with another
-# label there the best one counts (`Confidence.v1`, `--way delta`), or only those that agree with the best labelling at all other words.
+# label there the best one counts (`Confidence.v1`, way delta), or only those that agree with the best labelling at all other words.
 
 
 class Readings(NamedTuple):

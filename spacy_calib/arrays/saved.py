@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -113,17 +112,13 @@ def _saved(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def read(kind: type[Estimator], data: bytes, path: str, find: Callable[[str, str], Any]) -> Estimator:
-    """The estimator that `dump` wrote. path (str): Where the bytes come from, for the message. find: See `make_part`.
+def read(kind: type[Estimator], data: bytes, path: str) -> Estimator:
+    """The estimator that `dump` wrote. path (str): Where the bytes come from, for the message.
 
-    RAISES C298: not such bytes, damaged, or not of the form STATE. C299: of another format version, or a part is not found.
+    RAISES C298: not such bytes, damaged, or not of the form STATE. C299: of another format version, or a part is not registered.
     """
-
-    def load(part: Any) -> Any:
-        return make_part(part, lambda kind, name: registered_maker(kind, name) or find(kind, name))
-
     try:
-        return _made(kind, STATE(unpack(data, FORMAT), "state"), load)
+        return _made(kind, STATE(unpack(data, FORMAT), "state"))
     except OtherVersion as error:
         why = f"it has format version {error.given}, and this spacy-calib reads version {FORMAT_VERSION}"
         raise calib_error("C299", path=path, why=why) from None
@@ -138,8 +133,12 @@ def read(kind: type[Estimator], data: bytes, path: str, find: Callable[[str, str
     raise calib_error("C298", path=path, why=why)
 
 
-def _made(kind: type[Estimator], held: dict[str, Any], load: Callable[[Any], Any]) -> Estimator:
+def _made(kind: type[Estimator], held: dict[str, Any]) -> Estimator:
     """A fitted estimator from STATE. RAISES Misfit, CalibError: a part, or a parameter, out of range."""
+
+    def load(part: Any) -> Any:
+        return make_part(part, registered_maker)
+
     given = {name: load(value) if isinstance(value, dict) else value for name, value in held["parameters"].items()}
     if given["tag_counts"] is not None:
         given["tag_counts"] = dict(given["tag_counts"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..calibration.choice import lowest_taken, make_plan
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
-from ..calibration.registered import registered_maker
 from ..calibration.sufficiency import HeldOut, judge_held_out
 from ..calibration.token_fit import fit_tokens
 from ..calibration.tokens import Calibrated, TokenCalibration, check_normalize
@@ -234,22 +233,21 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return saved.dump(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes, find: Callable[[str, str], Any] = registered_maker) -> TagCalibrator:
+    def from_bytes(cls, data: bytes) -> TagCalibrator:
         """The estimator from `to_bytes`; all of it is checked before anything is made.
 
-        find (Callable): (kind, registered name) -> what makes a part that is not registered. RAISES C298: not such
-        bytes. C299: of another format version, or a part is not found.
+        RAISES C298: not such bytes. C299: of another format version, or a part is not registered.
         """
-        return saved.read(cls, data, "the bytes given", find)
+        return saved.read(cls, data, "the bytes given")
 
     def to_disk(self, path: str | Path) -> None:
         """Write the estimator into a file."""
         Path(path).write_bytes(self.to_bytes())
 
     @classmethod
-    def from_disk(cls, path: str | Path, find: Callable[[str, str], Any] = registered_maker) -> TagCalibrator:
+    def from_disk(cls, path: str | Path) -> TagCalibrator:
         """The estimator from `to_disk`. RAISES C298, C299: see `from_bytes`; or the file cannot be read."""
-        return saved.read(cls, saved.file_bytes(Path(path)), str(path), find)
+        return saved.read(cls, saved.file_bytes(Path(path)), str(path))
 
     # What scikit-learn asks
 

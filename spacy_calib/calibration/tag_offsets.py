@@ -46,7 +46,6 @@ def fit_offsets(
     hits: NDArray[np.bool_],
     units: Ints,
     n_units: int,
-    weights: Floats | None = None,
     strength: float | None = None,
 ) -> Offsets:
     """One offset per unit of least log loss plus penalty, by Newton's method for all units at once.
@@ -54,13 +53,13 @@ def fit_offsets(
     Without a strength, the likeliest of 2^-6 to 2^11 is taken, with offsets integrated out (empirical Bayes, by
     Laplace's approximation for each unit).
 
-    margins (Floats): Log-odds of n pairs. hits, units, weights: Of each; units in [0, n_units), -1 for none.
+    margins (Floats): Log-odds of n pairs. hits, units: Of each; units in [0, n_units), -1 for none.
     strength (float | None): 0 fits each unit by itself (up to 15), infinity gives zeros.
     RAISES C001: a negative strength.
     """
     if strength is not None and not strength >= 0:
         raise calib_error("C001", name="strength", wanted="a number of at least 0", given=repr(strength))
-    problem = _Problem(margins, hits, units, n_units, weights)
+    problem = _Problem(margins, hits, units, n_units)
     if strength is not None:
         return Offsets(problem.solve(strength)[0], float(strength))
     if not problem.held.any():
@@ -77,8 +76,9 @@ def average_offsets(
     wary: Floats | None = None,
 ) -> Offsets:
     """As `fit_offsets` for few pairs, which do not tell strengths apart: the mean offsets of a few strengths and of
-    none, each weighted by how likely it makes the hits. The strength given back is the likeliest.
+    none, each weighted by how likely it makes the hits. The returned strength is the likeliest.
 
+    weights (Floats | None): Of the pairs.
     wary (Floats | None): If given, a twentieth of the units is believed to be far off (tags that other annotators use
         otherwise), which one Gaussian would hold back. It replaces `weights` of pairs where a unit is asked for that.
     """
@@ -92,7 +92,7 @@ class _Problem:
     Arguments are those of `fit_offsets`.
     """
 
-    def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None):
+    def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None):
         own = np.flatnonzero(units >= 0)
         margins, units, hits = margins[own], units[own], hits[own]
         weights = np.ones(len(own)) if weights is None else weights[own]

@@ -4,59 +4,61 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .fitting.adapt_output import show_adaptation
 from .fitting.fit_event import follow_events, show_followed
-from .fitting.fit_pipe import ready_to_read
-from .fitting.settings import MOST_UNKNOWN
+from .fitting.new_calib import ready_to_read
+from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
 from .shared.evidence import check_whole_documents
 from .shared.examples import read_examples
-from .shared.options import AllowUnknown, FirstAttr, Force, Format
+from .shared.options import (
+    AllowUnknown,
+    CalibratedModel,
+    Code,
+    DocKey,
+    FirstAttr,
+    Force,
+    Format,
+    GoldPreproc,
+    GpuId,
+    NProcess,
+    Silent,
+)
 from .shared.outputs import Output
-from .shared.run import Run
+from .shared.run import GoldRun
 from .shared.writing import print_json
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-@dataclass(frozen=True)
-class AdaptOptions(Run):
-    """Which pipe is adapted, to what."""
-
-    needs_gold = True
-
-    data: Annotated[
-        Path,
-        argument(
-            "DATA",
-            "5 to 50 labelled documents of the new kind: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them",
-        ),
-    ]
-    output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")] = field()
-    _: KW_ONLY
-    attr: FirstAttr = None
-    allow_unknown: AllowUnknown = False
-    format: Format = "table"
-    force: Force = False
-
-    def outputs(self) -> list[Output]:
-        return []
-
-    def folder(self) -> Output:
-        return Output("OUTPUT", self.output)
-
-
-@command(
-    AdaptOptions,
-    example="./calibrated tweets.spacy ./adapted",
+DATA_HELP = (
+    "5 to 50 labelled documents of the new kind: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), "
+    "or a folder of them"
 )
-def adapt(options: AdaptOptions) -> Calibrator:
+
+
+@command(example="./calibrated tweets.spacy ./adapted")
+def adapt(
+    model: CalibratedModel,
+    data: Annotated[Path, argument("DATA", DATA_HELP)],
+    output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")],
+    *,
+    attr: FirstAttr = None,
+    allow_unknown: AllowUnknown = False,
+    format: Format = "table",
+    force: Force = False,
+    gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = True,
+) -> Calibrator:
     """
     Adapt a calibrated pipeline to a new kind of text with 5 to 50 labelled
     documents of it, and write the whole pipeline to OUTPUT. The fitted maps
@@ -68,28 +70,28 @@ def adapt(options: AdaptOptions) -> Calibrator:
     """
     from .shared.writing import write_pipeline
 
-    nlp, calib = options.open()
-    check_whole_documents(calib.fit_info.row_unit, options.gold_preproc)
-    examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
-    ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
+    run = GoldRun(model, data, attr=attr, n_process=n_process, gpu_id=gpu_id, code=code, force=force)
+    nlp, calib = run.open(folder=Output("OUTPUT", output))
+    check_whole_documents(calib.fit_info.row_unit, gold_preproc)
+    read = partial(read_examples, nlp, data, gold_preproc, doc_key)
+    ready = ready_to_read(nlp, calib, read(), silent=silent, n_process=n_process)
     with warnings.catch_warnings():
-        if not options.silent:  # `show_adaptation` says them
+        if not silent:  # `show_adaptation` says them
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
-        calib.adapt(ready, max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN)
-    again = partial(read_examples, nlp, options.data, options.gold_preproc, options.doc_key)
-    events = follow_events(nlp, calib, again, silent=options.silent)
-    write_pipeline(nlp, options.output, options.force)
-    if not options.silent:
-        tell(calib, events, options)
+        calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
+    events = follow_events(nlp, calib, read, silent=silent)
+    write_pipeline(nlp, output, force)
+    if not silent:
+        show_output(calib, events, output, format)
     return calib
 
 
-def tell(calib: Calibrator, events: Mapping[str, dict[str, Any]], options: AdaptOptions) -> None:
+def show_output(calib: Calibrator, events: Mapping[str, dict[str, Any]], output: Path, format: str) -> None:
     """Print what was learned, as JSON or in words. events (Mapping): See `follow_events`."""
-    made = calib.fit_info.adaptations[-1]
-    if options.format == "json":
-        print_json({"output": str(options.output), "pipe": calib.name, **made, **({"events": events} if events else {})})
+    adaptation = calib.fit_info.adaptations[-1]
+    if format == "json":
+        print_json({"output": str(output), "pipe": calib.name, **adaptation, **({"events": events} if events else {})})
         return
-    show_adaptation(calib, made, options.output)
-    for name, told in events.items():
-        show_followed(name, told)
+    show_adaptation(calib, adaptation, output)
+    for name, forecasts in events.items():
+        show_followed(name, forecasts)

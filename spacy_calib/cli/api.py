@@ -15,8 +15,9 @@ def fit(model: str | Path, data: str | Path, output: str | Path, *, component: s
     model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a
         folder of them; `gold` is a list of more. output: Folder to write.
     component (str | None): What to calibrate; None takes the command's default.
-    options: Those of the command by their long names: gold, train_data, config, method, groups, scaling, tag_offsets,
-        threshold, normalize, sets, attr, event, gold_preproc, n_process, gpu_id, code, force and so on.
+    options: Those of the command by their long names: gold, train_data, config, method, groups, attr, event,
+        gold_preproc, n_process, gpu_id, code, force and so on; `overrides` has dotted settings of the pipe, as
+        {"components.calib.sets.alpha": 0.1}.
     RETURNS (Calibrator): The fitted pipe; its `fit_info` holds the tables of the fit.
     RAISES CalibError: every fault of the input.
     """
@@ -59,10 +60,11 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     RETURNS (dict): All that the page shows.
     RAISES CalibError: every fault of the input.
     """
+    from .evaluate import evaluate as run
     from .evaluate import page
-    from .evaluating.options import EvaluateOptions
+    from .evaluating.options import EvaluateRun
 
-    return page(EvaluateOptions(str(model), Path(data), output=[] if output is None else [Path(output)], **options))
+    return page(EvaluateRun(**run.checked(str(model), Path(data), output=[] if output is None else [Path(output)], **options)))
 
 
 __all__ = ["adapt", "evaluate", "fit", "report"]

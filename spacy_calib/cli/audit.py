@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from .evaluating.judging import only_component
@@ -14,10 +14,10 @@ from .fitting.settings import pipe_settings
 from .shared.command import argument, command, option
 from .shared.evidence import check_gold_of_examples, check_has_gold
 from .shared.examples import read_examples, run_pipes, shown
-from .shared.options import Gold, LabelMap
-from .shared.queues import QueueOptions, deliver_queue
-from .shared.run import pipes_to_run
-from .shared.scored import of_pipe
+from .shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, RawCells, Silent
+from .shared.outputs import Output
+from .shared.queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue
+from .shared.run import GoldRun, Run, pipes_to_run
 from .shared.screen import Column, msg, number, shorten, show_rows
 
 if TYPE_CHECKING:
@@ -36,29 +36,24 @@ _ATTR = "audited"
 _LOWEST = 1e-4
 
 
-@dataclass(frozen=True)
-class AuditOptions(QueueOptions):
-    """Whose scores doubt the gold, and the queue."""
-
-    needs_gold = True
-
-    model: Annotated[str, argument("MODEL", "Pipeline with the trained component, calibrated or not")]
-    data: Gold
-    _: KW_ONLY
-    component: Annotated[str | None, option("Component whose scores doubt the gold", "-C", show_default="tagger")] = None
-    label_map: LabelMap = None
-    unit: str | None = None
-    min_words: int | None = None
-    attr: str | None = None
-    columns: str | None = None
-    n_process: int = 1
-
-
-@command(
-    AuditOptions,
-    example="en_core_web_sm test.spacy --format prodigy -o queue.jsonl",
-)
-def audit(run: AuditOptions) -> dict[str, Any]:
+@command(example="en_core_web_sm test.spacy --format prodigy -o queue.jsonl")
+def audit(
+    model: Annotated[str, argument("MODEL", "Pipeline with the trained component, calibrated or not")],
+    data: Gold,
+    *,
+    component: Annotated[str | None, option("Component whose scores doubt the gold", "-C", show_default="tagger")] = None,
+    label_map: LabelMap = None,
+    top: Top = None,
+    output: QueueFile = None,
+    format: QueueFormat = "table",
+    raw_cells: RawCells = False,
+    gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    force: ForceFile = False,
+    silent: Silent = True,
+) -> dict[str, Any]:
     """
     List gold labels that are probably wrong, the likeliest first, each with what it
     would rather be, and write them as a queue for an annotation tool. Scores are
@@ -74,9 +69,11 @@ def audit(run: AuditOptions) -> dict[str, Any]:
     from ..corpus.stored import MadeOnDemand
     from ..pipe.auditing import heads_of
 
-    calib, examples, corpus, unit, found = audited(run)
-    every = run.top is None and (run.output is not None or run.format != "table")
-    doubts = found.doubts if every else found.doubts[: run.top or SHOWN]
+    queue_output = QueueOutput(output, format, raw_cells, silent)
+    run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
+    calib, examples, corpus, unit, findings = audited(run, component, label_map, queue_output.files())
+    every = top is None and (output is not None or format != "table")
+    doubts = findings.doubts if every else findings.doubts[: top or SHOWN]
     annotation = calib.source.annotation(calib.lookup.component())
     tasks = audit_tasks(
         corpus, doubts, unit, partial(heads_of, corpus=corpus, examples=examples) if annotation.arcs else lambda doubt: {}
@@ -84,50 +81,50 @@ def audit(run: AuditOptions) -> dict[str, Any]:
     result = {
         "component": calib.source.component,
         "unit": unit,
-        "labels": found.labels,
-        "doubted": len(found.doubts),
-        "kinds": dict(Counter(one.kind for one in found.doubts)),
-        "expected_wrong": found.expected,
+        "labels": findings.labels,
+        "doubted": len(findings.doubts),
+        "kinds": dict(Counter(doubt.kind for doubt in findings.doubts)),
+        "expected_wrong": findings.expected,
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    met = dict.fromkeys([*corpus.tags_met(), *(one.gold for one in doubts if one.gold)])
-    deliver_queue(run, of_pipe(calib), result, tasks, met, lambda: show_audit(result, run))
+    met = dict.fromkeys([*corpus.tags_met(), *(doubt.gold for doubt in doubts if doubt.gold)])
+    deliver_queue(queue_output, calib, result, tasks, met, lambda: show_audit(result, top, output))
     return result
 
 
 class Audited(NamedTuple):
-    """calib (Calibrator): The pipe that was fitted last. examples (list[Example]), corpus (ScoredCorpus): The gold, scored. unit (str), found (Audit): See `audit_gold`."""
+    """calib (Calibrator): The pipe that was fitted last. examples (list[Example]), corpus (ScoredCorpus): The gold, scored. unit (str), findings (Audit): See `audit_gold`."""
 
     calib: Calibrator
     examples: list[Example]
     corpus: ScoredCorpus
     unit: str
-    found: Audit
+    findings: Audit
 
 
-def audited(run: AuditOptions) -> Audited:
-    """What is found in the gold. RAISES: see `audit`."""
+def audited(run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()) -> Audited:
+    """What is found in the gold. outputs (Sequence[Output]): The files that will be written. RAISES: see `audit`."""
     from ..pipe.auditing import audit_gold
     from ..pipe.scorer import corpus_of
 
-    nlp, calib = _placed(run, run.begin())
+    nlp, calib = _placed(run, run.begin(outputs), component, label_map)
     examples = _scored(run, nlp, calib)
     corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
     return Audited(calib, examples, corpus, *audit_gold(calib, examples, corpus))
 
 
-def _placed(run: AuditOptions, nlp: Language) -> tuple[Language, Calibrator]:
+def _placed(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
     """The pipeline with a pipe, in memory, to be fitted on the gold: with the settings of its own, where it has one. RAISES C317, C318: there is no such component."""
     from ..pairs.label_map import read_map
     from ..pipe.component import Calibrator
 
     others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    own = own_block(nlp, None, run.component)
-    given: dict[str, Any] = {}
+    own = own_block(nlp, None, component)
+    options: dict[str, Any] = {}
     if own is None:
-        given = {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
-    table = None if run.label_map is None else read_map(run.label_map)
-    return place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc, table=table)
+        options = {"component": component or only_component(nlp), **({"attr": _ATTR} if others else {})}
+    table = None if label_map is None else read_map(label_map)
+    return place_calib(nlp, run.model, pipe_settings(own, options), table, gold_preproc=run.gold_preproc)
 
 
 def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
@@ -135,7 +132,7 @@ def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
     return not (annotation.overlapping or annotation.judges or annotation.any_label or span_labels)
 
 
-def _scored(run: AuditOptions, nlp: Language, calib: Calibrator) -> list[Example]:
+def _scored(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """The gold with what maps say that did not see it. RAISES C625, and see `Calibrator.fit`."""
     from ..pipe.held_out import score_held_out
 
@@ -153,14 +150,14 @@ def _scored(run: AuditOptions, nlp: Language, calib: Calibrator) -> list[Example
 # What is printed
 
 
-def show_audit(result: dict[str, Any], run: AuditOptions) -> None:
+def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:
     """Print the first doubted labels, and how many may be wrong."""
     kind = "entities" if result["unit"] == "entity" else "labels"
     msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} doubted, most surely wrong first")
-    rows = result["ranked"][: run.top or SHOWN]
+    rows = result["ranked"][: top or SHOWN]
     show_rows(rows, _COLUMNS)
-    if run.output is not None and len(result["ranked"]) > len(rows):
-        msg.text(f"... and {len(result['ranked']) - len(rows):,} more in {run.output}")
+    if output is not None and len(result["ranked"]) > len(rows):
+        msg.text(f"... and {len(result['ranked']) - len(rows):,} more in {output}")
     if result["kinds"]:
         msg.text(", ".join(f"{kind}: {n:,}" for kind, n in sorted(result["kinds"].items(), key=lambda item: -item[1])))
     if result["expected_wrong"] is not None:
@@ -168,8 +165,8 @@ def show_audit(result: dict[str, Any], run: AuditOptions) -> None:
             f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, by what the surest predictions tell."
         )
     msg.text("A component that was trained on these texts agrees with their errors.")
-    if run.output is not None:
-        msg.good(f"{len(result['ranked']):,} gold {kind}: {run.output}")
+    if output is not None:
+        msg.good(f"{len(result['ranked']):,} gold {kind}: {output}")
 
 
 def _with_head(label: str | None, head: str | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,10 +20,10 @@ from .fitting.fit_output import (
     verdict_on,
     words_of_spans,
 )
-from .shared.command import Options, argument, command, option
+from .shared.command import command, option
 from .shared.conventions import show_conventions
 from .shared.evidence import unknown_sentence
-from .shared.options import Code, ForceFile, Format, Silent
+from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 from .shared.writing import deliver
@@ -36,22 +35,17 @@ _NAMES_SHOWN = 8
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
 
 
-@dataclass(frozen=True)
-class InfoOptions(Options):
-    """Which pipeline to look at, and how much of it to show."""
-
-    model: Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path")]
-    _: KW_ONLY
-    output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None
-    everything: Annotated[bool, option("Name every tag of every group", "--all", "--all-tags")] = False
-    format: Format = "table"
-    code: Code = None
-    force: ForceFile = False
-    silent: Silent = True
-
-
-@command(InfoOptions, example="./calibrated --all")
-def info(options: InfoOptions) -> dict[str, Any]:
+@command(example="./calibrated --all")
+def info(
+    model: CalibratedModel,
+    *,
+    output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None,
+    everything: Annotated[bool, option("Name every tag of every group", "--all", "--all-tags")] = False,
+    format: Format = "table",
+    code: Code = None,
+    force: ForceFile = False,
+    silent: Silent = True,
+) -> dict[str, Any]:
     """
     Show what the fitted calib pipes of a pipeline hold: source, groups with
     their tags and frequencies, method, size of the fit data, versions.
@@ -63,23 +57,23 @@ def info(options: InfoOptions) -> dict[str, Any]:
     from ..pipe.component import fitted_pipes
     from ..pipe.event import event_pipes
 
-    check_files(wanted_output(options.output), options.force, inputs=[options.code], model=options.model)
-    nlp = open_model(options.model, code=options.code)
+    check_files(wanted_output(output), force, inputs=[code], model=model)
+    nlp = open_model(model, code=code)
     pipes = fitted_pipes(nlp)
     result = {pipe.name: describe(pipe) for pipe in pipes}
-    asked = {pipe.name: event_pipes(nlp, pipe.attr) for pipe in pipes}
-    for name, several in asked.items():
-        if several:
-            result[name]["events"] = {one.name: one.info.state() for one in several if one.info is not None}
+    events = {pipe.name: event_pipes(nlp, pipe.attr) for pipe in pipes}
+    for name, readers in events.items():
+        if readers:
+            result[name]["events"] = {reader.name: reader.info.state() for reader in readers if reader.info is not None}
 
     def show_all() -> None:
         for pipe in pipes:
-            show(pipe, result[pipe.name], options.everything)
-            for one in asked[pipe.name]:
-                if one.info is not None:
-                    show_event(one, one.info)
+            show(pipe, result[pipe.name], everything)
+            for reader in events[pipe.name]:
+                if reader.info is not None:
+                    show_event(reader, reader.info)
 
-    deliver(result, show_all, output=options.output, format=options.format, silent=options.silent)
+    deliver(result, show_all, output=output, format=format, silent=silent)
     return result
 
 

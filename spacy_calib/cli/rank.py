@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -16,15 +15,33 @@ from .shared.checks import check_option
 from .shared.command import command, option
 from .shared.evidence import show_seen
 from .shared.examples import holds_gold
+from .shared.options import (
+    CalibratedModel,
+    Code,
+    Columns,
+    FirstAttr,
+    ForceFile,
+    GoldPreproc,
+    GpuId,
+    NProcess,
+    RawCells,
+    Silent,
+    Texts,
+)
 from .shared.outputs import Output
-from .shared.queues import MIN_WORDS, QueueOptions, deliver_queue
-from .shared.scored import ScoredModel, of_pipe
+from .shared.queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
+from .shared.run import Run
+from .shared.scored import unit_of
 from .shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from .shared.writing import write_picture
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
     from ..corpus.queue.choosing import Plan, Queue
+    from ..corpus.queue.tasks import Task
     from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
 
 SHOWN = 20
 _CURVE = tuple(share / 100 for share in range(101))
@@ -32,52 +49,33 @@ _DRAWN = ("calibrated", "raw", "margin", "entropy", "random")
 _WIDTH = 70
 
 
-@dataclass(frozen=True)
-class RankOptions(QueueOptions):
-    """What `rank` puts into which order, and how it is shown or written."""
-
-    doc_key: ClassVar[None] = None  # type: ignore[misc]  # no unit is of a document more than of another
-
-    _: KW_ONLY
-    order: Annotated[str, option("What the order goes by", words=tuple(REVIEW))] = "calibrated"
-    repeats: Annotated[bool, option("Keep repeats: the same place of a sentence that occurs again")] = False
-    not_accepted: Annotated[bool, option("Only entities below the cut-off that `calib threshold --apply` found for them")] = (
-        False
-    )
-    plot: Annotated[Path | None, option("PNG or SVG: errors found against share reviewed; needs gold")] = None
-
-    def check_options(self) -> None:
-        """RAISES C056: see QueueOptions; or a picture is neither .png nor .svg."""
-        super().check_options()
-        of_entities = self.unit in (None, "entity") or not self.not_accepted
-        check_option("--not-accepted", of_entities, f"left out with --unit {self.unit}", "it")
-        if self.plot is not None:
-            check_option("--plot", self.plot.suffix in (".png", ".svg"), "a file that ends in .png or .svg", self.plot)
-
-    def outputs(self) -> list[Output]:
-        return super().outputs() + ([] if self.plot is None else [Output("--plot", self.plot)])
-
-    def plan(self, model: ScoredModel) -> Plan:
-        """The queue that is wanted. RAISES C065, C265, C531: the pipe has no such units, or no cut-offs."""
-        from ..corpus.queue.choosing import Plan
-
-        kind = model.unit_of("entity" if self.not_accepted else self.unit, whole=True)
-        return Plan(
-            kind,
-            REVIEW[self.order],
-            raw_first=True,
-            min_words=(MIN_WORDS if kind == "sentence" else 0) if self.min_words is None else self.min_words,
-            below_only=self.not_accepted,
-            repeats=self.repeats,
-            n=SHOWN if self.top is None and self.output is None and self.format == "table" else self.top,
-        )
+NOT_ACCEPTED_HELP = "Only entities below the cut-off that `calib threshold --apply` found for them"
 
 
-@command(
-    RankOptions,
-    example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl",
-)
-def rank(run: RankOptions) -> dict[str, Any]:
+@command(example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl")
+def rank(
+    model: CalibratedModel,
+    data: Texts,
+    *,
+    order: Annotated[str, option("What the order goes by", words=tuple(REVIEW))] = "calibrated",
+    repeats: Annotated[bool, option("Keep repeats: the same place of a sentence that occurs again")] = False,
+    not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
+    plot: Annotated[Path | None, option("PNG or SVG: errors found against share reviewed; needs gold")] = None,
+    unit: Unit = None,
+    top: Top = None,
+    min_words: MinWords = None,
+    output: QueueFile = None,
+    format: QueueFormat = "table",
+    raw_cells: RawCells = False,
+    attr: FirstAttr = None,
+    columns: Columns = None,
+    gold_preproc: GoldPreproc = False,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    force: ForceFile = False,
+    silent: Silent = True,
+) -> dict[str, Any]:
     """
     Rank tokens, sentences, entities or documents, most likely wrong first, and
     write them as a queue for an annotation tool. With gold it tells how soon each
@@ -88,77 +86,118 @@ def rank(run: RankOptions) -> dict[str, Any]:
         that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
+    queue_output = QueueOutput(output, format, raw_cells, silent)
+    of_entities = unit in (None, "entity") or not not_accepted
+    check_option("--not-accepted", of_entities, f"left out with --unit {unit}", "it")
+    check_option("--plot", plot is None or plot.suffix in (".png", ".svg"), "a file that ends in .png or .svg", plot)
+    how: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id, "code": code}
+    run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
+    nlp, pipe = run.open([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
+    shown = SHOWN if top is None and output is None and format == "table" else top
+    plan = rank_plan(pipe, order, unit, shown, min_words=min_words, repeats=repeats, not_accepted=not_accepted)
+    seen, corpora = _score(run, nlp, pipe, plan)
+    queue, tasks, labels, result = rank_units(pipe, corpora, plan, order)
+    result["seen"] = seen
+    deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_ranking(result, top, output))
+    if plot is not None:
+        draw_curves(queue, order, plot)
+    return result
+
+
+def rank_plan(
+    pipe: Calibrator,
+    order: str,
+    unit: str | None,
+    n: int | None,
+    *,
+    min_words: int | None,
+    repeats: bool,
+    not_accepted: bool,
+) -> Plan:
+    """The queue to make. n (int | None): How many units; None for all. RAISES C065, C265: the pipe has no such units."""
+    from ..corpus.queue.choosing import Plan
+
+    kind = unit_of(pipe, "entity" if not_accepted else unit, whole=True)
+    return Plan(
+        kind,
+        REVIEW[order],
+        raw_first=True,
+        min_words=(MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words,
+        below_only=not_accepted,
+        repeats=repeats,
+        n=n,
+    )
+
+
+def _score(run: Run, nlp: Language, pipe: Calibrator, plan: Plan) -> tuple[dict[str, Any] | None, Iterable[ScoredCorpus]]:
+    """The overlap with the fit data, and the scored texts; a whole queue, and one of gold, is of all of them at once.
+
+    RAISES C531: the pipe has no cut-offs, which the queue goes by.
+    """
+    if plan.below_only and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
+        raise calib_error("C531", name=pipe.name)
+    if plan.n is not None and not holds_gold(run.data):
+        return None, run.score_blocks(nlp, pipe, what="Ranking")
+    corpus, seen = run.score(nlp, pipe, what="Ranking")
+    return seen, [corpus]
+
+
+def rank_units(
+    pipe: Calibrator, corpora: Iterable[ScoredCorpus], plan: Plan, order: str
+) -> tuple[Queue, Sequence[Task], Iterable[str], dict[str, Any]]:
+    """The queue, its tasks, the labels that have a score, and what `rank` returns."""
     from ..corpus.queue.choosing import queue_of
     from ..corpus.queue.findings import UnitSums, findings
     from ..corpus.queue.formats import record_of
     from ..corpus.queue.tasks import tasks_of
     from ..corpus.stored import MadeOnDemand
 
-    model, plan, corpora = _scored(run)
-    sums = UnitSums(plan)
+    sums, annotation = UnitSums(plan), pipe.source.annotation(pipe.lookup.component())
     queue = queue_of(corpora, plan, sums.add)
-    tasks, whole = tasks_of(queue, each_asked=model.spans_are_units), queue.n_blocks == 1
+    tasks, whole = tasks_of(queue, each_asked=annotation.spans_are_units), queue.n_blocks == 1
     left_out = queue.left_out if whole else sums.left_out_of_all()
     result = {
-        "pipe": model.name,
+        "pipe": pipe.name,
         "unit": plan.kind,
-        "order": run.order,
+        "order": order,
         **(findings(queue.corpus, queue.units) if whole else sums.findings()),
-        "seen": model.seen,
+        "seen": None,
         **{key: left_out[key] for key in ("accepted", "too_short", "repeats")},
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    met = queue.corpus.tags_met() if whole else sums.tags
-    deliver_queue(run, model, result, tasks, met, lambda: show_ranking(result, run))
-    if run.plot is not None:
-        draw_curves(queue, run)
-    return result
+    return queue, tasks, queue.corpus.tags_met() if whole else sums.tags, result
 
 
-def _scored(run: RankOptions) -> tuple[ScoredModel, Plan, Iterable[ScoredCorpus]]:
-    """What is known of the pipe, the queue that is wanted, and the scored texts; a whole queue, and one of gold, is of all of them at once."""
-    nlp, pipe = run.open()
-    model = of_pipe(pipe)
-    plan = run.plan(model)
-    if run.not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
-        raise calib_error("C531", name=pipe.name)
-    if plan.n is not None and not holds_gold(run.data):
-        return model, plan, run.score_blocks(nlp, pipe, what="Ranking")
-    corpus, seen = run.score(nlp, pipe, what="Ranking")
-    return replace(model, seen=seen), plan, [corpus]
-
-
-def draw_curves(queue: Queue, run: RankOptions) -> None:
+def draw_curves(queue: Queue, order: str, path: Path) -> None:
     """How soon the usual orders, and the one that was asked for, find the errors. RAISES C055: the picture cannot be written. C076: there is no gold."""
     from ..corpus.queue.findings import compare_orders
     from ..pages.series_plots import found_curves
 
-    assert run.plot is not None
-    rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, run.order))))
-    found = {row.order: [np.nan if share is None else share for share in row.found] for row in rows}
-    ax = found_curves(_CURVE, found, unit=queue.units.kind)
-    write_picture(run.plot, ax.figure, dpi=120)
+    rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, order))))
+    shares = {row.order: [np.nan if share is None else share for share in row.found] for row in rows}
+    ax = found_curves(_CURVE, shares, unit=queue.units.kind)
+    write_picture(path, ax.figure, dpi=120)
 
 
 # What is printed
 
 
-def show_ranking(result: dict[str, Any], run: RankOptions) -> None:
+def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -> None:
     """Print the first units and what is known of the order."""
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     order = "in random order" if result["order"] == "random" else f"most doubtful first (by {result['order']})"
     msg.divider(f"{result['units']:,} {plural}, {order}")
-    shown, n = run.top or SHOWN, len(result["ranked"])
+    shown, n = top or SHOWN, len(result["ranked"])
     show_rows(result["ranked"][:shown], _columns(result["unit"], bool(result["known"])))
-    if run.output is not None and n > shown:
-        msg.text(f"... and {n - shown:,} more in {run.output}")
+    if output is not None and n > shown:
+        msg.text(f"... and {n - shown:,} more in {output}")
     for key, why in _LEFT_OUT.items():
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
     _show_signals(result)
-    if run.output is not None:
-        msg.good(f"{n:,} {plural}: {run.output}")
+    if output is not None:
+        msg.good(f"{n:,} {plural}: {output}")
 
 
 _LEFT_OUT = {

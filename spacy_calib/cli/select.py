@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..corpus.queue.orders import LABEL
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
 from .shared.command import command, option
-from .shared.queues import MIN_WORDS, SUFFIXES, QueueOptions, deliver_queue, labelled_texts, write_docs
-from .shared.scored import of_pipe
+from .shared.options import (
+    CalibratedModel,
+    Code,
+    Columns,
+    DocKey,
+    FirstAttr,
+    ForceFile,
+    GpuId,
+    NProcess,
+    RawCells,
+    Silent,
+    Texts,
+)
+from .shared.queues import MIN_WORDS, SUFFIXES, WORDS_HELP, QueueFormat, QueueOutput, deliver_queue, labelled_texts, write_docs
+from .shared.run import Run
+from .shared.scored import unit_of
 from .shared.screen import Column, msg, number, shorten, show_rows, whole
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
     from ..corpus.distinct import Digests
     from ..corpus.queue.choosing import Plan, Queue
+    from ..corpus.queue.tasks import Task
     from ..corpus.scored import ScoredCorpus
     from ..pipe.component import Calibrator
-    from .shared.scored import ScoredModel
 
 DEFAULT_N = 100
 # Documents to adapt to.
@@ -34,81 +50,96 @@ KINDS = ("sentence", DOCUMENT)
 RARE_SHARE = 0.01
 
 
-@dataclass(frozen=True)
-class SelectOptions(QueueOptions):
-    """What `select` chooses, and how much of it."""
+SELECT_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
+PURPOSE_HELP = (
+    "What the labels are for. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one drawn at "
+    "random from each of --top equal parts of all documents, sorted by doubt (the shortest ones, a tenth of the words, are left out)"
+)
+OUTPUT_HELP = "File for the batch; without --format by its suffix: .json (all that is told), .jsonl, .csv, or .spacy (with the predicted annotation)"
+N_DEFAULT = f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
+UNIT_DEFAULT = "sentence; document with --for adapt, and for text categories"
+TAGS_DEFAULT = "the rarest, together 1 % of the fit's tokens"
+MAX_HELP = "Choose at most that many words; expected errors, or P(rare tag), then count per word"
+PER_DOC_HELP = "Choose at most that many sentences of one document, taking documents in turn"
 
-    gold_preproc: ClassVar[bool] = False  # type: ignore[misc]  # there is no gold yet
-    suffixes = {**SUFFIXES, ".spacy": "spacy"}
+Unit = Annotated[str | None, option("What is labelled as one piece", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
+Order = Annotated[str | None, option("What makes a text worth labelling", words=tuple(LABEL), show_default="least-confident")]
+Tags = Annotated[
+    list[str] | None,
+    option("Beside --order rare-tag, the tag to look for; may be repeated", "--tag", "-T", show_default=TAGS_DEFAULT),
+]
 
-    _: KW_ONLY
-    purpose: Annotated[
-        str,
-        option(
-            "What the labels are for. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one drawn at random "
-            "from each of --top equal parts of all documents, sorted by doubt (the shortest ones, a tenth of the words, are left out)",
-            "--for",
-            words=PURPOSES,
-        ),
-    ] = "train"
-    unit: Annotated[
-        str | None,
-        option(
-            "What is labelled as one piece",
-            "-u",
-            words=KINDS,
-            show_default="sentence; document with --for adapt, and for text categories",
-        ),
-    ] = None
-    order: Annotated[
-        str | None, option("What makes a text worth labelling", words=tuple(LABEL), show_default="least-confident")
-    ] = None
-    top: Annotated[
-        int | None,
-        option(
-            "How many",
-            "--top",
-            "--n",
-            "-n",
-            show_default=f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt",
-        ),
-    ] = None
-    max_words: Annotated[
-        int | None,
-        option("Choose at most that many words; expected errors, or P(rare tag), then count per word"),
-    ] = None
-    min_words: Annotated[
-        int | None,
-        option("Leave out what has fewer words (with a letter or a digit)", show_default=f"{MIN_WORDS}"),
-    ] = None
-    tags: Annotated[
-        list[str],
-        option(
-            "Beside --order rare-tag, the tag to look for; may be repeated",
-            "--tag",
-            "-T",
-            show_default="the rarest, together 1 % of the fit's tokens",
-        ),
-    ] = field(default_factory=list)
-    per_doc: Annotated[int | None, option("Choose at most that many sentences of one document, taking documents in turn")] = (
-        None
-    )
-    seed: Annotated[int, option("Seed of what is drawn at random (--order random, --for adapt)")] = 0
+
+@command(example="./calibrated texts.txt --order margin --max-words 2000 -o batch.jsonl")
+def select(
+    model: CalibratedModel,
+    data: Texts,
+    *,
+    purpose: Annotated[str, option(PURPOSE_HELP, "--for", words=PURPOSES)] = "train",
+    unit: Unit = None,
+    order: Order = None,
+    top: Annotated[int | None, option("How many", "--top", "--n", "-n", show_default=N_DEFAULT)] = None,
+    max_words: Annotated[int | None, option(MAX_HELP)] = None,
+    min_words: Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS}")] = None,
+    tags: Tags = None,
+    per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
+    seed: Annotated[int, option("Seed of what is drawn at random (--order random, --for adapt)")] = 0,
     exclude: Annotated[
-        list[Path],
-        option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x"),
-    ] = field(default_factory=list)
-    output: Annotated[
-        Path | None,
-        option(
-            "File for the batch; without --format by its suffix: .json (all that is told), .jsonl, .csv, or .spacy (with the predicted annotation)",
-            "-o",
-        ),
-    ] = None
+        list[Path] | None, option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x")
+    ] = None,
+    output: Annotated[Path | None, option(OUTPUT_HELP, "-o")] = None,
+    format: QueueFormat = "table",
+    raw_cells: RawCells = False,
+    attr: FirstAttr = None,
+    columns: Columns = None,
+    doc_key: DocKey = None,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    force: ForceFile = False,
+    silent: Silent = True,
+) -> dict[str, Any]:
+    """
+    Choose from unlabelled texts what is worth labelling next: the sentences whose
+    labels are most likely wrong, or that hold rare tags, each with the reason. Or
+    draw documents at random that stand for all, to adapt to texts of a new kind
+    or to estimate the accuracy on them (--for adapt).
 
-    def check_options(self) -> None:
-        """RAISES C056: a value out of range, or two that exclude one another."""
-        super().check_options()
+    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
+        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
+    RAISES CalibError: every fault of the input.
+    """
+    queue_output = QueueOutput(output, format, raw_cells, silent, SELECT_SUFFIXES)
+    batch = Batch(purpose, order, unit, top, max_words, min_words, per_doc, seed, tuple(tags or ()))
+    how: dict[str, Any] = {"doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id, "code": code}
+    run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
+    nlp, pipe = run.open(queue_output.files(), read=exclude or [])
+    plan = batch.plan(pipe, hunted_tags(pipe, batch), labelled_texts(nlp, exclude) if exclude else None)
+    tasks, labels, result = choose(run, nlp, pipe, plan, batch)
+    if queue_output.form == "spacy" and output is not None:
+        write_docs(run, nlp, pipe, result["rows"], output)
+    deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_batch(result, output))
+    return result
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What `select` chooses, and how much of it: its options by their names. tags (tuple[str, ...]): Those of --tag.
+
+    RAISES C056: two options that exclude one another.
+    """
+
+    purpose: str
+    order: str | None
+    unit: str | None
+    top: int | None
+    max_words: int | None
+    min_words: int | None
+    per_doc: int | None
+    seed: int
+    tags: tuple[str, ...]
+
+    def __post_init__(self) -> None:
         if self.adapts:
             for flag, value in (("--order", self.order), ("--max-words", self.max_words), ("--per-doc", self.per_doc)):
                 check_option(flag, value is None, "left out with --for adapt, which draws documents at random", value)
@@ -122,8 +153,8 @@ class SelectOptions(QueueOptions):
         """Whether documents are chosen to adapt to."""
         return self.purpose == "adapt"
 
-    def plan(self, model: ScoredModel, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
-        """The batch that is wanted. Documents to adapt to are spread over their expected errors per word.
+    def plan(self, pipe: Calibrator, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
+        """The queue to make. Documents to adapt to are spread over their expected errors per word.
 
         tags (Sequence[str]): Those that are hunted. labelled (Digests | None): Keys of texts that are labelled already.
         RAISES C265: sentences are asked for where documents have labels.
@@ -131,61 +162,45 @@ class SelectOptions(QueueOptions):
         from ..corpus.queue.choosing import Plan
 
         order = LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
-        own = DOCUMENT if self.adapts or model.row_unit == DOCUMENT else "sentence"
-        default = N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None
+        default_unit = DOCUMENT if self.adapts or pipe.fit_info.row_unit == DOCUMENT else "sentence"
+        default_n = N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None
         return Plan(
-            model.unit_of(self.unit or own, whole=True),
+            unit_of(pipe, self.unit or default_unit, whole=True),
             order,
             tags,
             self.seed,
             per_word=order.adds_up and (self.adapts or self.max_words is not None),
             min_words=MIN_WORDS if self.min_words is None else self.min_words,
-            n=self.top or default,
+            n=self.top or default_n,
             max_words=self.max_words,
             per_doc=self.per_doc,
             spread=self.adapts,
             labelled=labelled,
         )
 
-    def read_files(self) -> list[Path]:
-        return self.exclude
 
-
-@command(
-    SelectOptions,
-    example="./calibrated texts.txt --order margin --max-words 2000 -o batch.jsonl",
-)
-def select(run: SelectOptions) -> dict[str, Any]:
-    """
-    Choose from unlabelled texts what is worth labelling next: the sentences whose
-    labels are most likely wrong, or that hold rare tags, each with the reason. Or
-    draw documents at random that stand for all, to adapt to texts of a new kind
-    or to estimate the accuracy on them (--for adapt).
-
-    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
-    RAISES CalibError: every fault of the input.
-    """
+def choose(
+    run: Run, nlp: Language, pipe: Calibrator, plan: Plan, batch: Batch
+) -> tuple[Sequence[Task], Iterable[str], dict[str, Any]]:
+    """The tasks, the labels that have a score, and what `select` returns."""
     from ..corpus.queue.choosing import queue_of
     from ..corpus.queue.formats import record_of
     from ..corpus.queue.tasks import tasks_of
 
-    nlp, pipe = run.open()
-    model = of_pipe(pipe)
-    plan = run.plan(model, hunted_tags(pipe, run), labelled_texts(nlp, run.exclude) if run.exclude else None)
+    of_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
     pool: Counter[str] = Counter()
-    sums = partial(sums_of, kind=plan.kind, links=model.spans_are_units)
+    sums = partial(sums_of, kind=plan.kind, links=of_links)
     queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums(corpus)))
     if queue.n_blocks == 1:
         pool.update(sums(queue.corpus))
     check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags, model.spans_are_units)
+    tasks = tasks_of(queue, plan.tags, of_links)
     rows = [record_of(task) for task in tasks]
     result = {
         "pipe": pipe.name,
         "attr": pipe.attr,
-        "for": run.purpose,
-        "order": "spread" if run.adapts else run.order or "least-confident",
+        "for": batch.purpose,
+        "order": "spread" if batch.adapts else batch.order or "least-confident",
         "unit": plan.kind,
         "per_word": plan.per_word,
         "tags": list(plan.tags),
@@ -195,32 +210,29 @@ def select(run: SelectOptions) -> dict[str, Any]:
             "words": sum(row["words"] for row in rows),
             "expected_errors": sum(row["expected_errors"] for row in rows),
             "docs": len({row["doc"] for row in rows}),
-            **({"entities": sum(len(row["marks"]) for row in rows)} if model.spans_are_units else {}),
+            **({"entities": sum(len(row["marks"]) for row in rows)} if of_links else {}),
         },
         "excluded": None if plan.labelled is None else queue.left_out["labelled"],
         "rows": rows,
     }
-    if run.form == "spacy":
-        write_docs(run, nlp, pipe, rows)
-    deliver_queue(run, model, result, tasks, queue.corpus.tags_met(), lambda: show_batch(result, run.output))
-    return result
+    return tasks, queue.corpus.tags_met(), result
 
 
-def hunted_tags(pipe: Calibrator, run: SelectOptions) -> tuple[str, ...]:
+def hunted_tags(pipe: Calibrator, batch: Batch) -> tuple[str, ...]:
     """The tags to look for; () for other orders.
 
     RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
     """
     from ..corpus.queue.orders import rare_tags
 
-    if run.order != "rare-tag":
+    if batch.order != "rare-tag":
         return ()
     labels = pipe.lookup.labels()
-    unknown = [tag for tag in run.tags if tag not in labels]
+    unknown = [tag for tag in batch.tags if tag not in labels]
     if unknown:
         raise calib_error("C090", name=pipe.name, tag=unknown[0], available=", ".join(labels))
     assert pipe.groups is not None
-    tags = tuple(run.tags) or tuple(rare_tags(labels, pipe.groups, RARE_SHARE))
+    tags = tuple(batch.tags) or tuple(rare_tags(labels, pipe.groups, RARE_SHARE))
     if not tags:
         raise calib_error("C093", name=pipe.name, share=RARE_SHARE)
     return tags

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ..errors import calib_error
 from ..pipe.loading import INLINE_FACTORIES, load_with_factories, open_model
-from .shared.command import Options, argument, command
+from .shared.command import argument, command
 from .shared.options import CalibratedModel, Code, Force, Format, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg
@@ -18,21 +17,16 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 
-@dataclass(frozen=True)
-class StockOptions(Options):
-    """Which pipeline to turn back, and where to."""
-
-    model: CalibratedModel
-    output: Annotated[Path, argument("OUTPUT", "Folder to write the stock pipeline to")]
-    _: KW_ONLY
-    format: Format = "table"
-    code: Code = None
-    force: Force = False
-    silent: Silent = True
-
-
-@command(StockOptions, example="./calibrated ./stock")
-def stock(options: StockOptions) -> Language:
+@command(example="./calibrated ./stock")
+def stock(
+    model: CalibratedModel,
+    output: Annotated[Path, argument("OUTPUT", "Folder to write the stock pipeline to")],
+    *,
+    format: Format = "table",
+    code: Code = None,
+    force: Force = False,
+    silent: Silent = True,
+) -> Language:
     """
     Turn a calibrated pipeline back into one of spaCy's own components: the same
     weights, without calib pipes. It needs this package no more.
@@ -43,21 +37,20 @@ def stock(options: StockOptions) -> Language:
     from ..pipe.scorer import drop_performance
     from .shared.writing import write_pipeline
 
-    model, output = options.model, options.output
-    check_pipeline_folder(output, options.force, inputs=[options.code], model=model)
-    nlp = open_model(model, code=options.code)
+    check_pipeline_folder(output, force, inputs=[code], model=model)
+    nlp = open_model(model, code=code)
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
-    ours = {factory: stock for stock, factory in INLINE_FACTORIES.items()}
-    back = {name: ours[factory] for name, factory in factory_of.items() if factory in ours}
-    calib = [name for name, factory in factory_of.items() if factory == "calib"]
-    if not back and not calib:
+    stock_factories = {inline: factory for factory, inline in INLINE_FACTORIES.items()}
+    restored = {name: stock_factories[factory] for name, factory in factory_of.items() if factory in stock_factories}
+    calib_pipes = [name for name, factory in factory_of.items() if factory == "calib"]
+    if not restored and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
-    plain = load_with_factories(model, back, exclude=calib)
-    for name in calib:
-        drop_performance(plain, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
-    write_pipeline(plain, output, options.force)
-    changed = [f"'{name}' is spaCy's {factory} again" for name, factory in back.items()]
-    told = f"{'; '.join([*changed, *(f'{name!r} is gone' for name in calib)])}: {output}"
-    result = {"output": str(output), "stock": back, "removed": calib}
-    deliver(result, lambda: msg.good(told), output=None, format=options.format, silent=options.silent)
-    return plain
+    stock_nlp = load_with_factories(model, restored, exclude=calib_pipes)
+    for name in calib_pipes:
+        drop_performance(stock_nlp, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
+    write_pipeline(stock_nlp, output, force)
+    changes = [f"'{name}' is spaCy's {factory} again" for name, factory in restored.items()]
+    summary = f"{'; '.join([*changes, *(f'{name!r} is gone' for name in calib_pipes)])}: {output}"
+    result = {"output": str(output), "stock": restored, "removed": calib_pipes}
+    deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
+    return stock_nlp

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,64 +13,48 @@ from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
 from .shared.command import argument, command, option
 from .shared.evidence import Seen, show_seen
-from .shared.options import Format
-from .shared.outputs import Output
-from .shared.run import Run
+from .shared.options import CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent
+from .shared.outputs import Output, wanted_output
+from .shared.run import GoldRun
 from .shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
 from .shared.writing import deliver, write_json
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.training import Example
 
     from ..pipe.component import Calibrator
 
 
-@dataclass(frozen=True)
-class ThresholdOptions(Run):
-    """The precision or the recall to reach, how surely, and where the cut-offs go."""
-
-    needs_gold = True
-
-    data: Annotated[
-        Path,
-        argument(
-            "DATA",
-            "Gold that the pipeline was not trained on: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them",
-        ),
-    ]
-    _: KW_ONLY
-    precision: Annotated[float | None, option("Share of accepted entities that are to be right", "-p")] = None
-    recall: Annotated[
-        float | None,
-        option("Share of the tokens of gold entities that are to be flagged; beside --precision: both", "-r"),
-    ] = None
-    per: Annotated[str, option("One cut-off for all, or for each", words=PER)] = "all"
-    confidence: Annotated[float, option("How sure it must be that the precision, or recall, is reached")] = 0.95
-    attr: Annotated[str | None, option("The calib pipe with this prefix; else the first that scores entities")] = None
-    output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None
-    apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs in it", "-a")] = None
-    allow_empty: Annotated[bool, option("Write the pipeline at --apply even where it would accept nothing")] = False
-    format: Format = "table"
-    force: Annotated[bool, option("Replace a file at --output, and a pipeline at --apply", "-F")] = False
-
-    def check_options(self) -> None:
-        """RAISES C307: neither precision nor recall. C056: one out of range, no confidence, or groups beside --recall."""
-        if self.precision is None and self.recall is None:
-            raise calib_error("C307")
-        for flag, value in (("--precision", self.precision), ("--recall", self.recall)):
-            check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
-        check_option("--per", self.recall is None or self.per != "group", "all or label beside --recall", repr(self.per))
-        check_confidence(self.confidence)
-
-    def folder(self) -> Output | None:
-        return None if self.apply is None else Output("--apply", self.apply)
-
-
-@command(
-    ThresholdOptions,
-    example="./calibrated test.spacy --precision 0.9",
+DATA_HELP = (
+    "Gold that the pipeline was not trained on: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), "
+    "or a folder of them"
 )
-def threshold(run: ThresholdOptions) -> dict[str, Any]:
+RECALL_HELP = "Share of the tokens of gold entities that are to be flagged; beside --precision: both"
+
+
+@command(example="./calibrated test.spacy --precision 0.9")
+def threshold(
+    model: CalibratedModel,
+    data: Annotated[Path, argument("DATA", DATA_HELP)],
+    *,
+    precision: Annotated[float | None, option("Share of accepted entities that are to be right", "-p")] = None,
+    recall: Annotated[float | None, option(RECALL_HELP, "-r")] = None,
+    per: Annotated[str, option("One cut-off for all, or for each", words=PER)] = "all",
+    confidence: Annotated[float, option("How sure it must be that the precision, or recall, is reached")] = 0.95,
+    attr: Annotated[str | None, option("The calib pipe with this prefix; else the first that scores entities")] = None,
+    output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None,
+    apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs in it", "-a")] = None,
+    allow_empty: Annotated[bool, option("Write the pipeline at --apply even where it would accept nothing")] = False,
+    format: Format = "table",
+    force: Annotated[bool, option("Replace a file at --output, and a pipeline at --apply", "-F")] = False,
+    gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = True,
+) -> dict[str, Any]:
     """
     Find the lowest score cut-offs at which accepted entities reach a precision
     (--precision), or the highest at which no more tokens of entities are missed
@@ -84,56 +67,87 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
         "misses": the same with "recall", see `corpus.missed.rows_of`; for both "review": see `corpus.missed.review_of`.
     RAISES CalibError: every fault of the input.
     """
+    from .shared.writing import write_pipeline
+
+    check_targets(precision, recall, per, confidence)
+    how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    run = GoldRun(model, data, code=code, force=force, silent=silent, **how)
+    nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
+    pipe = span_pipe(nlp, attr)
+    examples = run.annotate(nlp, [pipe], what="Scoring entities")
+    result, accepting, flagging = find_cutoffs(pipe, examples, data, precision, recall, per, confidence)
+    if output is not None:
+        write_json(output, result)
+    if apply is not None:
+        if accepting is not None and not allow_empty:
+            check_accepts(result, apply)
+        apply_cutoffs(pipe, accepting, flagging)
+        write_pipeline(nlp, apply, force)
+    deliver(result, lambda: show(result, apply), output=None, format=format, silent=silent)
+    return result
+
+
+def check_targets(precision: float | None, recall: float | None, per: str, confidence: float) -> None:
+    """RAISES C307: neither precision nor recall. C056: one out of range, no confidence, or groups beside --recall."""
+    if precision is None and recall is None:
+        raise calib_error("C307")
+    for flag, value in (("--precision", precision), ("--recall", recall)):
+        check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
+    check_option("--per", recall is None or per != "group", "all or label beside --recall", repr(per))
+    check_confidence(confidence)
+
+
+def find_cutoffs(
+    pipe: Calibrator,
+    examples: list[Example],
+    data: Path,
+    precision: float | None,
+    recall: float | None,
+    per: str,
+    confidence: float,
+) -> tuple[dict[str, Any], Any, Any]:
+    """What `threshold` returns, with the cut-offs for a precision and those for a recall, None where it is not asked for.
+
+    RAISES C308 to C310: there is no recall of such a pipe, or the gold has no entity.
+    """
     import numpy as np
 
     from ..corpus.missed import rows_of
     from ..pipe.cutoffs import parts_for_review, precision_cutoffs
     from ..pipe.lookup import entity_tokens
     from ..pipe.scorer import corpus_of
-    from .shared.writing import write_pipeline
 
-    nlp = run.begin()
-    pipe = span_pipe(nlp, run.attr)
-    done = run.annotate(nlp, [pipe], what="Scoring entities")
-    corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
-    of_rows = pipe.spans.groups is None
-    judged = corpus if of_rows else corpus.spans
-    by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(judged.docs[judged.right >= 0])))}
+    corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
+    spans = corpus if pipe.spans.groups is None else corpus.spans
+    by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
     seen = Seen(pipe)
-    deque(seen.over(done), maxlen=0)
+    deque(seen.over(examples), maxlen=0)
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": seen.to_dict()}
     accepting = flagging = None
-    if run.precision is not None:
-        accepting, found = precision_cutoffs(pipe, corpus, run.precision, run.confidence, run.per)
-        result |= found
-    if run.recall is not None:
-        if of_rows:
-            raise calib_error(
-                "C310" if corpus.row_unit == DOCUMENT else "C308",
-                name=pipe.name,
-                component=pipe.source.component or "the source",
-            )
-        tokens = entity_tokens(pipe, done, corpus)
+    if precision is not None:
+        accepting, table = precision_cutoffs(pipe, corpus, precision, confidence, per)
+        result |= table
+    if recall is not None:
+        if pipe.spans.groups is None:
+            code = "C310" if corpus.row_unit == DOCUMENT else "C308"
+            raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
+        tokens = entity_tokens(pipe, examples, corpus)
         if not tokens.wanted("all", "all").any():
-            raise calib_error("C309", data=run.data)
-        flagging = tokens.find(run.recall, run.confidence, run.per)
-        scored = int(tokens.scored.sum())
-        result["misses"] = {**flagging.state(), "scored": scored, "rows": rows_of(tokens, flagging)}
+            raise calib_error("C309", data=data)
+        flagging = tokens.find(recall, confidence, per)
+        result["misses"] = {**flagging.state(), "scored": int(tokens.scored.sum()), "rows": rows_of(tokens, flagging)}
         if accepting is not None:
             result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
-    if run.output is not None:
-        write_json(run.output, result)
-    if run.apply is not None:
-        if accepting is not None and not run.allow_empty:
-            check_accepts(result, run.apply)
-        if of_rows:
-            pipe.tokens.label_cutoffs = accepting
-        else:
-            pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
-        pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
-        write_pipeline(nlp, run.apply, run.force)
-    deliver(result, lambda: show(result, run.apply), output=None, format=run.format, silent=run.silent)
-    return result
+    return result, accepting, flagging
+
+
+def apply_cutoffs(pipe: Calibrator, accepting: Any, flagging: Any) -> None:
+    """Put the cut-offs into the pipe: those of labels where it has no spans of its own, else those of spans."""
+    if pipe.spans.groups is None:
+        pipe.tokens.label_cutoffs = accepting
+    else:
+        pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
+    pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
 
 
 def span_pipe(nlp: Language, attr: str | None) -> Calibrator:

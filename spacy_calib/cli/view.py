@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
 from ..errors import calib_error
 from ..pipe.loading import open_model
-from .shared.command import Options, command, option
-from .shared.options import CalibratedModel, Code, Format, Silent
+from .shared.command import command, option
+from .shared.options import CalibratedModel, Code, Format, GpuId, Silent
 from .shared.screen import msg
 from .shared.writing import deliver
 
 
-@dataclass(frozen=True)
-class ViewOptions(Options):
-    """Which pipeline to show, and where."""
-
-    model: CalibratedModel
-    _: KW_ONLY
-    port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None
-    format: Format = "table"
-    code: Code = None
-    silent: Silent = True
-
-
-@command(ViewOptions, example="./calibrated")
-def view(options: ViewOptions) -> dict[str, Any]:
+@command(example="./calibrated")
+def view(
+    model: CalibratedModel,
+    *,
+    port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None,
+    format: Format = "table",
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = True,
+) -> dict[str, Any]:
     """
     Show in the browser how sure a calibrated pipeline is of any text that you type.
     Words and entities are shaded by calibrated or raw probability, those below a
@@ -37,21 +32,21 @@ def view(options: ViewOptions) -> dict[str, Any]:
     alone (127.0.0.1). No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": where the page was.
-    RAISES C736: the port cannot be opened. CalibError: every other fault of the input.
+    RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: every other fault of the input.
     """
     from ..pipe.viewing import Server, Viewer
 
-    viewer = Viewer(open_model(options.model, code=options.code))
+    viewer = Viewer(open_model(model, code=code, gpu_id=gpu_id), gpu_id)
     try:
-        server = Server(viewer, options.port or 0)
+        server = Server(viewer, port or 0)
     except OSError as error:
-        raise calib_error("C736", port=options.port or "that is free", why=error.strerror or error) from None
+        raise calib_error("C736", port=port or "that is free", why=error.strerror or error) from None
     result = {"address": server.address}
-    told = f"Open {server.address} in a browser; Ctrl-C ends it."
+    summary = f"Open {server.address} in a browser; Ctrl-C ends it."
     with server, contextlib.suppress(KeyboardInterrupt):
-        deliver(result, lambda: msg.good(told), output=None, format=options.format, silent=options.silent)
+        deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
         sys.stdout.flush()
         server.serve_forever()
-    if not options.silent and options.format == "table":
+    if not silent and format == "table":
         msg.text("Ended; no text was kept.")
     return result

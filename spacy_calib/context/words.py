@@ -30,7 +30,7 @@ class Words:
     shapes (Mapping[str, Flags]): One of SHAPES -> whether each token has it. counts (Flags): Whether a token is more
         than white space: others have no part in the means of a Doc.
     hints (Mapping[str, Floats]): Description -> what the source says of each token, shape (n_tokens,).
-    columns (Mapping[str, Floats]): Name of a user's feature -> what it says of each token, shape (n_tokens, k).
+    columns (Mapping[str, Floats]): Name of a feature that asks Docs -> what it says of each token, shape (n_tokens, k).
     """
 
     starts: Ints

@@ -13,7 +13,7 @@ from ..errors import calib_error
 from ..metrics.gaps import documents_apart, errors_of, p_values, stand
 from ..types import Floats, Ints
 from .properties import Property
-from .slices import FEWEST_UNITS, RATE, Slice
+from .slices import FEWEST_UNITS, Slice
 
 # Slices that are taken to the other half, at most, and the p on the search half from which they are not.
 MOST, _WORTH = 10, 0.001
@@ -57,7 +57,7 @@ class Judged:
 
 
 def find_slices(
-    scores: Floats, hits: NDArray[np.bool_], documents: Ints, properties: Sequence[Property], seed: int = 0, rate: float = RATE
+    scores: Floats, hits: NDArray[np.bool_], documents: Ints, properties: Sequence[Property], seed: int = 0
 ) -> tuple[list[Slice], Ints]:
     """Parts of one property, or of two, whose scores are off.
 
@@ -82,7 +82,7 @@ def find_slices(
         tests = [other.tested(np.where(own, 0, -1), gaps)[2] for gaps in (other.gaps, rest)]
         p.append(max((float(one[0]) if len(one) else 1.0) for one in tests))
         rest = rest - gap * own
-    kept = np.flatnonzero(stand(p, rate))
+    kept = np.flatnonzero(stand(p))
     found = [Slice(_in_words(properties, parts[i][0]), confirming[members[i]]) for i in kept.tolist()]
     return found, confirming
 

@@ -78,7 +78,7 @@ def _counts(corpus: ScoredCorpus, gold: Floats) -> Floats:
 
 
 def compare_slices(
-    model: ScoredCorpus, other: ScoredCorpus, rows: tuple[Ints, Ints], values: Sequence[str | None], rate: float = RATE
+    model: ScoredCorpus, other: ScoredCorpus, rows: tuple[Ints, Ints], values: Sequence[str | None]
 ) -> dict[str, Any]:
     """How many units are right by either in each part of the data, first where the other is surely worse, see `metrics.paired.part_row`.
 
@@ -89,6 +89,6 @@ def compare_slices(
     documents, parts = model.documents[rows[0]], slices_by(values, model.docs[rows[0]], np.arange(len(rows[0])))
     told = [{"slice": name, **part_row(right[own], right_other[own], documents[own])} for name, own in parts]
     kept = [row for row in told if row["n"] >= FEWEST_UNITS and row["documents"] >= FEWEST_DOCUMENTS]
-    found = [{**row, "surely": bool(one)} for row, one in zip(kept, stand([row["p"] for row in kept], rate), strict=True)]
+    found = [{**row, "surely": bool(one)} for row, one in zip(kept, stand([row["p"] for row in kept]), strict=True)]
     order = sorted(found, key=lambda row: (not (row["surely"] and row["difference"] < 0), row["difference"]))
-    return {"rate": rate, "too_small": len(told) - len(kept), "rows": order}
+    return {"rate": RATE, "too_small": len(told) - len(kept), "rows": order}

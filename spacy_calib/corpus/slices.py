@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..metrics.gaps import Gap, documents_apart, gap_of, stand
+from ..metrics.gaps import RATE, Gap, documents_apart, gap_of, stand
 from ..metrics.table import Judging
 from ..pairs.build import JudgedPairs
 from ..types import Ints
 
-# On average, no more than this share of the slices that are called off are so by chance (Benjamini and Hochberg 1995).
-RATE = 0.05
 # A slice with fewer is not judged.
 FEWEST_UNITS, FEWEST_DOCUMENTS = 30, 2
 # Of each bin of a slice, at least.
@@ -42,9 +40,7 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
     return [Slice(name, units[order[bounds[place] : bounds[place + 1]]]) for name, place in number.items()]
 
 
-def judge_slices(
-    judged: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0, rate: float = RATE
-) -> dict[str, Any]:
+def judge_slices(judged: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
     """How true the calibrated scores are in each slice, those that are surely off first, then the largest gaps.
 
     judged (JudgedPairs): One pair for each unit that a slice names: its label, and whether that is right. among (Ints): Places of all units, sliced or
@@ -52,7 +48,6 @@ def judge_slices(
     RETURNS (dict): "rate", "too_small" (how many slices are not judged) and "rows": "slice" (its name), "n" and "documents", mean "score", share
         "right", "gap" with "low" and "high" of its 95 % interval, "p" and "off" (see `metrics.gaps`), and the figures of
         `metrics.table.ErrorRow`, with bins of twenty or more.
-    RAISES C001: rate not in (0, 1).
     """
     found, small = [], 0
     apart = documents_apart(judged.calibrated[among], judged.pairs.hits[among], judged.documents[among])
@@ -62,12 +57,12 @@ def judge_slices(
             small += 1
         else:
             found.append((name, units, gap))
-    off = stand([gap.p for _, _, gap in found], rate)
+    off = stand([gap.p for _, _, gap in found])
     rows = [
         {**_row(judged, name, units, gap, n_bins, seed), "off": bool(one)}
         for (name, units, gap), one in zip(found, off, strict=True)
     ]
-    return {"rate": rate, "too_small": small, "rows": sorted(rows, key=lambda row: (not row["off"], -abs(row["gap"])))}
+    return {"rate": RATE, "too_small": small, "rows": sorted(rows, key=lambda row: (not row["off"], -abs(row["gap"])))}
 
 
 def _row(judged: JudgedPairs, name: str, units: Ints, gap: Gap, n_bins: int, seed: int) -> dict[str, Any]:

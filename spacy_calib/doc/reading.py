@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -187,15 +188,10 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 
 
 class TextWatch:
-    """Remembers which texts it has seen, as digests. annotation (Annotation | None): Only gold Docs with this
-    annotation count; None counts all.
-    """
+    """Remembers which texts it has seen, as digests. annotation (Annotation): Only gold Docs with it count."""
 
-    def __init__(self, annotation: Annotation | None):
+    def __init__(self, annotation: Annotation):
         self.annotation = annotation
-        self._begin()
-
-    def _begin(self) -> None:
         self._digests = array("Q")
         self._words = array("q")
         self._documents = array("q")
@@ -205,7 +201,7 @@ class TextWatch:
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples, each noted as it passes."""
         for example in examples:
-            if self.annotation is None or has_gold(self.annotation, example.reference):
+            if has_gold(self.annotation, example.reference):
                 self._look_at(example.reference)
             yield example
 
@@ -226,12 +222,6 @@ class TextWatch:
             np.array(self._documents, dtype=np.intp),
             np.array(self._whole, dtype=bool),
         )
-
-    def take(self) -> TextUnits:
-        """What was seen since the last `take`; documents are then numbered from 0 again."""
-        units = self.units()
-        self._begin()
-        return units
 
 
 class Noted:
@@ -258,3 +248,10 @@ class Noted:
         self._gold, self._digests = array("q"), array("Q")
         self.n_gold += int(gold.sum())
         return gold, digests
+
+
+def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
+    """The texts of the gold Docs with this annotation."""
+    watch = TextWatch(annotation)
+    deque(watch.over(examples), maxlen=0)
+    return watch.units()

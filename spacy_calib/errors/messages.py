@@ -26,7 +26,7 @@ MESSAGES = {
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
     "C022": "Component '{component}' ({kind}) cannot be calibrated{why}; calib reads: {supported}; in this pipeline: {readable}. If it leaves scores "
-    "on the Doc, say where they stand: --source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1) and --score.",
+    "on the Doc, name the source that reads them: --components.calib.source.@calib_sources spacy-calib.SpanScores.v1 (or TokenScores.v1, DocScores.v1).",
     "C317": "The pipeline has no component '{component}'; of those that it has, calib can read: {readable}. Name one of them with --component.",
     "C318": "The pipeline has no component '{component}', and calib can read none of those that it has ({available}); it reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
@@ -39,7 +39,7 @@ MESSAGES = {
     "C130": "{method} calibrated on {n} {rows} loses more than the raw scores on parts of the data held out in turn (log loss {raw:.3f} raw, {calibrated:.3f} "
     "calibrated), so nothing was written; {more}, let --method auto choose, or pass the raw scores through with --method identity.",
     "C131": "Sets that miss at most {alpha:g} of the {rows} are to be made of {n} {rows}, and {least} at least are wanted; give more data or ask for less with "
-    "--sets, up from {reached:g}.",
+    "--components.calib.sets.alpha, up from {reached:g}.",
     "C120": "The pipe '{name}' cannot read this pipeline: {why}; or fit one here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
@@ -91,6 +91,7 @@ MESSAGES = {
     "C074": "Cannot read the texts in {path}: {why}; {wanted}.",
     "C075": "The pipe '{name}' gave {none} of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
     "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
+    "C057": "On a GPU (--gpu-id {gpu}) there can be one process only, but --n-process {n_process} was given; leave out one of the two.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C271": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for parser).",
     "C272": "Option --event must be {wanted} for component '{component}', but '{given}' was given.",
@@ -170,7 +171,7 @@ MESSAGES = {
     "C337": "The constraints of component '{name}' name {unknown}, which is none of its labels ({known}); take it out of the constraints, or add it to the labels.",
     "C338": "The gold labels of the document that begins {text!r} break the constraints of component '{name}' ('{label}' {place}); mend the gold, or loosen the constraints.",
     "C339": "The gold label '{label}' of the document that begins {text!r} is none of the labels of component '{name}' ({known}); add it to its labels (`spacy init labels` writes them), or take it out of the gold.",
-    "C340": "Option --way {way} does not go with component '{component}' ({kind}): {wanted}; name another way, or leave it out.",
+    "C340": "The source {source} cannot read component '{component}' ({kind}){why}; name another one, or leave it out.",
     "C329": 'CRFsuite is not installed; run `pip install "spacy-calib[crfsuite]"`.',
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
     "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",
@@ -278,6 +279,8 @@ WARNINGS = {
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
     "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
+    "CW24": "[CW24] The pipe '{name}' was fitted to scores of {components}, which computes at half precision (on a GPU, with mixed_precision): raw scores differ by about .001 "
+    "from those at full precision, and calibrated ones by up to .1; run the pipeline on the kind of device that it was fitted on, or set mixed_precision = false and fit again.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",

@@ -14,7 +14,7 @@ from ..types import Floats, Ints
 from .distribution import Counted, added, independent, mixed
 from .drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 from .effects import WIDTHS, Effects, of_new_source
-from .estimates import interval, sum_by
+from .estimates import effective_documents, interval, sum_by
 from .survey import Known, Survey
 
 # Nodes of the quadrature over a shift; and the width below which a shift changes nothing visible.
@@ -33,8 +33,8 @@ def counted(chances: Floats, documents: Ints, effects: Effects | None = None, si
         leaves its expectation; None takes units for independent. sizes (Floats | None): Units of each document, with a
         chance or without: those without add what the fit missed. RAISES C390: chances are no probabilities.
     """
-    found = _with_chances(chances, documents, effects)
-    return found if effects is None or sizes is None else added(found, missed(effects, sizes))
+    distribution = _with_chances(chances, documents, effects)
+    return distribution if effects is None or sizes is None else added(distribution, missed(effects, sizes))
 
 
 def missed(effects: Effects, sizes: Floats) -> Counted:
@@ -44,7 +44,7 @@ def missed(effects: Effects, sizes: Floats) -> Counted:
     mean = effects.missed * float(sizes.sum())
     if mean <= 0:
         return independent([])
-    spread = effects.unsure + effects.uneven * float(np.square(sizes).sum()) / float(sizes.sum()) ** 2
+    spread = effects.unsure + effects.uneven / effective_documents(sizes)
     law = nbinom(1 / spread, 1 / (1 + mean * spread)) if mean * spread > _NO_SHIFT else poisson(mean)
     chances = law.pmf(np.arange(int(law.ppf(1 - _TAIL)) + 1))
     return Counted(0, chances / chances.sum())
@@ -61,17 +61,17 @@ def of_another_source(
     """
     from scipy.special import ndtr
 
-    moved = 0.0 if found is None else found - home.mean
-    first, last = -int(home.first + len(home.chances)), max(most, int(np.ceil(moved)), 1)
+    shift = 0.0 if found is None else found - home.mean
+    first, last = -int(home.first + len(home.chances)), max(most, int(np.ceil(shift)), 1)
     edges = np.arange(first, last + 2) - 0.5
     chances = np.zeros(len(edges) - 1)
     for width, weight in zip((WIDTHS * of_new_source(effects.sources)).tolist(), effects.widths, strict=True):
-        below = ndtr((edges - moved) / max(width * opens, _NO_SHIFT))
-        below[0], below[-1] = 0.0, 1.0  # what lies beyond is counted at the ends
-        chances += weight * np.diff(below)
-    both = added(home, Counted(first, chances / chances.sum()))
-    numbers = np.clip(np.arange(both.first, both.first + len(both.chances)), 0, None if open_ended else most)
-    return Counted(int(numbers[0]), np.asarray(np.bincount(numbers - numbers[0], both.chances), dtype=np.float64))
+        cumulative = ndtr((edges - shift) / max(width * opens, _NO_SHIFT))
+        cumulative[0], cumulative[-1] = 0.0, 1.0  # what lies beyond is counted at the ends
+        chances += weight * np.diff(cumulative)
+    total = added(home, Counted(first, chances / chances.sum()))
+    numbers = np.clip(np.arange(total.first, total.first + len(total.chances)), 0, None if open_ended else most)
+    return Counted(int(numbers[0]), np.asarray(np.bincount(numbers - numbers[0], total.chances), dtype=np.float64))
 
 
 def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> Counted:
@@ -86,26 +86,25 @@ def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> 
     weights = weights / weights.sum()
     odds = np.log(unsure) - np.log1p(-unsure) + effects.shift
     center = _centre(odds, width * nodes, weights, float(sigmoid(odds).sum()))
-    sure = np.ones(int((chances == 1).sum()))
-    parts = [independent(np.concatenate([sigmoid(odds + center + width * node), sure])) for node in nodes.tolist()]
+    certain = np.ones(int((chances == 1).sum()))
+    parts = [independent(np.concatenate([sigmoid(odds + center + width * node), certain])) for node in nodes.tolist()]
     return mixed(parts, weights)
 
 
 def one_shift(effects: Effects, chances: Floats, documents: Ints) -> float:
     """The variance of one shift that changes the count of these units as much as all their documents' shifts."""
-    opens = np.bincount(documents, chances * (1 - chances))
-    total = float(opens.sum())
-    return effects.shared + (effects.between * float(np.square(opens).sum()) / total**2 if total > 0 else 0.0)
+    opens = np.asarray(np.bincount(documents, chances * (1 - chances)), dtype=np.float64)
+    return effects.shared + (effects.between / effective_documents(opens) if opens.any() else 0.0)
 
 
-def _centre(odds: Floats, shifts: Floats, weights: Floats, wanted: float) -> float:
+def _centre(odds: Floats, shifts: Floats, weights: Floats, target: float) -> float:
     """The middle of the shifts at which the mixture has the wanted expectation (bisection)."""
     low, high = -float(np.abs(shifts).max()), float(np.abs(shifts).max())
     for _ in range(_STEPS):
         middle = (low + high) / 2
         # Shift by shift: all at once would take fifteen times the memory of the units.
-        expected = float(weights @ np.array([sigmoid(odds + middle + shift).sum() for shift in shifts.tolist()]))
-        low, high = (middle, high) if expected < wanted else (low, middle)
+        mean = float(weights @ np.array([sigmoid(odds + middle + shift).sum() for shift in shifts.tolist()]))
+        low, high = (middle, high) if mean < target else (low, middle)
         if high - low < 1e-9:
             break
     return (low + high) / 2
@@ -134,17 +133,17 @@ class Units(NamedTuple):
     found: Ints
     sizes: Floats | None = None
 
-    def of(self, own: Ints) -> Units:
-        """The units of some documents. own (Ints): Their numbers, ascending; they are numbered anew."""
+    def of(self, numbers: Ints) -> Units:
+        """The units of some documents. numbers (Ints): Their numbers, ascending; they are numbered anew."""
         place = np.full(len(self.found), -1)
-        place[own] = np.arange(len(own))
-        kept = place[self.documents] >= 0
+        place[numbers] = np.arange(len(numbers))
+        selected = place[self.documents] >= 0
         return Units(
-            place[self.documents[kept]],
-            self.raw[kept],
-            self.calibrated[kept],
-            self.found[own],
-            None if self.sizes is None else self.sizes[own],
+            place[self.documents[selected]],
+            self.raw[selected],
+            self.calibrated[selected],
+            self.found[numbers],
+            None if self.sizes is None else self.sizes[numbers],
         )
 
     @property
@@ -160,10 +159,10 @@ class Units(NamedTuple):
     def by_document(self) -> Units:
         """One unit for each document: whether at least one of its units holds."""
         n_docs = len(self.found)
-        none = [
+        log_none = [
             sum_by(self.documents, np.log1p(-np.minimum(chances, 1 - 1e-16)), n_docs) for chances in (self.raw, self.calibrated)
         ]
-        raw, calibrated = (np.clip(-np.expm1(one), 0.0, 1.0) for one in none)
+        raw, calibrated = (np.clip(-np.expm1(logs), 0.0, 1.0) for logs in log_none)
         return Units(np.arange(n_docs), raw, calibrated, (self.found > 0).astype(np.intp))
 
 
@@ -185,14 +184,14 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
 
     verdict (str): On likeness to the fit data, see `Drift`; the gold of other texts may be of another source.
     """
-    found = int(units.found.sum())
+    n_found = int(units.found.sum())
     home = counted(units.calibrated, units.documents, effects, units.sizes)
-    centre = found if centre_of(effects, verdict) == "found" else None
+    centre = n_found if centre_of(effects, verdict) == "found" else None
     if effects is None or (centre is None and effects.sources < 2):
-        return told(found, home, confidence)
-    most = max(found, len(units.calibrated))
-    away = of_another_source(home, effects, float(units.open.sum()), centre, most, open_ended=units.sizes is not None)
-    return told(found, away, confidence, home.mean if centre is None else centre)
+        return told(n_found, home, confidence)
+    maximum = max(n_found, len(units.calibrated))
+    away = of_another_source(home, effects, float(units.open.sum()), centre, maximum, open_ended=units.sizes is not None)
+    return told(n_found, away, confidence, home.mean if centre is None else centre)
 
 
 def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
@@ -202,21 +201,19 @@ def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.9
         expected count, its variance for independent units, tokens. gold (Floats | None): Gold count of each document
         that is itself labelled, NaN for others, (n_docs,). RAISES C001: confidence out of range.
     """
-    found = int(units.found.sum())
+    n_found = int(units.found.sum())
     labelled = np.zeros(len(sizes), dtype=bool) if gold is None else ~np.isnan(gold)
     certain = 0.0 if gold is None else float(gold[labelled].sum())
-    own = np.flatnonzero(~labelled)
-    rest = units.of(own)
-    total = float(sizes[own].sum())
+    unlabelled = np.flatnonzero(~labelled)
+    units_left = units.of(unlabelled)
+    total = float(sizes[unlabelled].sum())
     if not total:
-        return Estimate(found, certain, certain, certain)
-    survey = Survey(known, np.zeros(1), np.zeros(1), rest.expected[:, None], sizes[own, None])
+        return Estimate(n_found, certain, certain, certain)
+    survey = Survey(known, np.zeros(1), np.zeros(1), units_left.expected[:, None], sizes[unlabelled, None])
     share = float(survey.totals()[0]) / total
-    lengths = known.units[:, 0]
-    docs = float(lengths.sum() ** 2 / max(float(np.square(lengths).sum()), 1.0))
-    variance = max(survey.variance(np.ones(1)), float(rest.open.sum())) / total**2
-    near = interval(share, variance, docs, confidence)
-    return Estimate(found, *(certain + total * value for value in near))
+    variance = max(survey.variance(np.ones(1)), float(units_left.open.sum())) / total**2
+    shares = interval(share, variance, effective_documents(known.units[:, 0]), confidence)
+    return Estimate(n_found, *(certain + total * value for value in shares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,21 +231,21 @@ class Answered:
         """Whether anything holds, or has a chance to."""
         return bool(self.units.found.any() or self.units.calibrated.any())
 
-    def estimate(self, own: Ints, effects: Effects | None, confidence: float, verdict: str = LIKE) -> Estimate:
-        """The count in some documents. own (Ints): Their numbers, ascending. verdict (str): On all, see `Drift`."""
-        units = self.units.of(own)
+    def estimate(self, numbers: Ints, effects: Effects | None, confidence: float, verdict: str = LIKE) -> Estimate:
+        """The count in some documents. numbers (Ints): Their numbers, ascending. verdict (str): On all, see `Drift`."""
+        units = self.units.of(numbers)
         if self.draws is None:
             return estimate(units, effects, confidence, verdict)
-        kept = set(own.tolist())
-        parts = [distribution for number, distribution in self.draws if number in kept]
+        selected = set(numbers.tolist())
+        parts = [distribution for number, distribution in self.draws if number in selected]
         return told(int(units.found.sum()), reduce(added, parts, Counted(0, np.ones(1))), confidence)
 
-    def by_raw(self, own: Ints, confidence: float) -> dict[str, float | None]:
+    def by_raw(self, numbers: Ints, confidence: float) -> dict[str, float | None]:
         """The estimate from raw scores of independent units in some documents; None for draws."""
         names = ("raw_expected", "raw_low", "raw_high")
         if self.draws is not None:
             return dict.fromkeys(names)
-        units = self.units.of(own)
+        units = self.units.of(numbers)
         return dict(zip(names, estimate(units._replace(calibrated=units.raw), None, confidence)[1:], strict=True))
 
 
@@ -286,18 +283,18 @@ class Gathered:
 
         verdict (str): On likeness to the fit data, see `Drift`. labelled (Gathered | None): Corrects the counts.
         """
-        answered, known, gold = self.answered[place], None, None
+        answers, labelled_sums, gold = self.answered[place], None, None
         if labelled is not None:
-            known, places = labelled.known(place), self.places_in(labelled)
+            labelled_sums, places = labelled.known(place), self.places_in(labelled)
             gold = np.where(places >= 0, labelled.true[place][places].astype(np.float64), np.nan)
 
-        def row(group: str, own: Ints) -> dict[str, Any]:
-            if known is None or gold is None:
-                found = answered.estimate(own, effects, confidence, verdict)
+        def row(group: str, index: Ints) -> dict[str, Any]:
+            if labelled_sums is None or gold is None:
+                estimated = answers.estimate(index, effects, confidence, verdict)
             else:
-                found = corrected(answered.units.of(own), self.sizes[own], known, confidence, gold[own])
-            counts = {"group": group, "documents": len(own), "tokens": int(self.sizes[own].sum()), **found._asdict()}
-            return {**counts, **answered.by_raw(own, confidence)}
+                estimated = corrected(answers.units.of(index), self.sizes[index], labelled_sums, confidence, gold[index])
+            counts = {"group": group, "documents": len(index), "tokens": int(self.sizes[index].sum()), **estimated._asdict()}
+            return {**counts, **answers.by_raw(index, confidence)}
 
         names = np.array([*self.groups, None], dtype=object)[:-1]
         rows = [row(name, np.flatnonzero(names == name)) for name in in_order(self.groups) if name]

@@ -57,12 +57,6 @@ class Counted:
         most = len(above) - 1 - int(np.searchsorted(above, tail + ROUNDING, side="right"))
         return self.first + least, self.first + max(least, most)
 
-    def dense(self, n: int) -> Floats:
-        """The chances of 0 to n, shape (n + 1,)."""
-        held = np.zeros(n + 1)
-        held[self.first : self.first + len(self.chances)] = self.chances
-        return held
-
 
 def independent(chances: Any) -> Counted:
     """How many independent units with unequal chances hold: the Poisson-binomial distribution, exact up to rounding.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..schema import Saved, floats, kept, lengths, several, text, whole
 from ..types import Adds, Floats, Ints
-from .estimates import sum_by
+from .estimates import cross_sums, sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
 # The scores come from another model than those of the fit.
@@ -61,8 +61,8 @@ class Labelled:
 
     def of_documents(self, documents: Ints) -> Labelled:
         """Those of some documents, ascending, numbered anew."""
-        found = self.take(np.flatnonzero(np.isin(self.documents, documents)))
-        return replace(found, documents=np.searchsorted(documents, found.documents), n_docs=len(documents))
+        subset = self.take(np.flatnonzero(np.isin(self.documents, documents)))
+        return replace(subset, documents=np.searchsorted(documents, subset.documents), n_docs=len(documents))
 
 
 @dataclass(frozen=True)
@@ -151,15 +151,15 @@ class DriftProfile(Saved):
     stretch: int = kept(whole(), 0)
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        n, bins = len(held["calibrated"]), len(held["span_edges"])
+    def agree(cls, fields: dict[str, Any]) -> str:
+        n, bins = len(fields["calibrated"]), len(fields["span_edges"])
         sizes = {
-            "scores": (n, len(held["edges"]) + 1),
-            "label_counts": (n, len(held["labels"]) + 1),
+            "scores": (n, len(fields["edges"]) + 1),
+            "label_counts": (n, len(fields["labels"]) + 1),
             "spans": (n, bins + 1 if bins else 0),
         }
-        wrong = lengths(sizes, held)
-        if not wrong and (not n or held["scores"].sum(axis=1).min() <= 0):
+        wrong = lengths(sizes, fields)
+        if not wrong and (not n or fields["scores"].sum(axis=1).min() <= 0):
             wrong = "a document has no tokens"
         return wrong
 
@@ -173,11 +173,11 @@ class DriftProfile(Saved):
         labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_LABELS])
         edges = _edges(tokens.raw)
         span_edges = np.zeros(0) if spans is None or not len(spans.raw) else _edges(spans.raw)
-        made = cls(edges, labels, *(np.zeros((0, 0)),) * 2, np.zeros(0), span_edges, np.zeros((0, 0)))
-        table = made.tables(tokens, spans)
+        profile = cls(edges, labels, *(np.zeros((0, 0)),) * 2, np.zeros(0), span_edges, np.zeros((0, 0)))
+        table = profile.tables(tokens, spans)
         with_tokens = np.flatnonzero(table["scores"].sum(axis=1) > 0)
-        kept = with_tokens[np.unique(np.linspace(0, len(with_tokens) - 1, min(len(with_tokens), _MOST_DOCS)).astype(np.intp))]
-        return cls(edges, labels, span_edges=span_edges, stretch=stretch, **{name: table[name][kept] for name in table})
+        index = with_tokens[np.unique(np.linspace(0, len(with_tokens) - 1, min(len(with_tokens), _MOST_DOCS)).astype(np.intp))]
+        return cls(edges, labels, span_edges=span_edges, stretch=stretch, **{name: table[name][index] for name in table})
 
     def tables(self, tokens: Labelled, spans: Labelled | None) -> dict[str, Floats]:
         """The table of each attribute, with a row for each document."""
@@ -185,14 +185,17 @@ class DriftProfile(Saved):
         names, of_token = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
         column = {label: i for i, label in enumerate(self.labels)}
         columns = np.array([column.get(str(name), len(self.labels)) for name in names], dtype=np.intp)[of_token.reshape(-1)]
+
+        def bin_table(units: Labelled, edges: Floats) -> Floats:
+            bins = np.searchsorted(edges, units.raw, side="right")
+            return cross_sums(units.documents, bins, (n_docs, len(edges) + 1))
+
         return {
-            "scores": _table(tokens.documents, np.searchsorted(self.edges, tokens.raw, side="right"), n_docs, len(self.edges) + 1),
-            "label_counts": _table(tokens.documents, columns, n_docs, len(self.labels) + 1),
+            "scores": bin_table(tokens, self.edges),
+            "label_counts": cross_sums(tokens.documents, columns, (n_docs, len(self.labels) + 1)),
             "calibrated": sum_by(tokens.documents, tokens.calibrated, n_docs),
-            "spans": _table(
-                spans.documents, np.searchsorted(self.span_edges, spans.raw, side="right"), n_docs, len(self.span_edges) + 1
-            ) if spans is not None and len(self.span_edges) else np.zeros((n_docs, 0)),
-        }  # fmt: skip
+            "spans": bin_table(spans, self.span_edges) if spans is not None and len(self.span_edges) else np.zeros((n_docs, 0)),
+        }
 
     def compare(self, tokens: Labelled, spans: Labelled | None = None, seed: int = 0) -> Drift:
         """The verdict on new documents, see `judge`. tokens, spans (Labelled): Theirs."""
@@ -200,26 +203,26 @@ class DriftProfile(Saved):
 
     def sums_of(self, tokens: Labelled, spans: Labelled | None = None) -> DriftSums:
         """The sums that the verdict on new documents needs."""
-        stretched = None
+        stretch_sums = None
         if len(np.unique(tokens.documents)) < _FEW:
-            stretched = DriftSums.of(self.tables(*_in_stretches(tokens, spans, self.usual)), len(tokens.raw))
-        return DriftSums.of(self.tables(tokens, spans), len(tokens.raw), stretched)
+            stretch_sums = DriftSums.of(self.tables(*_in_stretches(tokens, spans, self.usual)), len(tokens.raw))
+        return DriftSums.of(self.tables(tokens, spans), len(tokens.raw), stretch_sums)
 
     def judge(self, new: DriftSums, seed: int = 0) -> Drift:
         """The verdict on new documents. seed (int): Of the draws that show what chance makes."""
-        usual, stretch = self.usual, self.stretch
-        if new.stretched is not None and few_and_long(new.documents, new.tokens, usual):
-            new, stretch = new.stretched, usual
+        usual_length, stretch = self.usual, self.stretch
+        if new.stretched is not None and few_and_long(new.documents, new.tokens, usual_length):
+            new, stretch = new.stretched, usual_length
         chance = self._chance(self.held, self.worth(new.documents, float(new.tokens)), seed)
         checks = self.checks(new.totals, self.limits(seed), chance)
-        undecided = any(check.undecided for check in checks)
-        verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if undecided else LIKE
+        is_undecided = any(check.undecided for check in checks)
+        verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if is_undecided else LIKE
         return Drift(verdict, checks, stretch)
 
     def checks(self, new: dict[str, Floats], limits: dict[str, float], chance: dict[str, float]) -> tuple[Check, ...]:
         """The comparisons with new documents, whose tables are summed in `new`."""
-        found = differences(new, totals(self.held, np.ones((1, len(self.scores)))))
-        values = ((name, float(value[0])) for name, value in found.items())
+        values_by_name = differences(new, totals(self.held, np.ones((1, len(self.scores)))))
+        values = ((name, float(value[0])) for name, value in values_by_name.items())
         return tuple(Check(name, value, limits[name], chance[name]) for name, value in values if not np.isnan(value))
 
     @property
@@ -241,10 +244,12 @@ class DriftProfile(Saved):
         rng = np.random.default_rng(seed)
         n = len(self.scores)
         even = np.full(n, 1 / n)
-        drawn = differences(
+        sampled_differences = differences(
             totals(fit, rng.multinomial(worth, even, size=_DRAWS)), totals(fit, rng.multinomial(n, even, size=_DRAWS))
         )
-        return {name: float(np.quantile(np.nan_to_num(values, nan=1.0), _CHANCE)) for name, values in drawn.items()}
+        return {
+            name: float(np.quantile(np.nan_to_num(values, nan=1.0), _CHANCE)) for name, values in sampled_differences.items()
+        }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
         """The least difference that matters, by check; or more, if consecutive parts of the fit data differ from the
@@ -252,19 +257,19 @@ class DriftProfile(Saved):
         """
         fit, n = self.held, len(self.scores)
         part = np.arange(n) * _PARTS // n
-        inside = (part == np.arange(_PARTS)[:, None]).astype(float)
-        inside = inside[(inside.sum(axis=1) > 0) & (inside.sum(axis=1) < n)]
-        own = differences(totals(fit, inside), totals(fit, 1 - inside))
+        in_part = (part == np.arange(_PARTS)[:, None]).astype(float)
+        in_part = in_part[(in_part.sum(axis=1) > 0) & (in_part.sum(axis=1) < n)]
+        part_differences = differences(totals(fit, in_part), totals(fit, 1 - in_part))
         errors = 1 - fit["calibrated"].sum() / fit["scores"].sum()
-        least = {
+        minimum = {
             "scores": _MATTERS,
             "labels": _MATTERS,
             "expected accuracy": float(np.clip(_ERRORS * errors, _LEAST, _MOST)),
             "entity scores": _MATTERS_ENTITIES,
         }
         chance = self._chance(fit, max(1, n // _PARTS), seed)
-        most = {name: float(np.nanmax(values, initial=0.0)) for name, values in own.items()}
-        return {name: max(least[name], most[name] if most[name] > chance[name] else 0.0) for name in own}
+        maximum = {name: float(np.nanmax(values, initial=0.0)) for name, values in part_differences.items()}
+        return {name: max(minimum[name], maximum[name] if maximum[name] > chance[name] else 0.0) for name in part_differences}
 
     def state(self) -> dict[str, Any]:
         """The saved form, with counts in half as many bytes."""
@@ -288,14 +293,14 @@ def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tup
     first = np.cumsum(parts) - parts
     n = int(parts.sum())
 
-    def cut(one: Labelled) -> Labelled:
-        order = np.argsort(one.documents, kind="stable")
-        document = one.documents[order]
+    def cut(units: Labelled) -> Labelled:
+        order = np.argsort(units.documents, kind="stable")
+        document = units.documents[order]
         begins = np.searchsorted(document, document)
-        inside = (np.arange(len(order)) - begins) * parts[document] // np.bincount(document, minlength=tokens.n_docs)[document]
+        offset = (np.arange(len(order)) - begins) * parts[document] // np.bincount(document, minlength=tokens.n_docs)[document]
         stretches = np.empty(len(order), dtype=np.intp)
-        stretches[order] = first[document] + inside
-        return replace(one, documents=stretches, n_docs=n)
+        stretches[order] = first[document] + offset
+        return replace(units, documents=stretches, n_docs=n)
 
     return cut(tokens), None if spans is None else cut(spans)
 
@@ -305,12 +310,7 @@ def _edges(raw: Floats) -> Floats:
     return np.unique(np.quantile(raw, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(raw) else np.zeros(0)
 
 
-def _table(documents: Ints, columns: Ints, n_docs: int, n_columns: int) -> Floats:
-    counts = np.bincount(documents * n_columns + columns, minlength=n_docs * n_columns)
-    return counts.reshape(n_docs, n_columns).astype(np.float64)
-
-
-def differences(one: dict[str, Floats], other: dict[str, Floats]) -> dict[str, Floats]:
+def differences(a: dict[str, Floats], b: dict[str, Floats]) -> dict[str, Floats]:
     """The differences between the totals of two sets of documents, shape (n,); NaN where a set is empty.
 
     "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation
@@ -318,19 +318,19 @@ def differences(one: dict[str, Floats], other: dict[str, Floats]) -> dict[str, F
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = {
-            name: (one[name] / one[name].sum(axis=1, keepdims=True), other[name] / other[name].sum(axis=1, keepdims=True))
+            name: (a[name] / a[name].sum(axis=1, keepdims=True), b[name] / b[name].sum(axis=1, keepdims=True))
             for name in ("scores", "label_counts", "spans")
         }
-        means = [totals["calibrated"] / totals["scores"].sum(axis=1) for totals in (one, other)]
-    found = {
+        means = [totals["calibrated"] / totals["scores"].sum(axis=1) for totals in (a, b)]
+    by_name = {
         "scores": _kolmogorov_smirnov(*shares["scores"]),
         "labels": np.abs(shares["label_counts"][0] - shares["label_counts"][1]).sum(axis=1) / 2,
         "expected accuracy": np.abs(means[0] - means[1]),
     }
-    if one["spans"].shape[1]:
-        found["entity scores"] = _kolmogorov_smirnov(*shares["spans"])
-    return found
+    if a["spans"].shape[1]:
+        by_name["entity scores"] = _kolmogorov_smirnov(*shares["spans"])
+    return by_name
 
 
-def _kolmogorov_smirnov(one: Floats, other: Floats) -> Floats:
-    return np.abs(np.cumsum(one - other, axis=1)).max(axis=1)
+def _kolmogorov_smirnov(a: Floats, b: Floats) -> Floats:
+    return np.abs(np.cumsum(a - b, axis=1)).max(axis=1)

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
+from ..pairs.documents import document_codes
 from ..schema import Saved, kept, number, several, whole
 from ..types import Floats, Ints
-from .estimates import Residuals, Sums, sum_by
+from .estimates import Residuals, Sums, cross_sums, effective_documents, sum_by
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Effects(Saved):
     sources: int = kept(whole(), 0)
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        return "" if len(held["widths"]) in (0, len(WIDTHS)) else f"{len(WIDTHS)} widths, or none"
+    def agree(cls, fields: dict[str, Any]) -> str:
+        return "" if len(fields["widths"]) in (0, len(WIDTHS)) else f"{len(WIDTHS)} widths, or none"
 
 
 # Widths of the shifts by which a source may be off: standard deviations, in log-odds.
@@ -81,28 +82,27 @@ def effects_of_labels(
         )
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(len(names) + 1))
-    found: dict[str, _Moments] = {}
+    moments_by_label: dict[str, _Moments] = {}
     for place, name in enumerate(names):
-        own = order[starts[place] : starts[place + 1]]
-        if len(own):
-            moments = _moments(chances[own], holds[own], documents[own])
+        index = order[starts[place] : starts[place + 1]]
+        if len(index):
+            moments = _moments(chances[index], holds[index], documents[index])
             if moments is not None:
-                found[name] = moments
-    return _pooled(found)
+                moments_by_label[name] = moments
+    return _pooled(moments_by_label)
 
 
 def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
     """Sums over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
-    _, numbers = np.unique(documents, return_inverse=True)
-    n_docs = int(numbers.max()) + 1
+    numbers, n_docs = document_codes(documents, len(documents))
     opens = sum_by(numbers, chances * (1 - chances), n_docs)
     if (opens > 0).sum() < 2:
         return None
     sums = Sums(sum_by(numbers, chances, n_docs)[:, None], opens[:, None], opens)
     residuals = Residuals.of(sum_by(numbers, holds, n_docs)[:, None], sums)
-    opened = float(opens.sum())  # residuals.units may be no less than 1
+    n_open = float(opens.sum())  # residuals.units may be no less than 1
     return {
-        "open": opened,
+        "open": n_open,
         "squares": residuals.squares,
         "excess": float(residuals.moment[0, 0] - residuals.independent[0]),
         "noise": float((opens + 2 * np.square(opens)).sum()),  # variance of a squared residual of about Poisson counts
@@ -110,23 +110,24 @@ def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None
     }
 
 
-def _pooled(found: dict[str, _Moments]) -> dict[str, Effects]:
+def _pooled(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
     """Each label's own moments, drawn towards those of all labels as far as its own are noise."""
-    if not found:
+    if not moments_by_label:
         return {}
-    every = {
-        key: np.array([held[key] for held in found.values()]) for key in ("open", "squares", "excess", "noise", "residual")
+    totals = {
+        key: np.array([values_of_label[key] for values_of_label in moments_by_label.values()])
+        for key in ("open", "squares", "excess", "noise", "residual")
     }
-    between = _drawn_together(every["excess"], every["squares"], every["noise"])
+    variances = _drawn_together(totals["excess"], totals["squares"], totals["noise"])
     # The label's shift: its residual, of which its own error explains a part.
-    error = (every["open"] + between * every["squares"]) / np.square(every["open"])
-    shift = every["residual"] / every["open"]
+    error = (totals["open"] + variances * totals["squares"]) / np.square(totals["open"])
+    shift = totals["residual"] / totals["open"]
     weight = 1 / error
-    true = max(0.0, float((weight * (np.square(shift) - error)).sum() / weight.sum())) if len(found) > 1 else 0.0
-    kept = true / (true + np.maximum(error, 1e-300))
-    left = np.maximum(true * (1 - kept), 0.0) if true > 0 else error
-    values = zip(between.tolist(), (kept * shift).tolist(), left.tolist(), strict=True)
-    return {name: Effects(*held) for name, held in zip(found, values, strict=True)}
+    true = max(0.0, float((weight * (np.square(shift) - error)).sum() / weight.sum())) if len(moments_by_label) > 1 else 0.0
+    trust = true / (true + np.maximum(error, 1e-300))
+    remaining = np.maximum(true * (1 - trust), 0.0) if true > 0 else error
+    values = zip(variances.tolist(), (trust * shift).tolist(), remaining.tolist(), strict=True)
+    return {name: Effects(*values_of_label) for name, values_of_label in zip(moments_by_label, values, strict=True)}
 
 
 def _drawn_together(excess: Floats, squares: Floats, noise: Floats) -> Floats:
@@ -135,10 +136,12 @@ def _drawn_together(excess: Floats, squares: Floats, noise: Floats) -> Floats:
     excess (Floats): Sum of squared residuals beyond what independence explains. squares (Floats): The component's
         factor in it. noise (Floats): Variance of `excess`.
     """
-    every = max(0.0, float(excess.sum())) / max(float(squares.sum()), 1e-300)
-    own = excess / np.maximum(squares, 1e-300)
-    trust = every**2 / np.maximum(every**2 + noise / np.maximum(np.square(squares), 1e-300), 1e-300) if len(excess) > 1 else 1.0
-    return np.asarray(np.maximum(0.0, trust * own + (1 - trust) * every))
+    common = max(0.0, float(excess.sum())) / max(float(squares.sum()), 1e-300)
+    by_label = excess / np.maximum(squares, 1e-300)
+    trust = (
+        common**2 / np.maximum(common**2 + noise / np.maximum(np.square(squares), 1e-300), 1e-300) if len(excess) > 1 else 1.0
+    )
+    return np.asarray(np.maximum(0.0, trust * by_label + (1 - trust) * common))
 
 
 def with_missed(
@@ -150,21 +153,21 @@ def with_missed(
         Units with gold in each document, shape (n_docs,).
     """
     total = float(sizes.sum())
-    found = np.unique(missed)
-    if not len(found):
+    labels, rows = np.unique(missed, return_inverse=True)
+    if not len(labels):
         return effects
-    counts = np.stack([sum_by(documents[missed == label], None, len(sizes)) for label in found.tolist()])
+    counts = cross_sums(rows, documents, (len(labels), len(sizes)))
     rates = counts.sum(axis=1) / total
-    expected = rates[:, None] * sizes
-    squares = np.square(expected).sum(axis=1)
-    excess = (np.square(counts - expected) - expected).sum(axis=1)
-    uneven = _drawn_together(excess, squares, (expected + 2 * np.square(expected)).sum(axis=1))
-    unsure = 1 / counts.sum(axis=1) + uneven * float(np.square(sizes).sum()) / total**2
-    made = dict(effects)
-    for label, *held in zip(found.tolist(), rates.tolist(), uneven.tolist(), unsure.tolist(), strict=True):
-        missing, spread, error = held
-        made[names[label]] = replace(made.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error)
-    return made
+    means = rates[:, None] * sizes
+    squares = np.square(means).sum(axis=1)
+    excess = (np.square(counts - means) - means).sum(axis=1)
+    uneven = _drawn_together(excess, squares, (means + 2 * np.square(means)).sum(axis=1))
+    unsure = 1 / counts.sum(axis=1) + uneven / effective_documents(sizes)
+    updated = dict(effects)
+    for label, *values in zip(labels.tolist(), rates.tolist(), uneven.tolist(), unsure.tolist(), strict=True):
+        missing, spread, error = values
+        updated[names[label]] = replace(updated.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error)
+    return updated
 
 
 # Weight of the even prior on the grid, in labels; labels with fewer open units than this are left out; steps of the EM.
@@ -191,29 +194,30 @@ def source_sums(
     likeliest pair. gold (tuple): (document, label) of units with gold. of_sources (Ints): Of each document, or -1.
     """
     names, sources = np.unique(of_sources, return_inverse=True)
-    n_docs, shape = len(of_sources), (len(names), n_labels)
+    shape = len(names), n_labels
 
-    def counted(own_documents: Ints, own_labels: Ints, values: Floats | None = None) -> Floats:
-        places = sources[own_documents] * n_labels + own_labels
-        return sum_by(places, values, shape[0] * n_labels).reshape(shape)
+    def table(own_documents: Ints, own_labels: Ints, values: Floats | None = None) -> Floats:
+        return cross_sums(sources[own_documents], own_labels, shape, values)
 
     opens = chances * (1 - chances)
-    both, inverse = np.unique(documents * n_labels + labels, return_inverse=True)
-    of_documents = sum_by(inverse, opens, len(both))
-    squares = counted(both // n_labels, both % n_labels, np.square(of_documents)) if n_docs else np.zeros(shape)
-    return SourceSums(counted(*gold), counted(documents[found], labels[found]), counted(documents, labels, opens), squares)
+    cells, inverse = np.unique(documents * n_labels + labels, return_inverse=True)
+    of_documents = sum_by(inverse, opens, len(cells))
+    squares = table(cells // n_labels, cells % n_labels, np.square(of_documents)) if len(of_sources) else np.zeros(shape)
+    return SourceSums(table(*gold), table(documents[found], labels[found]), table(documents, labels, opens), squares)
 
 
 def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequence[str]) -> dict[str, Effects]:
     """The effects, with the widths of shifts by which found numbers are off. names (Sequence[str]): The labels."""
-    made = dict(effects)
-    own = np.array([place for place, name in enumerate(names) if name in effects], dtype=np.intp)
-    some = SourceSums(*(table[:, own] for table in sums))
-    between = np.array([effects[names[place]].between for place in own.tolist()])
-    weights = weights_of(some.gold - some.found, some.opens, some.opens + between * some.squares)
-    for place, held in zip(own.tolist(), weights.tolist() if weights is not None else (), strict=False):
-        made[names[place]] = replace(effects[names[place]], sources=len(sums.gold), widths=tuple(held))
-    return made
+    updated = dict(effects)
+    index = np.array([place for place, name in enumerate(names) if name in effects], dtype=np.intp)
+    known_sums = SourceSums(*(table[:, index] for table in sums))
+    variances = np.array([effects[names[place]].between for place in index.tolist()])
+    weights = weights_of(
+        known_sums.gold - known_sums.found, known_sums.opens, known_sums.opens + variances * known_sums.squares
+    )
+    for place, shares in zip(index.tolist(), weights.tolist() if weights is not None else (), strict=False):
+        updated[names[place]] = replace(effects[names[place]], sources=len(sums.gold), widths=tuple(shares))
+    return updated
 
 
 def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
@@ -245,5 +249,5 @@ def weights_of(errors: Floats, opens: Floats, noise: Floats) -> Floats | None:
 
 
 def _shares(likely: Floats, common: Floats) -> Floats:
-    weighed = likely * common
-    return np.asarray(weighed / weighed.sum(axis=1, keepdims=True))
+    products = likely * common
+    return np.asarray(products / products.sum(axis=1, keepdims=True))

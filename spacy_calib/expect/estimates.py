@@ -84,42 +84,50 @@ class Residuals(Saved):
         sizes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
 
         def form(value: Any, where: str) -> Residuals:
-            made = cls.read(value, where)
-            if wrong := lengths(sizes, vars(made)):
+            residuals = cls.read(value, where)
+            if wrong := lengths(sizes, vars(residuals)):
                 raise Misfit(where, f"consistent: {wrong}")
-            return made
+            return residuals
 
         return form
 
     @classmethod
     def of(cls, observed: Floats, sums: Sums) -> Residuals:
         """observed (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out."""
-        kept = np.flatnonzero(sums.units > 0)
-        units = sums.units[kept].astype(np.float64)
-        residual = (observed - sums.expected)[kept]
-        centered = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
+        with_tokens = np.flatnonzero(sums.units > 0)
+        units = sums.units[with_tokens].astype(np.float64)
+        residual = (observed - sums.expected)[with_tokens]
+        deviations = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
         return cls(
-            len(kept), float(units.sum()), float(np.square(units).sum()), residual.sum(axis=0),
-            sums.independent[kept].sum(axis=0), centered.T @ centered, _neighbours(centered),
+            len(with_tokens), float(units.sum()), float(np.square(units).sum()), residual.sum(axis=0),
+            sums.independent[with_tokens].sum(axis=0), deviations.T @ deviations, _neighbours(deviations),
         )  # fmt: skip
 
     def correction(self, units: float) -> Floats:
         """Events to add to the expected ones of so many tokens, shape (k,)."""
         return self.residual / self.units * units
 
+    def shift_variance(self, weights: Floats) -> float:
+        """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square
+        that independence leaves unexplained (a variance component by moments).
+        """
+        unexplained = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
+        return max(0.0, unexplained) / self.squares
+
     def variance(self, weights: Floats, sums: Sums) -> float:
         """Variance of the error of a weighted sum of new documents' events: their own, and that of the correction.
 
-        A document's residual varies as independent events do, and by a shift that its tokens share; the shift's mean
-        square is what independence leaves unexplained of the fit documents (a variance component by moments).
+        A document's residual varies as independent events do, and by `shift_variance`.
         """
-        own = float(weights @ self.moment @ weights)
+        moment = float(weights @ self.moment @ weights)
         # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow
         # it.
-        effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(own, _LEAST_VARIANCE)
-        together = max(0.0, own - float(np.square(weights) @ self.independent)) / self.squares
-        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * sums.units_squared
-        of_fit = max(own, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
+        effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _LEAST_VARIANCE)
+        shift = self.shift_variance(weights)
+        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift * effect * sums.units_squared
+        of_fit = (
+            max(moment, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
+        )
         return of_new + of_fit
 
 
@@ -136,6 +144,16 @@ def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
     """The sum of each document's values, or their number for None; shape (n_docs,)."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
+
+
+def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int], values: Floats | None = None) -> Floats:
+    """The sum of the values, or their number for None, in each row and column of a table of this shape."""
+    return sum_by(rows * shape[1] + columns, values, shape[0] * shape[1]).reshape(shape)
+
+
+def effective_documents(units: Floats) -> float:
+    """How many documents of equal length tell as much as these (Kish 1965). units (Floats): Of each document."""
+    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1e-300))
 
 
 def token_sums(scores: Floats, documents: Ints, n_docs: int) -> Sums:
@@ -168,10 +186,10 @@ def interval(share: float, variance: float, docs: float, confidence: float) -> E
     mean = min(max(share, 0.0), 1.0)
     tail = (1 - confidence) / 2
     wide = variance * float(t.ppf(tail, max(1, docs - 1)) / norm.ppf(tail)) ** 2
-    inside = min(max(mean, 1e-6), 1 - 1e-6)
+    inner_mean = min(max(mean, 1e-6), 1 - 1e-6)
     # The variance is at most that of a single event with this mean.
-    size = max(inside * (1 - inside) / max(wide, _LEAST_VARIANCE) - 1, 1e-3)
-    low, high = beta.ppf([tail, 1 - tail], inside * size, (1 - inside) * size)
+    size = max(inner_mean * (1 - inner_mean) / max(wide, _LEAST_VARIANCE) - 1, 1e-3)
+    low, high = beta.ppf([tail, 1 - tail], inner_mean * size, (1 - inner_mean) * size)
     return Estimate(mean, float(min(low, mean)), float(max(high, mean)))
 
 
@@ -218,20 +236,22 @@ class EntityModel(Saved):
         """
         from scipy.optimize import nnls
 
-        missed = gold - right
+        n_missed = gold - right
         parts = np.stack([sums.wrong, sums.outside], axis=1)
         weight = 1 / np.sqrt(np.maximum(sums.units, 1.0))
-        rates = nnls(parts * weight[:, None], missed * weight)[0]
+        rates = nnls(parts * weight[:, None], n_missed * weight)[0]
         total = float((parts @ rates).sum())
-        rates = rates * max(0.0, float(missed.sum())) / total if total > 0 else rates
+        rates = rates * max(0.0, float(n_missed.sum())) / total if total > 0 else rates
         model = cls(float(rates[0]), float(rates[1]), Residuals(0, 0.0, 0.0, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
-        observed = np.stack([right, missed], axis=1)
+        observed = np.stack([right, n_missed], axis=1)
         return cls(model.per_wrong, model.per_outside, Residuals.of(observed, model.sums(sums)))
 
-    def sums(self, given: EntitySums) -> Sums:
+    def sums(self, entity_sums: EntitySums) -> Sums:
         """Expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""
-        missed = self.per_wrong * given.wrong + self.per_outside * given.outside
-        return Sums(np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units)
+        n_missed = self.per_wrong * entity_sums.wrong + self.per_outside * entity_sums.outside
+        return Sums(
+            np.stack([entity_sums.right, n_missed], axis=1), np.stack([entity_sums.spread, n_missed], axis=1), entity_sums.units
+        )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..corpus.distinct import Digests
 from ..pairs.build import JudgedPairs, interleave, top_pairs
 from ..pairs.keyed import keyed as salted
 from ..schema import Saved, digests, kept, keyed, maybe, number, text
-from ..types import OUTSIDE, Adds, Floats, Ints
+from ..types import OUTSIDE, Floats, Ints
 from .drift import DriftProfile, Labelled
 from .effects import Effects, between_sources, effects_of_labels, of_new_source, source_sums, with_missed, with_widths
 from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_sums
@@ -64,7 +64,7 @@ def record_fit(
     judged: JudgedPairs,
     n_docs: int,
     labels: Sequence[str],
-    found: FoundSpans | None = None,
+    found_spans: FoundSpans | None = None,
     unjudged: JudgedPairs | None = None,
     gold: Ints | None = None,
     of_sources: Ints | None = None,
@@ -72,7 +72,7 @@ def record_fit(
     """Learn from the tokens of the fit data, scored by maps that did not see their documents.
 
     judged (JudgedPairs): Tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of
-        the tags. found (SpanFit | None): None for a source without spans. unjudged (JudgedPairs | None): Tokens without
+        the tags. found_spans (SpanFit | None): None for a source without spans. unjudged (JudgedPairs | None): Tokens without
         gold, for the comparison with new documents, where all tokens count. gold (Ints | None): Column of each token's
         gold label, negative for none; None leaves out tokens without a score of it. of_sources (Ints | None): Source of
         each document's gold, -1 without a name; None for one source.
@@ -85,33 +85,43 @@ def record_fit(
     sums = token_sums(tokens.calibrated, tokens.documents, n_docs)
     right = sum_by(tokens.documents, pairs.hits[top], n_docs)[:, None]
     entities = spans = None
-    if found is not None:
-        known = found.data.documents[found.data.known]
-        spans = Labelled(known, n_docs, None, found.data.pairs.scores, found.held_out)
-        n_right = sum_by(known, found.data.pairs.hits, n_docs)
-        entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.data.gold.astype(np.float64))
-    every = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
-    profile = DriftProfile.of(every, None if found is None else _all_spans(found.data, n_docs))
+    if found_spans is not None:
+        document_of_span = found_spans.data.documents[found_spans.data.known]
+        spans = Labelled(document_of_span, n_docs, None, found_spans.data.pairs.scores, found_spans.held_out)
+        n_right = sum_by(document_of_span, found_spans.data.pairs.hits, n_docs)
+        entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found_spans.data.gold.astype(np.float64))
+    all_tokens = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
+    profile = DriftProfile.of(all_tokens, None if found_spans is None else _all_spans(found_spans.data, n_docs))
     effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
     if gold is not None:
         effects = _with_missed(effects, judged, gold, n_docs, labels)
-        one = np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
-        found_numbers = source_sums(
-            judged.calibrated, judged.documents, pairs.tags, top, _gold_of(judged, gold, labels), one, len(labels)
+        source_of_document = np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
+        sums_by_source = source_sums(
+            judged.calibrated,
+            judged.documents,
+            pairs.tags,
+            top,
+            _gold_of(judged, gold, labels),
+            source_of_document,
+            len(labels),
         )
-        effects = with_widths(effects, found_numbers, labels)
+        effects = with_widths(effects, sums_by_source, labels)
     residuals = Residuals.of(right, sums)
-    between = 0.0 if of_sources is None else _between(residuals, right[:, 0], sums, of_sources)
-    return FitRecord(residuals, float(pairs.hits[top].mean()), entities, profile, effects, between)
+    source_variance = 0.0 if of_sources is None else _between(residuals, right[:, 0], sums, of_sources)
+    return FitRecord(residuals, float(pairs.hits[top].mean()), entities, profile, effects, source_variance)
 
 
 def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) -> float:
     """`FitRecord.between`. right (Floats): Right tokens of each document. of_sources (Ints): Its source."""
     names, places = np.unique(of_sources, return_inverse=True)
     n, opens = len(names), sums.independent[:, 0]
-    together = max(0.0, float(residuals.moment[0, 0] - residuals.independent[0])) / residuals.squares
-    errors, of_each, squares = (sum_by(places, one, n) for one in (right - sums.expected[:, 0], opens, np.square(sums.units)))
-    return between_sources(errors, of_each, of_each + together * squares) * of_new_source(n) ** 2
+    errors, opens_by_source, squares = (
+        sum_by(places, values, n) for values in (right - sums.expected[:, 0], opens, np.square(sums.units))
+    )
+    return (
+        between_sources(errors, opens_by_source, opens_by_source + residuals.shift_variance(np.ones(1)) * squares)
+        * of_new_source(n) ** 2
+    )
 
 
 def _with_missed(
@@ -119,15 +129,15 @@ def _with_missed(
 ) -> dict[str, Effects]:
     """The effects, with the tokens whose gold label has no pair."""
     rows, documents, columns = _tokens_of(judged, gold)
-    own = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
-    return with_missed(effects, columns[own], documents[own], sum_by(documents, None, n_docs), labels)
+    is_missed = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
+    return with_missed(effects, columns[is_missed], documents[is_missed], sum_by(documents, None, n_docs), labels)
 
 
 def _gold_of(judged: JudgedPairs, gold: Ints, labels: Sequence[str]) -> tuple[Ints, Ints]:
     """(document, gold label) of the tokens whose gold label is known."""
     _, documents, columns = _tokens_of(judged, gold)
-    own = (columns >= 0) & (columns < len(labels))
-    return documents[own], columns[own]
+    has_label = (columns >= 0) & (columns < len(labels))
+    return documents[has_label], columns[has_label]
 
 
 def _tokens_of(judged: JudgedPairs, gold: Ints) -> tuple[Ints, Ints, Ints]:
@@ -136,17 +146,20 @@ def _tokens_of(judged: JudgedPairs, gold: Ints) -> tuple[Ints, Ints, Ints]:
     return rows, judged.documents[first], gold[rows]
 
 
-def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:
+def _all_tokens(judged: JudgedPairs, unjudged: JudgedPairs) -> JudgedPairs:
     """The pairs of both, in the order of the text."""
-    pairs, order = interleave(one.pairs, other.pairs)
-    calibrated, documents = np.concatenate([one.calibrated, other.calibrated]), np.concatenate([one.documents, other.documents])
-    return JudgedPairs(pairs, calibrated[order], documents[order])
+    pairs, order = interleave(judged.pairs, unjudged.pairs)
+    scores, documents = (
+        np.concatenate([judged.calibrated, unjudged.calibrated]),
+        np.concatenate([judged.documents, unjudged.documents]),
+    )
+    return JudgedPairs(pairs, scores[order], documents[order])
 
 
-def _all_spans(found: SpanData, n_docs: int) -> Labelled:
+def _all_spans(data: SpanData, n_docs: int) -> Labelled:
     """All spans on the Docs, with gold or without, to be compared by their raw scores."""
-    own = np.flatnonzero(found.spans.chosen)
-    return Labelled(found.documents[own], n_docs, None, found.raw[own], found.raw[own])
+    index = np.flatnonzero(data.spans.chosen)
+    return Labelled(data.documents[index], n_docs, None, data.raw[index], data.raw[index])
 
 
 def entity_sums(tokens: Labelled, spans: Labelled) -> EntitySums:
@@ -209,20 +222,6 @@ class SeenShare:
         return {**asdict(self), "many": self.many}
 
 
-@dataclass(frozen=True)
-class SeenSums(Adds):
-    """What `SeenShare` is made of. compared, known (int): Words that could be compared, and that the fit saw."""
-
-    documents: int = 0
-    seen: int = 0
-    compared: int = 0
-    known: int = 0
-
-    def share(self) -> SeenShare | None:
-        """None where nothing could be compared."""
-        return SeenShare(self.documents, self.seen, self.known / self.compared) if self.compared else None
-
-
 @dataclass(frozen=True, eq=False)
 class SeenTexts(Saved):
     """digests (Digests): Of documents and sentences of the fit data, ascending; at most the MOST lowest, a fair sample.
@@ -242,14 +241,13 @@ class SeenTexts(Saved):
         return SeenTexts(np.unique(np.concatenate([self.digests, salted(digests, self.salt)]))[:MOST], self.salt)
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
-        """How much of other data the fit has seen, see `sums_of`. None where nothing can be compared."""
-        return self.sums_of(units).share()
+        """How much of other data the fit has seen: documents known as a whole, and known sentences of the rest.
 
-    def sums_of(self, units: TextUnits) -> SeenSums:
-        """The sums over other data: documents known as a whole, and known sentences of the rest."""
+        RETURNS (SeenShare | None): None where nothing can be compared.
+        """
         long = units.words >= LEAST_WORDS
         digests = salted(units.digests, self.salt)
-        known = long & np.isin(digests, self.digests)
+        is_known = long & np.isin(digests, self.digests)
         complete = len(self.digests) < MOST
         comparable = long & (complete | (digests <= self.digests[-1:].max(initial=0)))
         n = int(units.documents.max()) + 1 if len(units.documents) else 0
@@ -257,11 +255,14 @@ class SeenTexts(Saved):
         def words(where: NDArray[np.bool_]) -> Floats:
             return np.bincount(units.documents[where], units.words[where], n).astype(np.float64)
 
-        by_parts = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & known])
-        compared = words(units.whole & known) + words(by_parts & comparable)
-        seen = words(units.whole & known) + words(by_parts & known)
-        held = compared > 0
-        return SeenSums(int(held.sum()), int((2 * seen[held] >= compared[held]).sum()), int(compared.sum()), int(seen.sum()))
+        by_parts = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & is_known])
+        words_compared = words(units.whole & is_known) + words(by_parts & comparable)
+        words_seen = words(units.whole & is_known) + words(by_parts & is_known)
+        is_compared = words_compared > 0
+        if not is_compared.any():
+            return None
+        half_seen = int((2 * words_seen[is_compared] >= words_compared[is_compared]).sum())
+        return SeenShare(int(is_compared.sum()), half_seen, float(words_seen.sum() / words_compared.sum()))
 
 
 def warning_of(seen: dict[str, Any] | None) -> str | None:

@@ -1,6 +1,7 @@
-"""Shares of events in many texts from scores of all of them and the gold of a few: prediction-powered estimates and their variance.
+"""Shares of events in many texts from scores of all of them and the gold of a few.
 
-Angelopoulos et al. (2023), for a finite number of texts; a document is the unit, as its tokens are alike.
+Prediction-powered estimates and their variance (Angelopoulos et al. 2023), for a finite number of texts; a document is
+the unit, as its tokens are alike.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..types import Floats
-from .estimates import Estimate, interval
+from .estimates import Estimate, effective_documents, interval
 
 
 class Known(NamedTuple):
@@ -50,8 +51,8 @@ class Survey:
 
     def correction(self) -> Floats:
         """By how many events per unit the labelled documents exceed the expectation, shape (k,)."""
-        known = self.known
-        return _ratio((known.observed - known.expected).sum(axis=0), known.units.sum(axis=0))
+        labelled_sums = self.known
+        return _ratio((labelled_sums.observed - labelled_sums.expected).sum(axis=0), labelled_sums.units.sum(axis=0))
 
     def totals(self) -> Floats:
         """Estimated events in all texts, shape (k,)."""
@@ -63,18 +64,17 @@ class Survey:
 
     def variance(self, weights: Floats) -> float:
         """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
-        known, scaled = self.known, weights * self.reach()
-        residual = known.observed - known.expected - self.correction() * known.units
-        each = (residual / np.sqrt(_spare(known.units, known.units.sum(axis=0))) * scaled).sum(axis=1)
-        events, total = known.observed.sum(axis=0), known.units.sum(axis=0)
-        least = (np.square(scaled) * known.independent).sum(axis=0)
-        by_chance = _by_chance(events, total) * _ratio((np.square(scaled) * known.units).sum(axis=0), total)
-        least = np.where((events == 0) | (events == total), np.maximum(least, by_chance), least)
-        return max(float(each @ each), float(least.sum())) * (1 + self.own_share())
+        documents, factors = self.known, weights * self.reach()
+        residuals = (_residuals(documents.observed - documents.expected, documents.units) * factors).sum(axis=1)
+        events, total = documents.observed.sum(axis=0), documents.units.sum(axis=0)
+        least_variance = (np.square(factors) * documents.independent).sum(axis=0)
+        by_chance = _by_chance(events, total) * _ratio((np.square(factors) * documents.units).sum(axis=0), total)
+        least_variance = np.where((events == 0) | (events == total), np.maximum(least_variance, by_chance), least_variance)
+        return max(float(residuals @ residuals), float(least_variance.sum())) * (1 + self.own_share())
 
     def documents(self, weights: Floats) -> float:
         """How many documents of one length tell it as well as the labelled ones. weights (Floats): See `variance`."""
-        return min(_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
+        return min(effective_documents(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
 
     def own_share(self) -> float:
         """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
@@ -98,17 +98,17 @@ class Survey:
         """
         total = float(whole.sum())
         value = float(part.sum()) / total
-        each = (part - value * whole) / np.sqrt(_spare(whole, total))
-        spread = max(float(each @ each), float(_by_chance(part.sum(), total))) / total**2
+        residuals = _residuals(part, whole)
+        spread = max(float(residuals @ residuals), float(_by_chance(part.sum(), total))) / total**2
         unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
-        return _interval(value, spread * unknown**2 * (1 + self.own_share()), _effective(whole), confidence)
+        return _interval(value, spread * unknown**2 * (1 + self.own_share()), effective_documents(whole), confidence)
 
 
 def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
     """For tokens, k = 1: (prediction-powered, from labelled documents alone). RAISES C001: confidence out of range."""
-    units, known = float(survey.total_units()[0]), survey.known
-    powered = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
-    return powered, survey.classical(known.observed[:, 0], known.units[:, 0], confidence)
+    units, documents = float(survey.total_units()[0]), survey.known
+    estimate = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
+    return estimate, survey.classical(documents.observed[:, 0], documents.units[:, 0], confidence)
 
 
 def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
@@ -117,27 +117,27 @@ def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, di
     RETURNS: (right, gold, {"precision", "recall", "f": as from `accuracy`}) for all texts; a share is left out where
     the labelled documents have nothing that it is a share of.
     """
-    known = survey.known
-    (right_of, missed_of), found_of = known.observed.T, known.units[:, 0]
-    found = float(survey.total_units()[0])
+    documents = survey.known
+    (right_of, missed_of), found_of = documents.observed.T, documents.units[:, 0]
+    n_predicted = float(survey.total_units()[0])
     totals = survey.totals()
-    right = float(np.clip(totals[0], 0.0, found))
+    right = float(np.clip(totals[0], 0.0, n_predicted))
     gold = right + max(0.0, float(totals[1]))
     if not found_of.any():
         return right, gold, {}
     # Each share: both totals; factor of right ones in the first; whether gold ones (so both errors) are in the second.
     shares = {
-        "precision": (right, found, 1.0, 0.0, right_of, found_of),
+        "precision": (right, n_predicted, 1.0, 0.0, right_of, found_of),
         "recall": (right, gold, 1.0, 1.0, right_of, right_of + missed_of),
-        "f": (2 * right, found + gold, 2.0, 1.0, 2 * right_of, found_of + right_of + missed_of),
+        "f": (2 * right, n_predicted + gold, 2.0, 1.0, 2 * right_of, found_of + right_of + missed_of),
     }
-    made = {}
+    shares_by_name = {}
     for name, (part, whole, gain, of_gold, known_part, known_whole) in shares.items():
         if whole > 0 and known_whole.any():
             value = part / whole
-            powered = survey.share(value, np.array([gain, 0.0]) - of_gold * value, whole, confidence)
-            made[name] = (powered, survey.classical(known_part, known_whole, confidence))
-    return right, gold, made
+            estimate = survey.share(value, np.array([gain, 0.0]) - of_gold * value, whole, confidence)
+            shares_by_name[name] = (estimate, survey.classical(known_part, known_whole, confidence))
+    return right, gold, shares_by_name
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
@@ -145,9 +145,13 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
 
 
-def _spare(units: Floats, total: Floats | float) -> Floats:
-    """1 less a document's part in the ratio, by which residuals are too small (HC2, MacKinnon and White 1985)."""
-    return np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
+def _residuals(part: Floats, units: Floats) -> Floats:
+    """Each document's part less what the ratio of the totals expects of its units, corrected for its own share in that
+    ratio (HC2, MacKinnon and White 1985).
+    """
+    total = units.sum(axis=0)
+    spare = np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
+    return np.asarray((part - _ratio(part.sum(axis=0), total) * units) / np.sqrt(spare))
 
 
 def _by_chance(events: Floats, total: Floats | float) -> Floats:
@@ -158,14 +162,9 @@ def _by_chance(events: Floats, total: Floats | float) -> Floats:
     return np.asarray(total * share * (1 - share))
 
 
-def _effective(units: Floats) -> float:
-    """How many documents of one length say as much as these (Kish 1965)."""
-    return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1e-300))
-
-
 def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
     """`estimates.interval`, by a distribution whose mean is at least one standard deviation away from 0 and 1."""
     edge = min(0.5, float(np.sqrt(variance)))
-    found = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
+    estimate = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
     mean = min(max(value, 0.0), 1.0)
-    return Estimate(mean, min(found.low, mean), max(found.high, mean))
+    return Estimate(mean, min(estimate.low, mean), max(estimate.high, mean))

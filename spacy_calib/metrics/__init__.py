@@ -1,11 +1,26 @@
 """How true scores are: calibration errors, proper scores, their intervals, and what chance alone would show."""
 
-from .bootstrap import calibration_error_interval, document_bootstrap
-from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
-from .error_interval import ResampledError, error_interval, resample_error
+from .by_document import (
+    Interval,
+    ResampledError,
+    document_bootstrap,
+    error_interval,
+    mean_interval,
+    paired_difference,
+    resample_error,
+    resample_mean,
+)
+from .calibration_error import (
+    calibration_error,
+    calibration_error_interval,
+    debiased_calibration_error,
+    ece,
+    gmce,
+    mce,
+    smce,
+)
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import accuracy, brier, log_loss, log_losses, squared_losses
-from .resampling import Interval, mean_interval, paired_difference, resample_mean
 from .smooth_error import smooth_calibration_error
 
 __all__ = [

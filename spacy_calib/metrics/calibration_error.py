@@ -1,7 +1,6 @@
 """Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
 
-Each takes scores and their hits; a weight of 2, where weights are taken, is the same pair twice. Without pairs the answer
-is None.
+Each takes scores and their hits. Without pairs the result is None.
 """
 
 from __future__ import annotations
@@ -13,20 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..pairs.bins import Binner, bin_table, check_count, edges_of, make_binner
+from ..pairs.bins import Binner, bin_table, check_count, make_binner
 from ..pairs.build import top_pairs
-from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
+from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
 from .metric import Metric
 
 
-def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner, weights: ArrayLike | None = None) -> BinTable:
+def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
     """Bin the pairs; the edges follow from the pairs' own scores.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
-    given = as_probabilities("scores", scores)
-    mass = as_weights(weights, len(given))
-    return bin_table(given, as_hits(hits, len(given)).astype(np.float64), edges_of(binner, given, mass), mass)
+    probabilities = as_probabilities("scores", scores)
+    return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
 
 def check_norm(norm: str) -> None:
@@ -52,7 +50,6 @@ def calibration_error(
     n_bins: int = 10,
     bin_size: int | None = None,
     norm: str = "l2",
-    weights: ArrayLike | None = None,
 ) -> float | None:
     """Calibration error over adaptive bins, or CalibErr over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
@@ -63,21 +60,39 @@ def calibration_error(
     """
     if not np.size(scores):
         return None
-    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size), weights), norm)
+    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size)), norm)
 
 
-def smce(
-    pairs: Pairs,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    weights: ArrayLike | None = None,
-) -> float | None:
+def calibration_error_interval(
+    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, n_samples: int = 1000, seed: int = 0
+) -> tuple[float, float] | None:
+    """95 % interval of the l2 calibration error (Nguyen & O'Connor 2015, Algorithm 2).
+
+    Each bin's share of hits is sampled from its normal approximation, clipped to [0, 1]; the interval is the mean of the
+    errors of the samples, plus and minus 1.96 of their standard deviations, cut at 0.
+
+    RETURNS (tuple): (low, high); None without pairs.
+    RAISES C001: values out of range, n_samples below 1. C002: lengths differ.
+    """
+    if not np.size(scores):
+        return None
+    table = table_of(scores, hits, make_binner(n_bins, bin_size))
+    rng = np.random.default_rng(seed)
+    spread = np.sqrt(table.mean_hit * (1 - table.mean_hit) / table.counts)
+    shape = (check_count("n_samples", n_samples), len(table))
+    samples = np.clip(rng.normal(table.mean_hit, spread, size=shape), 0.0, 1.0)
+    share = table.counts / table.counts.sum()
+    errors = np.sqrt((share * (table.mean_score - samples) ** 2).sum(axis=1))
+    half = 1.96 * errors.std()
+    return max(0.0, float(errors.mean() - half)), float(errors.mean() + half)
+
+
+def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
     """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
 
     pairs (Pairs): With gold. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
     """
-    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size, weights=weights)
+    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins)
 
 
 def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
@@ -86,26 +101,16 @@ def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
     return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
 
 
-def gmce(
-    pairs: Pairs,
-    groups: Groups,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    weights: Floats | None = None,
-) -> list[float | None]:
+def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10) -> list[float | None]:
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3): one per group, None for one without pairs."""
-    judged = pairs.scores if scores is None else np.asarray(scores)
-    return [
-        calibration_error(judged[own], pairs.hits[own], n_bins, bin_size, weights=None if weights is None else weights[own])
-        for own in group_slices(pairs, groups)
-    ]
+    values = pairs.scores if scores is None else np.asarray(scores)
+    return [calibration_error(values[index], pairs.hits[index], n_bins) for index in group_slices(pairs, groups)]
 
 
 def mean_of(values: list[float | None]) -> float | None:
     """Unweighted mean of the values that are there: mean GMCE is taken over the groups that have pairs."""
-    there = [value for value in values if value is not None]
-    return float(np.mean(there)) if there else None
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else None
 
 
 def mce(
@@ -122,15 +127,15 @@ def mce(
     RAISES C001: min_pairs is not a whole number of at least 1.
     """
     check_count("min_pairs", min_pairs)
-    judged = pairs.scores if scores is None else np.asarray(scores)
+    values_of_pairs = pairs.scores if scores is None else np.asarray(scores)
     error = debiased_calibration_error if debiased else calibration_error
     order = np.argsort(pairs.tags, kind="stable")
     present, starts, counts = np.unique(pairs.tags[order], return_index=True, return_counts=True)
     per_tag: dict[int, float] = {}
     for tag, start, count in zip(present, starts, counts, strict=True):
         if count >= min_pairs:
-            own = order[start : start + count]
-            value = error(judged[own], pairs.hits[own], n_bins=n_bins)
+            index = order[start : start + count]
+            value = error(values_of_pairs[index], pairs.hits[index], n_bins=n_bins)
             assert value is not None
             per_tag[int(tag)] = value
     if not per_tag:
@@ -149,9 +154,9 @@ def ece(
 
     norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
     """
-    judged = pairs.scores if scores is None else np.asarray(scores)
+    values = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
-    return calibration_error(judged[top], pairs.hits[top], n_bins, norm=norm)
+    return calibration_error(values[top], pairs.hits[top], n_bins, norm=norm)
 
 
 def debiased_calibration_error(
@@ -166,10 +171,10 @@ def debiased_calibration_error(
     if not np.size(scores):
         return None
     table = table_of(scores, hits, make_binner(n_bins, bin_size))
-    many = table.counts > 1
-    bias = table.mean_hit * (1 - table.mean_hit) / np.where(many, table.counts - 1, 1)
-    squared = np.where(many, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
-    return float(np.sqrt(max(0.0, np.sum(table.counts * squared) / table.counts.sum())))
+    is_large = table.counts > 1
+    bias = table.mean_hit * (1 - table.mean_hit) / np.where(is_large, table.counts - 1, 1)
+    squared_gaps = np.where(is_large, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
+    return float(np.sqrt(max(0.0, np.sum(table.counts * squared_gaps) / table.counts.sum())))
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
+from ..pairs.documents import document_codes
 from ..types import Floats, Ints, as_hits, as_probabilities
-from .resampling import check_coverage, document_codes
 
 
 @dataclass(frozen=True)
 class Gap:
-    """n (int): Scores. documents (int): That have some. score, right (float): Mean score, and the share that is right. gap (float): score -
-    right. low, high (float | None): Interval of the gap; None in a single document. p (float): Of "exactly true scores show a gap as large".
+    """By how much the scores of a part of the data are off.
+
+    n (int): Scores. documents (int): Documents with scores. score, right (float): Mean score, and the share that is right.
+    gap (float): score - right. low, high (float | None): Interval of the gap; None in a single document. p (float): p value
+        of "calibrated scores show a gap as large".
     """
 
     n: int
@@ -38,10 +41,8 @@ class Gap:
         return asdict(self)
 
 
-def gap_of(
-    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: float | None = None, coverage: float = 0.95
-) -> Gap | None:
-    """The gap of n scores, by document.
+def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: float | None = None) -> Gap | None:
+    """The gap of n scores, by document, with a 95 % interval.
 
     The test is a t test of the documents' summed gaps, whose error is never taken for smaller than that of as many
     independent scores that are true. Its degrees of freedom are one less than the number of documents of equal size
@@ -51,21 +52,20 @@ def gap_of(
     scores, hits, documents: One of each per unit. apart (float | None): See `documents_apart`.
     RETURNS (Gap): None without any. RAISES C001: values out of range. C002: lengths differ.
     """
-    given, right, codes, n_documents = _checked(scores, hits, documents)
-    check_coverage(coverage)
-    if not len(given):
+    probabilities, right, codes, n_documents = _checked(scores, hits, documents)
+    if not len(probabilities):
         return None
-    totals = totals_of(given - right, given * (1.0 - given), codes)
+    totals = totals_of(probabilities - right, probabilities * (1.0 - probabilities), codes)
     error, freedom = errors_of(totals, apart)
-    gap, n = float(totals[0, 0]) / len(given), len(given)
+    gap, n = float(totals[0, 0]) / len(probabilities), len(probabilities)
     low = high = None
     if n_documents > 1:
         from scipy.special import stdtrit
 
-        wide = float(stdtrit(freedom[0], (1 + coverage) / 2) * error[0]) / n
-        low, high = max(gap - wide, float(given.mean()) - 1.0), min(gap + wide, float(given.mean()))
+        wide = float(stdtrit(freedom[0], 0.975) * error[0]) / n
+        low, high = max(gap - wide, float(probabilities.mean()) - 1.0), min(gap + wide, float(probabilities.mean()))
     p = float(p_values(totals[0] / error, freedom)[0])
-    return Gap(n, n_documents, float(given.mean()), float(right.mean()), gap, low, high, p)
+    return Gap(n, n_documents, float(probabilities.mean()), float(right.mean()), gap, low, high, p)
 
 
 def documents_apart(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
@@ -73,18 +73,18 @@ def documents_apart(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) ->
 
     Arguments, and what is raised, as of `gap_of`.
     """
-    given, right, codes, n_documents = _checked(scores, hits, documents)
-    expected = float((given * (1.0 - given)).sum())
-    if n_documents < 2 or not expected:
+    probabilities, right, codes, n_documents = _checked(scores, hits, documents)
+    variance = float((probabilities * (1.0 - probabilities)).sum())
+    if n_documents < 2 or not variance:
         return 1.0
-    sums = np.bincount(codes, given - right - (given - right).mean(), n_documents)
-    return max(1.0, float((sums**2).sum()) / expected * n_documents / (n_documents - 1))
+    sums = np.bincount(codes, probabilities - right - (probabilities - right).mean(), n_documents)
+    return max(1.0, float((sums**2).sum()) / variance * n_documents / (n_documents - 1))
 
 
 def _checked(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> tuple[Floats, NDArray[np.bool_], Ints, int]:
-    given = as_probabilities("scores", scores)
-    codes, n_documents = document_codes(documents, len(given))
-    return given, as_hits(hits, len(given)), codes, n_documents
+    probabilities = as_probabilities("scores", scores)
+    codes, n_documents = document_codes(documents, len(probabilities))
+    return probabilities, as_hits(hits, len(probabilities)), codes, n_documents
 
 
 # So many documents of its own the spread among all of them counts as.
@@ -92,48 +92,51 @@ _PRIOR = 10.0
 
 
 def totals_of(gaps: Floats, variances: Floats, documents: Ints) -> Floats:
-    """The totals of one part, see `errors_of`: shape (6, 1). gaps, variances (Floats): Of each unit. documents (Ints): Its document, from 0 on."""
+    """The totals of one part, see `errors_of`: shape (6, 1).
+
+    gaps, variances (Floats): Of each unit. documents (Ints): Its document, from 0 on.
+    """
     sizes, sums = np.bincount(documents), np.bincount(documents, gaps)
-    found = (sums.sum(), (sums**2).sum(), sizes.sum(), (sizes**2).sum(), len(sizes), variances.sum())
-    return np.array(found, dtype=np.float64)[:, None]
+    totals = (sums.sum(), (sums**2).sum(), sizes.sum(), (sizes**2).sum(), len(sizes), variances.sum())
+    return np.array(totals, dtype=np.float64)[:, None]
 
 
 def errors_of(totals: Floats, apart: float | None = None) -> tuple[Floats, Floats]:
     """(error of the summed gap, degrees of freedom) of k parts, see `gap_of`.
 
-    totals (Floats): Shape (6, k): the sums over documents of the gaps of their units, of these squared, of their units, and of these squared; how many
-    documents have units; and the sum of score (1 - score).
+    totals (Floats): Shape (6, k): the sums over documents of the gaps of their units, of these squared, of their units,
+        and of these squared; how many documents have units; and the sum of score (1 - score).
     """
     sums, squares, sizes, square_sizes, documents, variances = totals
-    held = np.maximum(documents, 2)
-    found = held / (held - 1.0) * (squares - sums**2 / held)
+    n_documents = np.maximum(documents, 2)
+    error_variance = n_documents / (n_documents - 1.0) * (squares - sums**2 / n_documents)
     freedom = np.maximum(sizes**2 / np.maximum(square_sizes, 1.0) - 1.0, 0.0)
     if apart is not None:
-        found = (freedom * found + _PRIOR * apart * variances) / (freedom + _PRIOR)
+        error_variance = (freedom * error_variance + _PRIOR * apart * variances) / (freedom + _PRIOR)
         freedom = np.where(freedom > 0, freedom + _PRIOR, 0.0)
-    return np.sqrt(np.maximum(np.maximum(found, variances), np.finfo(float).tiny)), freedom
+    return np.sqrt(np.maximum(np.maximum(error_variance, variances), np.finfo(float).tiny)), freedom
 
 
-def p_values(far: Floats, freedom: Floats) -> Floats:
+def p_values(distances: Floats, freedom: Floats) -> Floats:
     """Two-sided p of each t; 1 where a single document tells nothing."""
     from scipy.special import stdtr
 
     enough = freedom > 0
-    found: Floats = np.where(enough, 2.0 * stdtr(np.where(enough, freedom, 1.0), -np.abs(far)), 1.0)
-    return found
+    p: Floats = np.where(enough, 2.0 * stdtr(np.where(enough, freedom, 1.0), -np.abs(distances)), 1.0)
+    return p
 
 
-def stand(p: Sequence[float] | Floats, rate: float = 0.05) -> NDArray[np.bool_]:
-    """Which of many findings stand, so that on average no more than `rate` of those that do are chance (Benjamini and Hochberg 1995).
+# On average, no more than this share of the findings that stand are chance.
+RATE = 0.05
 
-    RAISES C001: rate not in (0, 1).
-    """
-    check_coverage(rate)
-    given = np.asarray(p, dtype=np.float64)
-    if ((given < 0) | (given > 1)).any():
-        raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=given[(given < 0) | (given > 1)][0])
-    order: Ints = np.argsort(given, kind="stable")
-    below = np.flatnonzero(given[order] <= rate * np.arange(1, len(given) + 1) / max(1, len(given)))
-    found = np.zeros(len(given), dtype=bool)
-    found[order[: below[-1] + 1 if len(below) else 0]] = True
-    return found
+
+def stand(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
+    """Which of many findings stand at the false discovery rate RATE (Benjamini and Hochberg 1995)."""
+    values = np.asarray(p, dtype=np.float64)
+    if ((values < 0) | (values > 1)).any():
+        raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=values[(values < 0) | (values > 1)][0])
+    order: Ints = np.argsort(values, kind="stable")
+    passing = np.flatnonzero(values[order] <= RATE * np.arange(1, len(values) + 1) / max(1, len(values)))
+    standing = np.zeros(len(values), dtype=bool)
+    standing[order[: passing[-1] + 1 if len(passing) else 0]] = True
+    return standing

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..types import Floats, as_weights
+from ..types import Floats
 
 # Figures that tables and the scorer make from more than scores and hits.
 OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
@@ -45,13 +45,7 @@ class MeanLoss(Metric):
 
     def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
         """The mean loss; None without pairs. RAISES C001: values out of range. C002: lengths differ."""
-        return mean_loss(self.losses(scores, hits)) if np.size(scores) else None
-
-
-def mean_loss(losses: Floats, weights: ArrayLike | None = None) -> float:
-    """The mean of n losses, n > 0. weights (ArrayLike | None): One each, above 0."""
-    mass = as_weights(weights, len(losses))
-    return float(np.mean(losses)) if mass is None else float((mass * losses).sum() / mass.sum())
+        return float(np.mean(self.losses(scores, hits))) if np.size(scores) else None
 
 
 def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,6 @@ def mean_gmce_floor(
     groups: Groups,
     scores: ArrayLike | None = None,
     n_bins: int = 10,
-    bin_size: int | None = None,
     n_samples: int = 200,
     seed: int = 0,
 ) -> NoiseFloor | None:
@@ -55,13 +54,13 @@ def mean_gmce_floor(
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
 
-    scores: Replace the pairs' raw scores. n_bins, bin_size, n_samples, seed: As in `noise_floor`.
+    scores: Replace the pairs' raw scores. n_bins, n_samples, seed: As in `noise_floor`.
     RETURNS (NoiseFloor): None where no group has pairs.
     RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
     """
     judged = as_probabilities("scores", pairs.scores if scores is None else scores)
     as_hits(pairs.hits, len(judged))
-    binner = make_binner(n_bins, bin_size)
+    binner = make_binner(n_bins)
     check_count("n_samples", n_samples)
     # One stream of random numbers for all groups: their hits are independent.
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..pairs.bins import Binner, assign, bin_table, make_binner
 from ..pairs.build import top_pairs
 from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
-from .metric import MeanLoss, mean_loss
+from .metric import MeanLoss
 
 # Log loss clips probabilities to this distance from 0 and 1, or a single miss that was scored 1 would make it infinite.
 CLIP = 1e-6
@@ -29,21 +29,20 @@ def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
     return (given - as_hits(hits, len(given))) ** 2
 
 
-def brier(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """Mean squared difference of score and hit (Brier 1950); None without pairs. weights: One for each pair.
+def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
+    """Mean squared difference of score and hit (Brier 1950); None without pairs.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
-    return mean_loss(squared_losses(scores, hits), weights) if np.size(scores) else None
+    return float(np.mean(squared_losses(scores, hits))) if np.size(scores) else None
 
 
-def log_loss(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
     """Mean of -log(score) for hits and -log(1 - score) for misses, scores clipped to [1e-6, 1 - 1e-6].
 
-    None without pairs. weights: One for each pair.
-    RAISES C001: values out of range. C002: lengths differ.
+    None without pairs. RAISES C001: values out of range. C002: lengths differ.
     """
-    return mean_loss(log_losses(scores, hits), weights) if np.size(scores) else None
+    return float(np.mean(log_losses(scores, hits))) if np.size(scores) else None
 
 
 def accuracy(pairs: Pairs) -> float | None:
@@ -148,7 +147,7 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
         return None
     edges = (make_binner() if binner is None else binner)(given)
     table = bin_table(given, right, edges)
-    share, base = table.counts / table.counts.sum(), mean_loss(right)
+    share, base = table.counts / table.counts.sum(), float(right.mean())
     at = np.unique(assign(given, edges), return_inverse=True)[1].reshape(-1)
     score_rest, hit_rest = given - table.mean_score[at], right - table.mean_hit[at]
     return Decomposition(
@@ -156,10 +155,10 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
         refinement=float(share @ (table.mean_hit * (1 - table.mean_hit))),
         resolution=float(share @ (table.mean_hit - base) ** 2),
         uncertainty=base * (1 - base),
-        within_variance=mean_loss(score_rest**2),
-        within_covariance=2 * mean_loss(score_rest * hit_rest),
+        within_variance=float(np.mean(score_rest**2)),
+        within_covariance=2 * float(np.mean(score_rest * hit_rest)),
         sharpness=float(given.var()),
-        claimed=mean_loss(given * (1 - given)),
+        claimed=float(np.mean(given * (1 - given))),
         n=int(table.counts.sum()),
         bins=len(table),
     )

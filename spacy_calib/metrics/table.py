@@ -10,13 +10,11 @@ import numpy as np
 
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
-from .bootstrap import calibration_error_interval
-from .calibration_error import calibration_error, ece, group_slices, mean_of
-from .error_interval import error_interval, mean_gmce_interval
+from .by_document import error_interval, mean_gmce_interval, paired_difference
+from .calibration_error import calibration_error, calibration_error_interval, ece, group_slices, mean_of
 from .metric import figure_of, listed, losses
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
-from .resampling import paired_difference
 
 
 @dataclass(frozen=True)
@@ -78,17 +76,17 @@ class Judging:
             floor.q95 if floor else None,
         )
 
-    def mean_row(self, own: list[ErrorRow], pairs: Pairs, calibrated: Floats, groups: Groups) -> ErrorRow:
+    def mean_row(self, rows: list[ErrorRow], pairs: Pairs, calibrated: Floats, groups: Groups) -> ErrorRow:
         """The unweighted mean of the groups' rows."""
-        mean = {key: mean_of([getattr(row, key) for row in own]) for key in ("raw", "calibrated", "floor")}
+        mean = {key: mean_of([getattr(row, key) for row in rows]) for key in ("raw", "calibrated", "floor")}
         floor = mean_gmce_floor(pairs, groups, calibrated, self.n_bins, seed=self.seed)
         true = None
         if self.documents is not None:
             true = mean_gmce_interval(pairs, groups, self.documents, calibrated, self.n_bins, seed=self.seed)
         return ErrorRow(
             "mean",
-            sum(row.tags for row in own),
-            sum(row.pairs for row in own),
+            sum(row.tags for row in rows),
+            sum(row.pairs for row in rows),
             **mean,
             debiased=true.corrected if true else None,
             true_low=true.low if true else None,
@@ -152,10 +150,12 @@ def changes(
 
     RETURNS (dict): Name -> "value" with "low" and "high" of its 95 % interval by document, None where not known.
     """
-    found = {}
+    intervals = {}
     for name, loss in losses(metrics).items():
         new, old = loss(calibrated, pairs.hits), loss(pairs.scores, pairs.hits)
-        of = np.zeros(len(pairs)) if documents is None else documents  # one document gives a value without an interval
-        interval = paired_difference(new, old, of, seed=seed)
-        found[name] = {key: getattr(interval, key, None) for key in ("estimate", "low", "high")}
-    return {name: {"value": one.pop("estimate"), **one} for name, one in found.items()}
+        document_of_pair = (
+            np.zeros(len(pairs)) if documents is None else documents
+        )  # one document gives a value without an interval
+        interval = paired_difference(new, old, document_of_pair, seed=seed)
+        intervals[name] = {key: getattr(interval, key, None) for key in ("estimate", "low", "high")}
+    return {name: {"value": row.pop("estimate"), **row} for name, row in intervals.items()}

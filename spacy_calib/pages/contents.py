@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..metrics.error_interval import error_interval, mean_gmce_interval
+from ..metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
 from ..metrics.metric import listed, losses, title_of
 from ..metrics.proper import decompose
-from ..metrics.resampling import resample_means
 from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
 from ..pairs.documents import by_unit, counted
@@ -81,8 +80,7 @@ def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float 
     of its 95 % interval by document.
     """
     right, documents = _unit_hits(corpus, judged)
-    found = resample_means([right], documents, seed=judged.seed)
-    low, high = _bounds(found[0].interval() if found else None)
+    low, high = _bounds(mean_interval(right, documents, seed=judged.seed))
     return {"value": accuracy, "low": low, "high": high}
 
 
@@ -91,10 +89,10 @@ def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
     pairs = judged.pairs
     if judged.kind == "entities":
         return pairs.hits.astype(np.float64), judged.documents
-    units, own = np.unique(pairs.rows, return_inverse=True)
+    units, unit_of_pair = np.unique(pairs.rows, return_inverse=True)
     top = top_pairs(pairs)
     right = np.zeros(len(units))
-    right[own.reshape(-1)[top]] = pairs.hits[top]
+    right[unit_of_pair.reshape(-1)[top]] = pairs.hits[top]
     return right, corpus.documents[units]
 
 
@@ -108,35 +106,34 @@ def figures(judged: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
         "smce": error_interval(pairs.scores, pairs.hits, judged.documents, n_bins, seed=seed),
         "gmce": mean_gmce_interval(pairs, judged.groups, judged.documents, None, n_bins, seed=seed),
     }
-    found = [
+    errors = [
         _figure("smce", "SMCE", table["errors"][0], raw["smce"]),
         _figure("gmce", "Mean GMCE", table["errors"][-1], raw["gmce"]),
     ]
-    return [*found, _figure("ece", "ECE (top label)", table["scores"]["ece"]), *_metric_figures(judged, table["scores"])]
+    return [*errors, _figure("ece", "ECE (top label)", table["scores"]["ece"]), *_metric_figures(judged, table["scores"])]
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
     """row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals; that of an error is in its row."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
-    held = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
+    values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
     intervals = {"raw_low": raw_low, "raw_high": raw_high, "calibrated_low": low, "calibrated_high": high}
-    return {"name": name, "title": title, **held, **intervals}
+    return {"name": name, "title": title, **values, **intervals}
 
 
 def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
     """The figures of the metrics; mean losses come first and have intervals."""
-    both = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
+    scores_of_pairs = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     of_pair = losses(judged.metrics)
-    columns = [loss(both[kind], judged.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
-    resampled = resample_means(columns, judged.documents, seed=judged.seed) if columns else None
-    intervals = [one.interval() for one in resampled or []]
+    columns = [loss(scores_of_pairs[kind], judged.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
+    intervals = [mean.interval() for mean in resample_means(columns, judged.documents, seed=judged.seed)] if columns else []
     metrics = listed(judged.metrics)
-    found = []
+    figures = []
     for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:
         raw, calibrated, *intervals = intervals if name in of_pair else (None, None)
-        found.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
-    return found
+        figures.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
+    return figures
 
 
 def curves(judged: JudgedView) -> dict[str, Any]:
@@ -148,17 +145,17 @@ def curves(judged: JudgedView) -> dict[str, Any]:
     return {
         "all": _curve_pair(judged, whole),
         "top": None if judged.kind == "entities" else _curve_pair(judged, top_pairs(judged.pairs)),
-        "groups": {name: _curve_pair(judged, own) for name, own in by_group if len(own)},
+        "groups": {name: _curve_pair(judged, index) for name, index in by_group if len(index)},
         "tags": {
-            judged.labels[tag]: _curve_pair(judged, own, bins_for(len(own), judged.n_bins))
-            for tag, own in judged.tag_slices().items()
+            judged.labels[tag]: _curve_pair(judged, index, bins_for(len(index), judged.n_bins))
+            for tag, index in judged.tag_slices().items()
         },
     }
 
 
-def _curve_pair(judged: JudgedView, own: Ints, n_bins: int | None = None) -> dict[str, Any]:
-    hits = judged.pairs.hits[own]
-    scores = {"raw": judged.pairs.scores[own], "calibrated": judged.calibrated[own]}
+def _curve_pair(judged: JudgedView, index: Ints, n_bins: int | None = None) -> dict[str, Any]:
+    hits = judged.pairs.hits[index]
+    scores = {"raw": judged.pairs.scores[index], "calibrated": judged.calibrated[index]}
     return {kind: asdict(reliability_curve(scores[kind], hits, n_bins or judged.n_bins)) for kind in _KINDS}
 
 
@@ -167,26 +164,26 @@ def group_rows(judged: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str,
     "most", the frequencies of the rarest and the most frequent, their "share" of all gold labels, "units" (tokens with
     a pair), the interval of the raw error, "raw_low" and "raw_high", and the "change" relative to the raw error.
     """
-    found = []
-    for index, (row, own) in enumerate(zip(rows, judged.group_slices(), strict=True)):
-        raw, hits = judged.pairs.scores[own], judged.pairs.hits[own]
-        low, high = _bounds(error_interval(raw, hits, judged.documents[own], judged.n_bins, seed=judged.seed))
+    extended = []
+    for index, (row, pair_index) in enumerate(zip(rows, judged.group_slices(), strict=True)):
+        raw, hits = judged.pairs.scores[pair_index], judged.pairs.hits[pair_index]
+        low, high = _bounds(error_interval(raw, hits, judged.documents[pair_index], judged.n_bins, seed=judged.seed))
         change = row["calibrated"] / row["raw"] - 1 if row["raw"] else None
-        counts = {"units": len(np.unique(judged.pairs.rows[own])), "raw_low": low, "raw_high": high, "change": change}
-        found.append({**row, **_frequencies(judged, index), **counts})
-    return found
+        counts = {"units": len(np.unique(judged.pairs.rows[pair_index])), "raw_low": low, "raw_high": high, "change": change}
+        extended.append({**row, **_frequencies(judged, index), **counts})
+    return extended
 
 
 def _frequencies(judged: JudgedView, group: int) -> dict[str, Any]:
     tags = judged.groups.tags_in(group)
     counts = judged.groups.counts
     total = int(counts.sum())
-    own = counts[tags]
+    tag_counts = counts[tags]
     return {
         "names": [judged.labels[tag] for tag in tags.tolist()],
-        "least": int(own.min()) if len(tags) and total else None,
-        "most": int(own.max()) if len(tags) and total else None,
-        "share": float(own.sum() / total) if total else None,
+        "least": int(tag_counts.min()) if len(tags) and total else None,
+        "most": int(tag_counts.max()) if len(tags) and total else None,
+        "share": float(tag_counts.sum() / total) if total else None,
     }
 
 
@@ -199,17 +196,17 @@ def decompositions(judged: JudgedView) -> dict[str, Any]:
 
 def confident_errors(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
     """The wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
-    carried = carried_by(corpus, judged)
-    wrong = carried[~judged.pairs.hits[carried]]
+    predicted_pairs = carried_by(corpus, judged)
+    wrong = predicted_pairs[~judged.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-judged.calibrated[wrong], kind="stable")]
-    found: list[dict[str, Any]] = []
+    errors: list[dict[str, Any]] = []
     of_kind: dict[tuple[str, str], int] = {}
     for pair in order.tolist():
         error = in_context(corpus, judged, pair)
         kind = (error["carried"], error["gold"])
-        if of_kind.get(kind, 0) < MAX_OF_KIND and error not in found:
+        if of_kind.get(kind, 0) < MAX_OF_KIND and error not in errors:
             of_kind[kind] = of_kind.get(kind, 0) + 1
-            found.append(error)
-        if len(found) == MAX_ERRORS:
+            errors.append(error)
+        if len(errors) == MAX_ERRORS:
             break
-    return found
+    return errors

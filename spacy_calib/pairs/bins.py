@@ -45,11 +45,6 @@ def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
     return lambda scores, weights=None: adaptive_edges(scores, bins, weights)
 
 
-def edges_of(binner: Binner, scores: Floats, weights: Floats | None) -> Floats:
-    """What a binner gives; without weights it is asked without, since it may know none."""
-    return binner(scores) if weights is None else binner(scores, weights)
-
-
 def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
     """(distinct scores, ascending; the mass below each; the mass at each). Masses are integers without weights."""
     if weights is None:
@@ -125,18 +120,16 @@ def assign(scores: Floats, edges: Floats) -> Ints:
     return np.searchsorted(edges, scores, side="right")
 
 
-def bin_table(scores: Floats, hits: Floats, edges: Floats, weights: Floats | None = None) -> BinTable:
+def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
     """Count, mean score and share of hits of every bin that is not empty.
 
-    scores, hits (Floats): One of each per pair. weights: likewise, or None.
-    edges (Floats): From a binner.
+    scores, hits (Floats): One of each per pair. edges (Floats): From a binner.
     """
     bins = assign(scores, edges)
     size = len(edges) + 1
-    mass = np.ones(len(scores)) if weights is None else weights
-    counts = np.bincount(bins, weights=mass, minlength=size).astype(np.float64)
+    counts = np.bincount(bins, minlength=size).astype(np.float64)
     held = counts > 0
     counts_held = counts[held]
-    score_sum = np.bincount(bins, weights=mass * scores, minlength=size)[held]
-    hit_sum = np.bincount(bins, weights=mass * hits, minlength=size)[held]
+    score_sum = np.bincount(bins, weights=scores, minlength=size)[held]
+    hit_sum = np.bincount(bins, weights=hits, minlength=size)[held]
     return BinTable(counts_held, score_sum / counts_held, hit_sum / counts_held)

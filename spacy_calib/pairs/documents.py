@@ -9,7 +9,9 @@ from collections.abc import Callable, Collection, Hashable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..errors import calib_error
 from ..types import Floats, Ints
 from .progress import UNREPORTED, Progress
 
@@ -88,23 +90,32 @@ def by_unit(unit: str, n: int) -> str:
     return f"by {unit} ({n:,})"
 
 
-def contiguous_folds(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:
+def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
+    """(number of each pair's document from 0, how many there are). RAISES C002: not one document per pair."""
+    names, what = np.asarray(documents), "A bootstrap over documents"
+    if names.shape != (n,):
+        raise calib_error("C002", what=what, first="pair", second="document", n_first=n, n_second=names.size)
+    distinct, codes = np.unique(names, return_inverse=True)
+    return codes.astype(np.intp), len(distinct)
+
+
+def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
     """The fold of each pair: documents with neighbouring numbers share a fold, and folds hold about equally many pairs.
 
     So parts of one text that a converter cut into several documents seldom stand on both sides.
-    documents (Ints): Of the pairs. weights (Ints | None): How often each pair is there.
+    documents (Ints): Of the pairs.
     """
     _, codes = np.unique(documents, return_inverse=True)
-    counts = np.bincount(codes, weights)
+    counts = np.bincount(codes)
     middle = np.cumsum(counts) - counts / 2
     of_document = np.minimum((middle * n_folds / max(1, counts.sum())).astype(np.intp), n_folds - 1)
     _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
     return of_document[codes]
 
 
-def folds_of(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:
+def folds_of(documents: Ints, n_folds: int) -> Ints:
     """As `contiguous_folds`, with no more folds than there are documents."""
-    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))), weights)
+    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))))
 
 
 def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Progress = UNREPORTED) -> Floats:

@@ -26,6 +26,7 @@ from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
+from ..sources.precision import half_precision_components
 from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
 from .fitting import fit_calibrator
@@ -123,10 +124,13 @@ class Calibrator(CalibratingPipe):
             `reference` the gold; see `doc.reading.from_files` for several files.
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too few pairs.
+        WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
             self.learned, self.held_out = fit_calibrator(self, examples, arguments)
+        if components := half_precision_components(self.lookup.nlp, self.source.component):
+            self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:
@@ -171,7 +175,7 @@ class Calibrator(CalibratingPipe):
             if made.tokens.maps is not None:
                 added = check_loaded(self.lookup.nlp, source, made.component, self.name)
         if restored:
-            self.lookup.restore_setting("source", "labels", list(inner.kept_labels()))
+            self.lookup.restore_setting("labels", list(inner.kept_labels()))
         self.source, self.learned = source, made
         if added:
             self.warn("CW03", n=added, component=source.component)

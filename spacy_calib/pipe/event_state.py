@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..expect.forecasters.base import Forecaster
 from ..expect.forecasts import Evidence, Trial, fit_units, split_loss
+from ..metrics.by_document import mean_interval
 from ..metrics.proper import brier, squared_losses
-from ..metrics.resampling import resample_mean
 from ..pairs.documents import DOCUMENT
 from ..schema import Misfit, Saved, anything, kept, listed, maybe, number, record, several, text, whole
 from ..types import Floats, Ints
@@ -111,8 +111,8 @@ def learn(
     product = brier(found.units.own, found.hits)
     assert product is not None
     less = squared_losses(np.clip(best.held_out, 0.0, 1.0), found.hits) - squared_losses(found.units.own, found.hits)
-    drawn = resample_mean(less, found.documents) if sure else None
-    high = None if drawn is None else drawn.interval().high
+    interval = mean_interval(less, found.documents) if sure else None
+    high = None if interval is None else interval.high
     worth = len(prototypes) == 1 or (high is not None and high < 0 if sure else bool(less.mean() < 0))
     parts = split_loss(np.clip(best.held_out if worth else found.units.own, 0.0, 1.0), found.hits)
     assert parts is not None

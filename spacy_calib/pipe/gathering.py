@@ -145,7 +145,7 @@ def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
 
 
 def _functions(pipe: CalibratingPipe) -> Sequence[FromDocs]:
-    """The features of users that ask Docs, of the context that the pipe has or is to have."""
+    """The features that ask Docs, of the context that the pipe has or is to have."""
     context = pipe.context or pipe.tokens.context
     return context.functions if isinstance(context, TokenContext) else ()
 

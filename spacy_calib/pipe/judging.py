@@ -14,12 +14,12 @@ from ..calibration.grouping.named import group_beside
 from ..corpus.missed import rows_of
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation
-from ..doc.reading import TextWatch
+from ..doc.reading import texts_of
 from ..expect.forecasts import split_loss
+from ..metrics.by_document import mean_interval
 from ..metrics.calibration_error import calibration_error
 from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import squared_losses
-from ..metrics.resampling import resample_mean
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..types import Floats, Groups, Ints
@@ -101,10 +101,7 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
         flagged = [{"wanted": recall.recall, **row} for row in rows]
     if pipe.learned.seen is not None:
-        watch = TextWatch(annotation)
-        for _ in watch.over(examples):
-            pass
-        share = pipe.learned.seen.share_of(watch.units())
+        share = pipe.learned.seen.share_of(texts_of(annotation, examples))
         seen = None if share is None else share.to_dict()
     return Judged(
         name=pipe.name,
@@ -204,9 +201,9 @@ def event_table(found: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, 
     if not len(found.hits):
         return table
     forecast, product = (squared_losses(scores, found.hits) for scores in (found.forecast, found.product))
-    change = resample_mean(forecast - product, found.documents, seed=seed)
+    change = mean_interval(forecast - product, found.documents, seed=seed)
     rows = [_forecast_row(name, getattr(found, name), found.hits, n_bins, seed) for name in ("raw", "product", "forecast")]
-    return {**table, "right": float(found.hits.mean()), "rows": rows, "change": change and change.interval().to_dict()}
+    return {**table, "right": float(found.hits.mean()), "rows": rows, "change": change and change.to_dict()}
 
 
 def _forecast_row(name: str, scores: Floats, hits: Any, n_bins: int, seed: int) -> dict[str, Any]:

@@ -92,8 +92,8 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
     source = pipe.lookup.component()
     if component and source is None:
         raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
-    for name, held in nlp.components:
-        if (held is pipe or held is source) and name not in nlp.pipe_names:
+    for name, candidate in nlp.components:
+        if (candidate is pipe or candidate is source) and name not in nlp.pipe_names:
             raise calib_error("C069", name=name)
 
 
@@ -109,19 +109,21 @@ def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
     return pipe
 
 
-def use_gpu(gpu_id: int) -> None:
-    """RAISES C060: there is no such GPU."""
+def use_gpu(gpu_id: int, n_process: int) -> None:
+    """RAISES C057: there are several worker processes, which cannot use the GPU of this one. C060: there is no such GPU."""
     if gpu_id >= 0:
         from thinc.api import require_gpu
 
+        if n_process > 1:
+            raise calib_error("C057", gpu=gpu_id, n_process=n_process)
         try:
             require_gpu(gpu_id)
         except Exception as error:
             raise calib_error("C060", gpu=gpu_id, why=reason(error)) from None
 
 
-def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1) -> Language:
-    """RAISES C062, C060, C050: the code cannot be imported, there is no such GPU, the model cannot be loaded."""
+def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1, n_process: int = 1) -> Language:
+    """RAISES C062, C057, C060, C050: the code cannot be imported, see `use_gpu`, the model cannot be loaded."""
     import_user_code(code)
-    use_gpu(gpu_id)
+    use_gpu(gpu_id, n_process)
     return load_pipeline(model)

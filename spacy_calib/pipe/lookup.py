@@ -148,14 +148,11 @@ class SourceLookup:
             raise calib_error("C034", component=component, why=obstacle)
         return found
 
-    def restore_setting(self, block: str, setting: str, value: Any) -> None:
-        """Write a setting into the pipeline's config, so that it is saved as it was given.
-
-        block, setting (str): Its block in the config of the pipe, and its name there.
-        """
+    def restore_setting(self, setting: str, value: Any) -> None:
+        """Write a setting of the source into the pipeline's config, so that it is saved as it was given."""
         config = self.nlp.get_pipe_config(self.name)
-        if isinstance(config.get(block), dict):
-            config[block][setting] = value
+        if isinstance(config.get("source"), dict):
+            config["source"][setting] = value
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
         """(code, values) of what to warn of: new labels, which bring new weights, or else other weights for the same labels."""

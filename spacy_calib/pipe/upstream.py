@@ -79,5 +79,5 @@ def settle(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progres
     component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
     choosing, reading = progress.stages({"Choosing settings": 1, "Reading scores": 1})
     for setting, value in source.settle(component, held, choosing.over).items():
-        pipe.lookup.restore_setting("source", setting, value)
+        pipe.lookup.restore_setting(setting, value)
     return reading.over(held)

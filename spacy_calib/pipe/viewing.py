@@ -16,6 +16,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from thinc.api import set_active_gpu
 
 from ..doc.annotations import get_annotation, plain_name, unit_of
 from ..doc.collect import scored_corpus
@@ -91,11 +92,11 @@ def _ways_of(nlp: Language, pipe: Calibrator, behind: str) -> Iterator[Way]:
 class Viewer:
     """Answers what the page asks, as WSGI has it. One text at a time is read, from whatever thread the question comes.
 
-    nlp (Language): The calibrated pipeline. RAISES C027, C021, C069: see `ways_of`.
+    nlp (Language): The calibrated pipeline. gpu_id (int): The GPU that it runs on, -1 for the CPU. RAISES C027, C021, C069: see `ways_of`.
     """
 
-    def __init__(self, nlp: Language):
-        self._nlp, self.ways = nlp, ways_of(nlp)
+    def __init__(self, nlp: Language, gpu_id: int = -1):
+        self._nlp, self._gpu_id, self.ways = nlp, gpu_id, ways_of(nlp)
         self._lock, self._context = threading.Lock(), copy_context()  # thinc knows by it where the pipeline runs
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
@@ -141,6 +142,8 @@ class Viewer:
         if len(text) > MOST:
             raise calib_error("C732", n=f"{len(text):,} characters", most=f"{MOST:,}")
         with self._lock:
+            if self._gpu_id >= 0:  # each thread has its own, the first one at its beginning
+                set_active_gpu(self._gpu_id)
             return self._context.run(self._show, text, way)
 
     def _show(self, text: str, way: Way) -> dict[str, Any]:

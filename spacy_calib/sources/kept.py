@@ -10,31 +10,48 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
+from thinc.api import CupyOps
 
 from .base import ComponentSource, missing_input, overwriting_pipe
 
 
 class ParsedDocs(list):
-    """The states that `predict` gives, as spaCy wants them. found (Sequence): What was found in each Doc, beside them."""
+    """The states that `predict` gives, as spaCy wants them. readings (Sequence): What the component keeps of each Doc."""
 
-    def __init__(self, states: Sequence[Any], found: Sequence[Any]):
+    def __init__(self, states: Sequence[Any], readings: Sequence[Any]):
         super().__init__(states)
-        self.found = found
+        self.readings = readings
+
+
+def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
+    """The layer that turns state features into vectors as spaCy's greedy parser does, on the CPU.
+
+    step_model (ParserStepModel): Of the Docs. lower (Model): The layer of the component's model that state features pass first.
+    """
+    state2vec = step_model.state2vec
+    if state2vec.get_dim("nP") == 1:
+        # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.
+        state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
+    if isinstance(state2vec.ops, CupyOps):
+        # They only take the mask for a backward pass, which would be sent to the GPU at each step.
+        state2vec.ops = state2vec.numpy_ops
+    return state2vec
 
 
 class KeptReadings:
     """What components found in Docs, for as long as each Doc lives: nothing of it is saved with the Doc."""
 
     def __init__(self) -> None:
-        self._held: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
+        self._by_doc: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
 
     def keep(self, doc: Doc, component: str, reading: Any) -> None:
-        self._held[doc] = (component, reading, np.asarray(doc.to_array("ORTH")))
+        self._by_doc[doc] = (component, reading, np.asarray(doc.to_array("ORTH")))
 
     def __call__(self, doc: Doc, component: str) -> Any:
         """The reading; None if the component of this name did not run on the Doc, or the Doc was re-tokenized since."""
-        name, reading, words = self._held.get(doc, ("", None, None))
+        name, reading, words = self._by_doc.get(doc, ("", None, None))
         return reading if name == component and words is not None and np.array_equal(words, doc.to_array("ORTH")) else None
 
     def missing(self, pipe: Any, component: str, docs: Sequence[Doc]) -> list[str]:
@@ -87,10 +104,10 @@ class TransitionSource(ComponentSource):
 
     def _set_before(self, nlp: Language, pipe: Any) -> str:
         """Why a second pass would find annotations that another component has set before it; "" if there are none."""
-        for name, other in nlp.pipeline:
-            if other is pipe:
+        for name, earlier_pipe in nlp.pipeline:
+            if earlier_pipe is pipe:
                 break
-            is_ruler = "doc.ents" in self.attributes and getattr(other, "annotate_ents", False)
+            is_ruler = "doc.ents" in self.attributes and getattr(earlier_pipe, "annotate_ents", False)
             if is_ruler or self.attributes & set(nlp.get_pipe_meta(name).assigns):
                 return (
                     f"'{name}' sets {self.sets} before '{self.component}', and a second pass cannot tell them from its own; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import catalogue
 import numpy as np
 import pytest
 import srsly
@@ -11,6 +12,7 @@ import srsly
 from spacy_calib import TagCalibrator
 from spacy_calib.arrays import saved
 from spacy_calib.calibration.recalibrators import HistogramBinning, Identity, ScalingBinning
+from spacy_calib.calibration.registered import REGISTRIES
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack, unpack
 from spacy_calib.calibration.scaling import TemperatureScaling
 from spacy_calib.calibration.sets import ConformalSets
@@ -77,12 +79,16 @@ def test_a_sentence_does_not_pour_out_what_the_file_holds(made):
         assert len(str(caught.value)) < 400
 
 
-def test_a_part_of_another_package_needs_what_makes_it(made):
+def test_a_part_of_another_package_has_to_be_registered(made):
     data = TagCalibrator(Elsewhere()).fit(made.P, made.y).to_bytes()
     with pytest.raises(CalibError, match=r"\[C299\] .* it names 'Elsewhere.v1', which is not installed"):
         TagCalibrator.from_bytes(data)
-    back = TagCalibrator.from_bytes(data, find=lambda kind, name: Elsewhere if name == "Elsewhere.v1" else None)
-    assert isinstance(back.method, Elsewhere)
+    registry = REGISTRIES["calib_recalibrators"]
+    registry("Elsewhere.v1", func=Elsewhere)
+    try:
+        assert isinstance(TagCalibrator.from_bytes(data).method, Elsewhere)
+    finally:
+        catalogue._remove((*registry.namespace, "Elsewhere.v1"))
 
 
 def changed(data: bytes, change) -> bytes:

@@ -200,10 +200,11 @@ def test_predicting_nothing_gives_nothing():
     assert grouped.predict(np.zeros(0), np.zeros(0, dtype=np.intp)).shape == (0,)
 
 
-@given(pairs_of_tokens())
-def test_predictions_are_probabilities_that_depend_on_their_own_pair_only(pairs):
+@pytest.mark.parametrize("steps", [(IsotonicRegression(), None), (Beta(), TagOffsets())], ids=["maps", "pooling"])
+@given(pairs=pairs_of_tokens())
+def test_predictions_are_probabilities_that_depend_on_their_own_pair_only(steps, pairs):
     assume(len(pairs) >= 2)
-    grouped = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 0, 1, -1, 2)).fit(pairs)  # tag 5 is past the end
+    grouped = GroupedRecalibrator(steps[0], groups_of(0, 0, 1, -1, 2), steps[1]).fit(pairs)  # tag 5 is past the end
     predicted = grouped.predict(pairs.scores, pairs.tags)
     assert np.isfinite(predicted).all()
     assert ((predicted >= 0) & (predicted <= 1)).all()
@@ -212,15 +213,19 @@ def test_predictions_are_probabilities_that_depend_on_their_own_pair_only(pairs)
     np.testing.assert_array_equal(one_by_one, predicted)
 
 
-@given(pairs_of_tokens())
-def test_the_order_of_rows_is_irrelevant(pairs):
+@pytest.mark.parametrize(
+    ("prototype", "offsets", "atol"),
+    [(IsotonicRegression(), None, 1e-12), (Platt(), TagOffsets(1.0, 2.0), 1e-9)],
+    ids=["maps", "pooling"],
+)
+@given(pairs=pairs_of_tokens())
+def test_the_order_of_rows_is_irrelevant(prototype, offsets, atol, pairs):
     assume(len(pairs) >= 2)
     turned = make_pairs(pairs.scores[::-1], pairs.hits[::-1], tags=pairs.tags[::-1], n_units=pairs.n_units)
-    one = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 1, 1, 0, 2, 2)).fit(pairs)
-    other = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 1, 1, 0, 2, 2)).fit(turned)
+    one, other = (GroupedRecalibrator(prototype, groups_of(0, 1, 1, 0, 2, 2), offsets).fit(p) for p in (pairs, turned))
     assert one.fits_ == other.fits_
     tags = np.arange(101) % 7
-    np.testing.assert_allclose(one.predict(GRID, tags), other.predict(GRID, tags), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(one.predict(GRID, tags), other.predict(GRID, tags), rtol=0, atol=atol)
 
 
 @every_prototype
@@ -254,8 +259,9 @@ def test_a_saved_identity_fallback_comes_back():
     assert isinstance(back.prototype, IsotonicRegression)
 
 
-def test_a_state_that_names_an_unknown_recalibrator_is_refused():
-    state = {"@calib_recalibrators": "elsewhere.Spline.v1", "settings": {}, "learned": {}}
+@pytest.mark.parametrize("registry", ["calib_recalibrators", "calib_poolings"])
+def test_a_state_that_names_an_unknown_part_is_refused(registry):
+    state = {f"@{registry}": "elsewhere.Spline.v1", "settings": {}, "learned": {}}
     with pytest.raises(CalibError, match=r"\[C012\] .* names 'elsewhere.Spline.v1', which is not installed"):
         saved.load_part(state, name="calib")
 
@@ -349,27 +355,6 @@ def test_logistic_maps_in_one_pass_give_what_each_gives_alone(prototype, pooling
         assert [made.predict(GRID[i : i + 1], at[:1])[0] for i in range(101)] == made.predict(GRID, at).tolist()
 
 
-@given(pairs_of_tokens())
-def test_with_pooling_predictions_are_probabilities_that_depend_on_their_own_pair_only(pairs):
-    assume(len(pairs) >= 2)
-    made = GroupedRecalibrator(Beta(), groups_of(0, 0, 1, -1, 2), TagOffsets()).fit(pairs)
-    predicted = made.predict(pairs.scores, pairs.tags)
-    assert np.isfinite(predicted).all()
-    assert ((predicted >= 0) & (predicted <= 1)).all()
-    np.testing.assert_array_equal(made.predict(pairs.scores[::-1], pairs.tags[::-1]), predicted[::-1])
-
-
-@given(pairs_of_tokens())
-def test_with_pooling_the_order_of_rows_is_irrelevant(pairs):
-    assume(len(pairs) >= 2)
-    turned = make_pairs(pairs.scores[::-1], pairs.hits[::-1], tags=pairs.tags[::-1], n_units=pairs.n_units)
-    one, other = (
-        GroupedRecalibrator(Platt(), groups_of(0, 1, 1, 0, 2, 2), TagOffsets(1.0, 2.0)).fit(p) for p in (pairs, turned)
-    )
-    tags = np.arange(101) % 7
-    np.testing.assert_allclose(one.predict(GRID, tags), other.predict(GRID, tags), rtol=0, atol=1e-9)
-
-
 @every_prototype
 @pytest.mark.parametrize("pooling", [TagOffsets(), TagOffsets(0.0, INF), TagOffsets(3.0)], ids=["learned", "ends", "given"])
 def test_a_saved_one_with_pooling_predicts_the_same_bits(prototype, pooling):
@@ -392,9 +377,3 @@ def test_the_prototype_of_the_pooling_is_left_unfitted_and_fitting_again_forgets
     fresh = GroupedRecalibrator(Platt(), groups_of(0, 0, 1, 1), pooling).fit(second)
     tags = np.arange(101) % 4
     assert made.predict(GRID, tags).tobytes() == fresh.predict(GRID, tags).tobytes()
-
-
-def test_a_state_that_names_an_unknown_pooling_is_refused():
-    state = {"@calib_poolings": "elsewhere.Trees.v1", "settings": {}, "learned": {}}
-    with pytest.raises(CalibError, match=r"\[C012\] .* names 'elsewhere.Trees.v1', which is not installed"):
-        saved.load_part(state, name="calib")

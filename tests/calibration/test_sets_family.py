@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import pickle
 from functools import cache
 from typing import Any
@@ -51,11 +50,6 @@ def fitted(number: int) -> Any:
 
 def sets_of(made: Any, data: Any = FRESH) -> tuple[np.ndarray, np.ndarray]:
     return made.predict(data.pairs.rows, data.pairs.tags, data.pairs.scores, len(data.gold))
-
-
-def test_all_registered_sets_have_a_row():
-    points = importlib.metadata.distribution("spacy-calib").entry_points.select(group="spacy_calib_sets")
-    assert {point.name for point in points} == {name for name, _ in CASES}
 
 
 @every_case

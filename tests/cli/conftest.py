@@ -47,6 +47,25 @@ class Outcome:
         return " ".join(_COLOURS.sub("", self.printed).split())
 
 
+def setting(path: str, value: object) -> str:
+    """A dotted setting of the pipe `calib`, as `fit` takes it."""
+    return f"--components.calib.{path}={value}"
+
+
+CONTEXT, NO_CONTEXT = setting("context.when", "always"), setting("context", "null")
+TAG_OFFSETS = setting("pooling.@calib_poolings", "spacy-calib.TagOffsets.v1")
+
+
+def scaling(kind: str) -> str:
+    """The setting of a scaling of this package: Temperature, Vector or Matrix."""
+    return setting("scaling.@calib_scalings", f"spacy-calib.{kind}Scaling.v1")
+
+
+def scores_at(kind: str, score: str = "_.score") -> tuple[str, str]:
+    """The settings of a source of scores that a component left with each Span, Token or Doc."""
+    return setting("source.@calib_sources", f"spacy-calib.{kind}Scores.v1"), setting("source.score", score)
+
+
 def calib(*arguments: object) -> Outcome:
     """`python -m spacy calib ...` in this process; an exception that gets out (a user's traceback) fails the test."""
     return spacy_command("calib", *arguments)

@@ -24,6 +24,7 @@ from tests.cli.conftest import (
     save_docs,
     save_gold,
     save_recognizer,
+    setting,
 )
 from tests.conftest import gold_doc, made_up_sentences, revive
 
@@ -225,7 +226,9 @@ def test_fewer_pairs_than_bins(model, tmp_path, out):
 
 def test_no_pair_reaches_the_threshold(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
-    refuses(calib("fit", model, one, out, "--threshold", 0.999), "on no pairs; give it data with scores at or above 0.999.")
+    refuses(
+        calib("fit", model, one, out, setting("threshold", 0.999)), "on no pairs; give it data with scores at or above 0.999."
+    )
 
 
 # The options
@@ -236,9 +239,10 @@ def test_no_pair_reaches_the_threshold(model, tmp_path, out):
     [
         (["--groups", 0], "Option --groups must be at least 1, but 0 was given."),
         (["--groups", -3], "Option --groups must be at least 1, but -3 was given."),
-        (["--threshold", 1], "Option --threshold must be at least 0 and below 1, but 1.0 was given."),
-        (["--threshold", -0.1], "Option --threshold must be at least 0 and below 1, but -0.1 was given."),
-        (["--threshold", "nan"], "Option --threshold must be at least 0 and below 1, but nan was given."),
+        ([setting("threshold", 1)], "threshold must be a number in [0, 1), but 1 was given."),
+        ([setting("threshold", -0.1)], "threshold must be a number in [0, 1), but -0.1 was given."),
+        ([setting("threshold", "NaN")], "threshold must be a number in [0, 1), but 'NaN' was given."),
+        ([setting("threshold", "low")], "'low'"),
         (["--method", "isotonik"], "Option --method must be one of auto, identity, temperature, platt, beta, histogram,"),
         (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
         (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
@@ -252,6 +256,7 @@ def test_there_is_no_such_gpu(model, dev, out):
     ops = get_current_ops()
     try:
         refuses(calib("fit", model, dev, out, "--gpu-id", 99), "Cannot use GPU 99:")
+        refuses(calib("view", model, "--gpu-id", 99), "Cannot use GPU 99:")
     finally:
         set_current_ops(ops)  # where there is a GPU, thinc has switched to it before it finds that it has not that many
 
@@ -260,7 +265,7 @@ def test_an_option_of_evaluate_is_out_of_range(calibrated, test_file):
     refuses(calib("evaluate", calibrated, test_file, "--bins", 0), "Option --bins must be at least 1, but 0 was given.")
 
 
-@pytest.mark.parametrize("options", [["--groups", "2.5"], ["--threshold", "low"], ["--no-such-option"], ["-S"]])
+@pytest.mark.parametrize("options", [["--groups", "2.5"], ["--no-such-option"], ["-S"], ["--sets", "0.1"]])
 def test_typer_rejects_an_option(options, model, dev, out):
     outcome = calib("fit", model, dev, out, *options)
     refuses(outcome, options[0], code=2)
@@ -459,19 +464,15 @@ def change_labels(path, change):
     (path / "tagger" / "cfg").write_text(json.dumps(cfg))
 
 
-def test_a_label_was_removed(calibrated_copy, test_file):
-    change_labels(calibrated_copy, lambda labels: labels.remove("NOUN"))
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [(lambda labels: labels.remove("NOUN"), "'NOUN' is gone"), (lambda labels: labels.reverse(), "their order is another one")],
+)
+def test_labels_were_removed_or_reordered(change, detail, calibrated_copy, test_file):
+    change_labels(calibrated_copy, change)
+    said = f"The labels of component 'tagger' were removed or reordered since 'calib' was fitted ({detail}); load the pipeline"
     for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
-        refuses(outcome, "The labels of component 'tagger' were removed or reordered since 'calib' was fitted ('NOUN' is gone)")
-
-
-def test_the_labels_were_reordered(calibrated_copy, test_file):
-    change_labels(calibrated_copy, lambda labels: labels.reverse())
-    for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
-        refuses(
-            outcome,
-            "since 'calib' was fitted (their order is another one); load the pipeline with exclude=['calib'], save it, and fit that.",
-        )
+        refuses(outcome, f"{said} with exclude=['calib'], save it, and fit that.")
 
 
 def test_fit_does_not_load_a_pipe_whose_labels_changed_either(calibrated_copy, dev, out):
@@ -663,22 +664,17 @@ def test_a_config_for_entities_is_out_of_range(content, sentence, ner_model, ent
 # Entities: the pipeline
 
 
-@pytest.mark.parametrize("options", [[], ["--second-pass"]])
-@pytest.mark.parametrize("factory", ["ner", "beam_ner"])
-def test_the_recognizer_is_not_trained(factory, options, changed_model, dev, out):
-    path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
+@pytest.mark.parametrize(
+    ("factory", "options", "labels"),
+    [
+        *((factory, options, ()) for factory in ("ner", "beam_ner") for options in ((), ("--second-pass",))),
+        *((factory, (), ()) for factory in ("spancat", "spancat_singlelabel")),
+        ("ner", (), ("PER",)),  # labels, but no weights
+    ],
+)
+def test_the_component_is_not_trained(factory, options, labels, changed_model, dev, out):
+    path = changed_model(lambda nlp: [*map(nlp.add_pipe(factory, name="untrained").add_label, labels)])
     refuses(calib("fit", path, dev, out, "-C", "untrained", *options), "Component 'untrained' has no labels or is not trained")
-
-
-@pytest.mark.parametrize("factory", ["spancat", "spancat_singlelabel"])
-def test_the_span_categorizer_is_not_trained(factory, changed_model, dev, out):
-    path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
-    refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels or is not trained")
-
-
-def test_the_recognizer_has_labels_but_no_weights(changed_model, dev, out):
-    path = changed_model(lambda nlp: nlp.add_pipe("ner", name="untrained").add_label("PER"))
-    refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels or is not trained")
 
 
 @pytest.mark.parametrize("options", [[], ["--second-pass"]])

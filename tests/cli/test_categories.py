@@ -11,7 +11,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.categories import category_docs, revive_categorizer
-from tests.cli.conftest import calib, refuses, save_docs, spacy_command
+from tests.cli.conftest import CONTEXT, calib, refuses, save_docs, scaling, setting, spacy_command
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +63,13 @@ def test_fit_refuses_gold_that_does_not_fit(folder, tmp_path):
 
 def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
     for option, said in (
-        ("--context", "The setting context looks at tokens"),
+        (CONTEXT, "The setting context looks at tokens"),
         ("--gold-preproc", "must be left out for a component that labels whole"),
     ):
         outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", "--component", "textcat", option)
         refuses(outcome, said)
-    for option, value in (("--normalize", "kept"), ("--sets", "0.1"), ("--scaling", "matrix")):
-        given = ("--component", "textcat_multilabel", "--method", "isotonic", option, value)
+    for option in (setting("normalize", "true"), setting("sets.alpha", "0.1"), scaling("Matrix")):
+        given = ("--component", "textcat_multilabel", "--method", "isotonic", option)
         outcome = calib("fit", folder / "several", folder / "dev_several.spacy", tmp_path / "out", *given)
         refuses(outcome, "is about the one right label of a document, but of cats:multi a document may have several")
 
@@ -93,7 +93,7 @@ def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, te
 
 
 def test_auto_and_sets(folder, tmp_path):
-    given = ("--component", "textcat", "--sets", "0.2")
+    given = ("--component", "textcat", setting("sets.alpha", "0.2"))
     outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", *given)
     assert outcome.code == 0, outcome.text
     assert "Calibrated textcat on 120 documents (" in outcome.text

@@ -11,46 +11,50 @@ from spacy.tokens import DocBin, Span
 
 from spacy_calib.cli.fitting.fit_output import context_line
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
-from tests.cli.conftest import bare_docs, calib
+from tests.cli.conftest import CONTEXT, NO_CONTEXT, bare_docs, calib
 
 ALWAYS = {"@calib_contexts": "spacy-calib.Context.v1", "when": "always"}
 NO_WORSE = {**ALWAYS, "when": "no_worse"}
+WHEN_ALWAYS, NEVER = {"components.calib.context.when": "always"}, {"components.calib.context": None}
 
 
 @pytest.mark.parametrize(
-    ("options", "context"),
+    ("options", "overrides", "context"),
     [
-        ({}, NO_WORSE),
-        ({"method": "auto"}, NO_WORSE),
-        ({"method": "isotonic"}, None),
-        ({"groups": 3}, None),
-        ({"method": "isotonic", "context": True}, ALWAYS),
-        ({"context": True}, ALWAYS),
-        ({"context": False}, None),
+        ({}, {}, NO_WORSE),
+        ({"method": "auto"}, {}, NO_WORSE),
+        ({"method": "isotonic"}, {}, None),
+        ({"groups": 3}, {}, None),
+        ({"method": "isotonic"}, WHEN_ALWAYS, ALWAYS),
+        ({}, WHEN_ALWAYS, ALWAYS),
+        ({}, NEVER, None),
+        ({"method": "auto"}, NEVER, None),
+        ({"method": "isotonic"}, {"components.calib.context.shrink": 0.5}, {**NO_WORSE, "shrink": 0.5}),
     ],
 )
-def test_context_comes_with_auto_and_otherwise_where_it_is_asked_for(options, context):
-    assert pipe_settings(None, options)[1]["context"] == context
+def test_context_comes_with_auto_and_otherwise_where_it_is_asked_for(options, overrides, context):
+    assert pipe_settings(None, options, overrides)[1]["context"] == context
 
 
 @pytest.mark.parametrize(
-    ("held", "options", "context"),
+    ("held", "options", "overrides", "context"),
     [
-        (None, {}, None),
-        (None, {"method": "auto"}, NO_WORSE),
-        ({**ALWAYS, "features": ["neighbours"]}, {"method": "isotonic"}, {**ALWAYS, "features": ["neighbours"]}),
-        ({**NO_WORSE, "features": ["neighbours"]}, {"context": True}, {**ALWAYS, "features": ["neighbours"]}),
+        (None, {}, {}, None),
+        (None, {"method": "auto"}, {}, NO_WORSE),
+        (None, {"method": "auto"}, NEVER, None),
+        ({**ALWAYS, "features": ["neighbours"]}, {"method": "isotonic"}, {}, {**ALWAYS, "features": ["neighbours"]}),
+        ({**NO_WORSE, "features": ["neighbours"]}, {}, WHEN_ALWAYS, {**ALWAYS, "features": ["neighbours"]}),
     ],
 )
-def test_what_a_pipe_has_already_stays_unless_an_option_says_otherwise(held, options, context):
-    assert pipe_settings(("calib", {**DEFAULTS, "context": held}), options)[1]["context"] == context
+def test_what_a_pipe_has_already_stays_unless_an_option_says_otherwise(held, options, overrides, context):
+    assert pipe_settings(("calib", {**DEFAULTS, "context": held}), options, overrides)[1]["context"] == context
 
 
 @pytest.fixture(scope="module")
 def with_neighbours(model, dev, gold, tmp_path_factory) -> Path:
     """A pipeline whose context looks at one feature alone."""
     path = tmp_path_factory.mktemp("context") / "neighbours"
-    given = ["--context", "--components.calib.context.features", '["neighbours"]', "--train-data", gold / "train.spacy"]
+    given = [CONTEXT, "--components.calib.context.features", '["neighbours"]', "--train-data", gold / "train.spacy"]
     outcome = calib("fit", model, dev, path, "--method", "isotonic", *given)
     assert outcome.code == 0, outcome.text
     return path
@@ -82,7 +86,7 @@ def test_auto_says_whether_it_took_context(model, dev, tmp_path):
     assert outcome.code == 0, outcome.text
     about = spacy.load(tmp_path / "out").get_pipe("calib").fit_info.context
     assert (about["when"], "Context kept" in outcome.text) == ("no_worse", about["kept"])
-    assert calib("fit", tmp_path / "out", dev, tmp_path / "without", *few, "--no-context", "--silent").code == 0
+    assert calib("fit", tmp_path / "out", dev, tmp_path / "without", *few, NO_CONTEXT, "--silent").code == 0
     assert spacy.load(tmp_path / "without").get_pipe("calib").fit_info.context is None
 
 
@@ -120,7 +124,7 @@ def test_what_context_gains_is_told_from_without_to_with(when, without, with_con
 @pytest.fixture(scope="module")
 def entities_in_context(ner_model, entity_dev, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("context") / "entities"
-    outcome = calib("fit", ner_model, entity_dev, path, "-C", "ner", "--method", "isotonic", "--context")
+    outcome = calib("fit", ner_model, entity_dev, path, "-C", "ner", "--method", "isotonic", CONTEXT)
     assert outcome.code == 0, outcome.text
     assert "Context of entities kept" in outcome.text
     return path
@@ -170,7 +174,7 @@ def test_an_adapted_recognizer_keeps_its_context(entities_in_context, entity_tes
 
 def test_span_categorizers_have_context_for_spans_alone(spancat_model, span_gold, tmp_path):
     dev = span_gold / "dev.spacy"
-    outcome = calib("fit", spancat_model, dev, tmp_path / "out", "-C", "spancat", "--method", "isotonic", "--context")
+    outcome = calib("fit", spancat_model, dev, tmp_path / "out", "-C", "spancat", "--method", "isotonic", CONTEXT)
     assert outcome.code == 0, outcome.text
     assert "Context none: a token may have several labels" in outcome.text
     assert "Context of entities kept" in outcome.text

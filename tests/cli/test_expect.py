@@ -19,7 +19,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib.cli.expect import expect
 from spacy_calib.expect.drift import DIFFERENT, LIKE, TOO_FEW
-from tests.cli.conftest import bare_docs, calib, refuses, save_docs
+from tests.cli.conftest import CONTEXT, bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
 
 
@@ -73,7 +73,7 @@ def test_the_mean_score_is_that_of_the_tokens(calibrated, test_file, tmp_path):
 
 def test_scores_in_context_are_summed_and_were_held_out_in_context(model, calibrated, dev, test_file, tmp_path):
     fitted = tmp_path / "in-context"
-    assert calib("fit", model, dev, fitted, "--method", "isotonic", "--context", "--silent").code == 0
+    assert calib("fit", model, dev, fitted, "--method", "isotonic", CONTEXT, "--silent").code == 0
     _, result = run_expect(fitted, test_file, tmp_path, "--check")
     nlp = spacy.load(fitted)
     docs = list(nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(test_file).get_docs(nlp.vocab)))))

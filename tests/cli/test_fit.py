@@ -6,13 +6,12 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from tests.cli.conftest import calib, refuses, save_docs, save_gold
+from tests.cli.conftest import calib, refuses, save_docs, save_gold, setting
 from tests.conftest import gold_doc, made_up_sentences
 
 OPTIONS = {
     "fit": [
-        "--component -C", "--train-data -t", "--groups", "--method -m", "--config", "--threshold",
-        "--attr", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--force -F", "--silent", "(tagger)", "(auto;", "(0.01)", "(5)",
+        "--component -C", "--train-data -t", "--groups", "--method -m", "--config", "--attr", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--force -F", "--silent", "(tagger)", "(auto;", "(5)",
     ],
     "evaluate": ["--output -o", "--bins -b", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--silent"],
     "info": ["--output -o", "--all", "--code -c", "--silent"],
@@ -70,7 +69,18 @@ def test_fit_defaults_are_those_of_the_contract(calibrated):
 
 
 def test_fit_options_reach_the_pipe(model, dev, tmp_path):
-    options = ["--groups", 2, "-m", "histogram", "--components.sure.scorer.n_bins", 5, "--threshold", 0.05, "--attr", "sure"]
+    options = [
+        "--groups",
+        2,
+        "-m",
+        "histogram",
+        "--components.sure.scorer.n_bins",
+        5,
+        "--components.sure.threshold",
+        0.05,
+        "--attr",
+        "sure",
+    ]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     nlp = loaded(tmp_path / "out")
     pipe = nlp.get_pipe("sure")
@@ -281,8 +291,7 @@ def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_
         12,
         "--groups",
         5,
-        "--threshold",
-        0.22,
+        setting("threshold", 0.22),
     )
     assert outcome.code == 0, outcome.text
     fits = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.fits_

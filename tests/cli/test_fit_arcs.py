@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.doc.score_rows import score_rows
-from tests.cli.conftest import calib, refuses, save_docs
+from tests.cli.conftest import calib, refuses, save_docs, scaling, setting
 from tests.sources.parser import gold_examples, trained
 
 
@@ -75,8 +75,8 @@ def test_rank_puts_arcs_in_order_by_default(place, tmp_path):
     ("options", "sentence"),
     [
         (["--event", "exact"], "Option --event must be head or arc for component 'parser', but 'exact' was given."),
-        (["--sets", "0.1"], "The setting sets weighs the labels of a token"),
-        (["--scaling", "vector"], "The setting scaling weighs the labels of a token"),
+        ([setting("sets.alpha", "0.1")], "The setting sets weighs the labels of a token"),
+        ([scaling("Vector")], "The setting scaling weighs the labels of a token"),
     ],
 )
 def test_what_a_parser_refuses(place, tmp_path, options, sentence):

@@ -15,6 +15,7 @@ from spacy.vocab import Vocab
 from spacy_calib.sources.ner.source import CalibEntityRecognizer
 from tests.cli.conftest import (
     N_DOCS,
+    NO_CONTEXT,
     SPANS_KEY,
     bare_docs,
     calib,
@@ -147,7 +148,7 @@ def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, 
 def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
     ner_model, calibrated_ner, entity_dev, entity_test, tmp_path
 ):
-    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--second-pass", "--no-context", "--silent")
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--second-pass", NO_CONTEXT, "--silent")
     assert (outcome.code, outcome.printed) == (0, "")
     assert without_calib(config_of(tmp_path / "out"))[0] == config_of(ner_model)
     before, after = files_of(ner_model), files_of(tmp_path / "out")

@@ -13,7 +13,7 @@ from spacy_calib.cli.shared.arguments import override, split_overrides
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from spacy_calib.pipe.settings import BLOCKS
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, refuses, setting
 from tests.conftest import revive
 
 TFG, BETA, HISTOGRAM = "spacy-calib.TFG.v1", "spacy-calib.Beta.v1", "spacy-calib.Histogram.v1"
@@ -49,7 +49,9 @@ def test_the_block_of_the_pipeline_is_the_default(by_hand, dev, tmp_path):
 
 def test_an_option_and_a_dotted_setting_replace_single_settings_of_it(by_hand, dev, tmp_path):
     dotted = ["--components.calib.grouping.n_groups", 2, "--components.calib.normalize"]
-    assert calib("fit", *dotted[:2], by_hand, dev, tmp_path / "out", "--threshold", 0.05, dotted[2], "--silent").code == 0
+    assert (
+        calib("fit", *dotted[:2], by_hand, dev, tmp_path / "out", setting("threshold", 0.05), dotted[2], "--silent").code == 0
+    )
     pipe = fitted(tmp_path / "out")
     assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold, pipe.normalize) == (2, BETA, 0.05, True)
     # What was fitted is the default of the next fit.
@@ -97,7 +99,7 @@ def test_a_dotted_setting_is_not_taken_for_the_output(model, dev, tmp_path):
 @pytest.mark.parametrize("base", [OWN, DEFAULTS])
 def test_settings_are_not_changed_in_place(base):
     before = copy.deepcopy(base)
-    settings_of({"groups": 7, "method": "histogram", "sets": 0.2}, {"components.calib.source.component": "senter"}, base)
+    settings_of({"groups": 7, "method": "histogram", "component": "tagger"}, {"components.calib.sets.alpha": 0.2}, base)
     assert base == before
 
 
@@ -130,23 +132,23 @@ def test_sets_of_the_pipe_can_be_given_another_promise():
         **held["sets"],
         "coverage": "group",
     }
-    assert settings_of({"sets": 0.1}, base=held)["sets"] == {**held["sets"], "alpha": 0.1}
+    assert settings_of({}, {"components.calib.sets.alpha": 0.1}, base=held)["sets"] == {**held["sets"], "alpha": 0.1}
     assert settings_of({}, {"components.calib.sets.nonempty": False}, base=held)["sets"]["nonempty"] is False
     beside = {"@calib_sets": "spacy-calib.ConformalSets.v1", "nonempty": True, "alpha": 0.1, "coverage": "tag"}
-    assert settings_of({"sets": 0.1}, {"components.calib.sets.coverage": "tag"})["sets"] == beside
+    assert settings_of({}, {"components.calib.sets.alpha": 0.1, "components.calib.sets.coverage": "tag"})["sets"] == beside
 
 
 @pytest.mark.parametrize(
     ("options", "overrides", "stays"),
     [
         ({}, {}, True),
-        ({"threshold": 0.1}, {}, True),
+        ({}, {"components.calib.threshold": 0.1}, True),
         ({"method": "auto"}, {}, True),
         ({}, {"components.calib.selection.n_groups": [4]}, True),
         ({"method": "isotonic"}, {}, False),
         ({"groups": 4}, {}, False),
-        ({"scaling": "vector"}, {}, False),
-        ({"tag_offsets": True}, {}, False),
+        ({}, {"components.calib.scaling.@calib_scalings": "spacy-calib.VectorScaling.v1"}, False),
+        ({}, {"components.calib.pooling.@calib_poolings": "spacy-calib.TagOffsets.v1"}, False),
         ({}, {"components.calib.grouping.n_groups": 4}, False),
         ({}, {"components.calib.selection": None}, False),
     ],
@@ -155,7 +157,7 @@ def test_a_choice_on_the_data_ends_where_its_parts_are_given_by_hand(options, ov
     settings = settings_of(options, overrides, base={**OWN, "selection": AUTO})
     assert (settings["selection"] is not None) == stays
     if stays:
-        assert settings["selection"] == {**AUTO, "n_groups": [4 if overrides else 3]}
+        assert settings["selection"] == {**AUTO, "n_groups": overrides.get("components.calib.selection.n_groups", [3])}
 
 
 @pytest.mark.parametrize(

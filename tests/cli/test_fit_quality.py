@@ -1,4 +1,4 @@
-"""`spacy calib fit` with --scaling, --normalize, --sets and --method auto, and what `info` shows of them."""
+"""`spacy calib fit` with scalings, normalization, sets and --method auto, and what `info` shows of them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ import pytest
 import spacy
 
 from spacy_calib.calibration.sufficiency import HeldOut
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import TAG_OFFSETS, calib, refuses, scaling, setting
 from tests.cli.test_fit import loaded, some_docs
 from tests.conftest import made_up_sentences
 
-SCALINGS = {"temperature": "TemperatureScaling", "vector": "VectorScaling", "matrix": "MatrixScaling"}
+SCALINGS = ("Temperature", "Vector", "Matrix")
 EVERYTHING = [
     "-m",
     "platt",
-    "-S",
-    "vector",
-    "--normalize",
-    "other",
-    "--sets",
-    0.3,
+    scaling("Vector"),
+    setting("normalize", "other"),
+    setting("sets.alpha", 0.3),
     "--components.calib.sets.coverage",
     "group",
-    "--tag-offsets",
+    TAG_OFFSETS,
 ]
 
 
@@ -52,35 +49,28 @@ def info_of(path, tmp_path) -> dict:
 # What is written
 
 
-@pytest.mark.parametrize("short", SCALINGS)
-def test_scalings(short, model, dev, tmp_path):
-    registered = f"spacy-calib.{SCALINGS[short]}.v1"
-    assert calib("fit", model, dev, tmp_path / "out", "-S", short, "--silent").code == 0
+@pytest.mark.parametrize("kind", SCALINGS)
+def test_scalings(kind, model, dev, tmp_path):
+    registered = f"spacy-calib.{kind}Scaling.v1"
+    assert calib("fit", model, dev, tmp_path / "out", scaling(kind), "--silent").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     assert pipe.tokens.scaling.registered == pipe.fit_info.scaling["name"] == registered
     assert loaded(tmp_path / "out").config["components"]["calib"]["scaling"]["@calib_scalings"] == registered
     assert all(token._.calib_set is None for token in tokens_of(tmp_path / "out", 3))
 
 
-def test_a_registered_name_is_a_scaling_too(model, dev, tmp_path, one_salt):
-    for name, given in (("short", "temperature"), ("long", "spacy-calib.TemperatureScaling.v1")):
-        assert calib("fit", model, dev, tmp_path / name, "--scaling", given, "--silent").code == 0
-    one, other = (loaded(tmp_path / name).get_pipe("calib").to_bytes() for name in ("short", "long"))
-    assert one == other
-
-
 @pytest.mark.parametrize(
-    ("given", "kept", "least", "most"), [("none", False, 0, 2), ("kept", True, 1, 1), ("other", "other", 0, 1)]
+    ("given", "kept", "least", "most"), [("false", False, 0, 2), ("true", True, 1, 1), ("other", "other", 0, 1)]
 )
 def test_ways_to_normalize(given, kept, least, most, model, dev, tmp_path):
-    options = ["--normalize", given, "--threshold", 0.2, "-m", "platt", "--silent"]
+    options = [setting("normalize", given), setting("threshold", 0.2), "-m", "platt", "--silent"]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     assert loaded(tmp_path / "out").config["components"]["calib"]["normalize"] == kept
     assert info_of(tmp_path / "out", tmp_path)["normalize"] == kept
     sums = [sum(token._.calib_scores.values()) for token in tokens_of(tmp_path / "out") if token._.calib_scores]
     assert least - 1e-9 <= min(sums)
     assert max(sums) <= most + 1e-9
-    if given != "kept":
+    if given != "true":
         assert max(abs(one - 1) for one in sums) > 0.01
 
 
@@ -101,8 +91,7 @@ def test_all_of_them_at_once(whole):
 @pytest.mark.parametrize("coverage", [None, "group", "tag"])
 def test_sets_hold_what_they_promise_of_other_sentences(coverage, model, dev, tmp_path):
     options = [
-        "--sets",
-        0.2,
+        setting("sets.alpha", 0.2),
         *([] if coverage is None else ["--components.calib.sets.coverage", coverage]),
         "-m",
         "platt",
@@ -133,13 +122,13 @@ def test_without_the_options_there_is_none_of_it(calibrated):
 
 def strict_sets(coverage: str) -> tuple[object, ...]:
     """Options for sets that miss two in a thousand."""
-    return "-m", "isotonic", "--sets", 0.002, "--components.calib.sets.coverage", coverage
+    return "-m", "isotonic", setting("sets.alpha", 0.002), "--components.calib.sets.coverage", coverage
 
 
 @pytest.mark.parametrize("coverage", ["marginal", "group", "tag"])
 def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     """Every Token._.calib_set may be None then, of which nothing was said."""
-    outcome = calib("fit", model, dev, tmp_path / "out", *strict_sets(coverage), "--threshold", 0.2)
+    outcome = calib("fit", model, dev, tmp_path / "out", *strict_sets(coverage), setting("threshold", 0.2))
     assert outcome.code == 0
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
     held = info_of(tmp_path / "out", tmp_path)["sets"]
@@ -160,16 +149,17 @@ def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, de
     n_tokens = sum(len(sentence) for sentence in made_up_sentences(120, 12))
     below, few = 0.9 / n_tokens, 5 / n_tokens
     refuses(
-        calib("fit", model, dev, tmp_path / "out", "--sets", below, "-m", "platt"),
+        calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", below), "-m", "platt"),
         f"Sets that miss at most {below:g} of the tokens are to be made of {n_tokens} tokens, and {ceil(1 / below) - 1} at least",
     )
     assert not (tmp_path / "out").exists()
-    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", few, "-m", "platt")
+    outcome = calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", few), "-m", "platt")
     assert outcome.code == 0
     assert f"The sets are made of {n_tokens:,} tokens: what they miss may be far from " in outcome.text
     assert f"for which {ceil(10 / few):,} at least" in outcome.text
     assert (
-        "what they miss may be far" not in calib("fit", model, dev, tmp_path / "out", "--sets", 0.1, "-m", "platt", "-F").text
+        "what they miss may be far"
+        not in calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", 0.1), "-m", "platt", "-F").text
     )
 
 
@@ -180,12 +170,10 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
         model,
         dev,
         tmp_path / "out",
-        "--sets",
-        0.02,
+        setting("sets.alpha", 0.02),
         "--components.calib.sets.coverage",
         "tag",
-        "--threshold",
-        0.2,
+        setting("threshold", 0.2),
         "-m",
         "isotonic",
     )
@@ -200,7 +188,15 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
 
 def test_nothing_is_said_where_every_token_has_a_set(model, dev, tmp_path):
     outcome = calib(
-        "fit", model, dev, tmp_path / "out", "--sets", 0.2, "--components.calib.sets.coverage", "tag", "-m", "isotonic"
+        "fit",
+        model,
+        dev,
+        tmp_path / "out",
+        setting("sets.alpha", 0.2),
+        "--components.calib.sets.coverage",
+        "tag",
+        "-m",
+        "isotonic",
     )
     assert outcome.code == 0
     assert "promise nothing" not in outcome.text
@@ -209,7 +205,7 @@ def test_nothing_is_said_where_every_token_has_a_set(model, dev, tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--components.calib.sets.nonempty", "false"]])
 def test_sets_above_the_error_rate_say_how_many_are_empty(options, model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.6, "--method", "isotonic", *options)
+    outcome = calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", 0.6), "--method", "isotonic", *options)
     share = info_of(tmp_path / "out", tmp_path)["sets"]["empty"]
     assert share > 0.05
     sizes = [len(token._.calib_set) for token in tokens_of(tmp_path / "out", 120)]
@@ -225,15 +221,17 @@ def test_sets_above_the_error_rate_say_how_many_are_empty(options, model, dev, t
 
 
 def test_sets_below_the_error_rate_are_not_empty_of_which_nothing_is_said(model, dev, tmp_path):
-    assert "no label at all" not in calib("fit", model, dev, tmp_path / "out", "--sets", 0.05, "-m", "isotonic").text
+    assert (
+        "no label at all" not in calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", 0.05), "-m", "isotonic").text
+    )
 
 
-@pytest.mark.parametrize(("scaling", "why"), [("vector", "the scaling has a bias"), ("temperature", "no tag differs")])
-def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "--tag-offsets", "--scaling", scaling)
+@pytest.mark.parametrize(("kind", "why"), [("Vector", "the scaling has a bias"), ("Temperature", "no tag differs")])
+def test_tag_offsets_that_change_nothing_are_named(kind, why, model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out", TAG_OFFSETS, scaling(kind))
     pooling = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.offsets
     useless = not pooling.tags_.values.any() and not pooling.groups_.values.any()
-    assert useless or scaling != "vector"
+    assert useless or kind != "Vector"
     assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless
 
 
@@ -303,7 +301,7 @@ def test_evaluate_reads_scaled_scores(whole, test_file, tmp_path):
 
 
 def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
-    options = ["--sets", 0.3, "--normalize", "kept"]
+    options = [setting("sets.alpha", 0.3), setting("normalize", "true")]
     outcome = calib("fit", model, dev, tmp_path / "out", *options)
     assert outcome.code == 0
     held = info_of(tmp_path / "out", tmp_path)
@@ -335,13 +333,19 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
     assert calib("evaluate", tmp_path / "out", test_file, "--silent").code == 0
 
 
-@pytest.mark.parametrize("options", [["--groups", 3], ["--tag-offsets"], ["--scaling", "temperature"]])
-def test_what_auto_would_choose_given_by_itself_asks_for_the_papers_method(options):
+@pytest.mark.parametrize(
+    ("options", "overrides"),
+    [
+        ({"groups": 3}, {}),
+        ({}, {"components.calib.pooling.@calib_poolings": "spacy-calib.TagOffsets.v1"}),
+        ({}, {"components.calib.scaling.@calib_scalings": "spacy-calib.TemperatureScaling.v1"}),
+    ],
+)
+def test_what_auto_would_choose_given_by_itself_asks_for_the_papers_method(options, overrides):
     from spacy_calib.cli.fitting.settings import pipe_settings
 
-    given = {options[0].lstrip("-").replace("-", "_"): (options[1:] or [True])[0]}
     assert pipe_settings(None, {})[1]["selection"] == {"@calib_selections": "spacy-calib.Auto.v1"}
-    settings = pipe_settings(None, given)[1]
+    settings = pipe_settings(None, options, overrides)[1]
     assert settings["selection"] is None
     assert settings["recalibrator"] == {"@calib_recalibrators": "spacy-calib.Isotonic.v1"}
 
@@ -397,31 +401,25 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--scaling", "platt"], "Option --scaling must be one of temperature, vector, matrix or a registered scaling, but 'platt' was given."),
-        (["--scaling", ""], "Option --scaling must be one of"),
-        (["-S", "spacy-calib.VectorScaling.v99"], "but 'spacy-calib.VectorScaling.v99' was given."),
-        (["--normalize", "true"], "Option --normalize must be one of none, kept, other, but 'true' was given."),
-        (["--normalize", ""], "Option --normalize must be one of none, kept, other, but '' was given."),
-        (["--sets", 0], "Option --sets must be above 0 and below 1, but 0.0 was given."),
-        (["--sets", 1], "Option --sets must be above 0 and below 1, but 1.0 was given."),
-        (["--sets", -0.1], "Option --sets must be above 0 and below 1, but -0.1 was given."),
-        (["--sets", "nan"], "Option --sets must be above 0 and below 1, but nan was given."),
-        (["--sets", "inf"], "Option --sets must be above 0 and below 1, but inf was given."),
-        (["--sets", 0.1, "--components.calib.sets.coverage", "all"], "coverage must be one of marginal, group, tag, but 'all' was given."),
-        (["-m", "auto", "-S", "vector"], "Option --scaling must be left out beside --method auto, which chooses it, but vector was given."),
+        ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is none"),
+        ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is none; registered are:"),
+        ([setting("scaling", "")], "scaling is '', but a block with @calib_scalings is wanted"),
+        ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
+        ([setting("normalize", "")], "normalize must be true, false or \"other\""),
+        ([setting("sets.alpha", 0)], "alpha must be a number above 0 and below 1, but 0 was given."),
+        ([setting("sets.alpha", 1)], "alpha must be a number above 0 and below 1, but 1 was given."),
+        ([setting("sets.alpha", -0.1)], "alpha must be a number above 0 and below 1, but -0.1 was given."),
+        ([setting("sets.alpha", "NaN")], "alpha must be a number above 0 and below 1, but 'NaN' was given."),
+        ([setting("sets.alpha", "few")], "alpha must be a number above 0 and below 1, but 'few' was given."),
+        ([setting("sets.alpha", 0.1), setting("sets.coverage", "all")], "coverage must be one of marginal, group, tag, but 'all' was given."),
+        (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out beside --method auto, which chooses it"),
         (["-m", "auto", "--groups", 3], "Option --groups must be left out beside --method auto, which chooses it, but 3 was given."),
-        (["-m", "auto", "--tag-offsets"], "Option --tag-offsets must be left out beside --method auto"),
+        (["-m", "auto", TAG_OFFSETS], "Option --components.calib.pooling.@calib_poolings must be left out beside --method auto"),
     ],
 )  # fmt: skip
 def test_wrong_values(options, sentence, model, dev, tmp_path):
     refuses(calib("fit", model, dev, tmp_path / "out", *options), sentence)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("option", "value"), [("--sets", "few"), ("--sets", None), ("--scaling", None), ("--normalize", None)])
-def test_typer_rejects_an_option(option, value, model, dev, tmp_path):
-    given = [option] if value is None else [option, value]
-    refuses(calib("fit", model, dev, tmp_path / "out", *given), option, code=2)
 
 
 CONFIG = """
@@ -450,7 +448,7 @@ min_tokens = 5
 
 def test_an_option_counts_before_the_config(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
-    options = ["--scaling", "vector", "--normalize", "kept", "--sets", 0.1, "--tag-offsets", "--silent"]
+    options = [scaling("Vector"), setting("normalize", "true"), setting("sets.alpha", 0.1), TAG_OFFSETS, "--silent"]
     assert calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *options).code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     assert pipe.tokens.scaling.registered == "spacy-calib.VectorScaling.v1"
@@ -489,8 +487,9 @@ def test_wrong_values_in_a_config(old, new, sentence, model, dev, tmp_path):
 def test_what_is_not_for_labels_that_may_overlap(spancat_model, span_gold, tmp_path):
     options = ["-C", "spancat", "--silent"]
     data = span_gold / "dev.spacy"
-    for name, given in (("scaling", "vector"), ("sets", 0.1), ("normalize", "kept")):
-        outcome = calib("fit", spancat_model, data, tmp_path / "out", *options, f"--{name}", given)
+    asked = {"scaling": scaling("Vector"), "sets": setting("sets.alpha", 0.1), "normalize": setting("normalize", "true")}
+    for name, given in asked.items():
+        outcome = calib("fit", spancat_model, data, tmp_path / "out", *options, given)
         refuses(
             outcome, f"The setting {name} is about the one right label of a token, but of spans:sc a token may have several"
         )
@@ -503,7 +502,7 @@ def test_what_is_not_for_labels_that_may_overlap(spancat_model, span_gold, tmp_p
 
 
 def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
-    options = ["-C", "ner", "-S", "vector", "--sets", 0.1, "--normalize", "other"]
+    options = ["-C", "ner", scaling("Vector"), setting("sets.alpha", 0.1), setting("normalize", "other")]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options, "--silent").code == 0
     nlp = loaded(tmp_path / "out")
     doc = nlp("Ann lives in New York .")
@@ -512,9 +511,3 @@ def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
     shown = calib("info", tmp_path / "out").text
     assert "Sets 90 % of tokens, coverage: marginal" in shown
     assert "Entities" in shown
-
-
-def test_the_help_names_them():
-    words = calib("fit", "--help").text.replace(",", " ").split()
-    for option in ("--scaling", "-S", "--normalize", "--sets"):
-        assert option in words

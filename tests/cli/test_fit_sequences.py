@@ -7,7 +7,7 @@ import spacy
 from spacy.tokens import DocBin, Token
 from spacy.training import Example
 
-from tests.cli.conftest import bare_docs, calib, entity_docs, refuses
+from tests.cli.conftest import bare_docs, calib, entity_docs, refuses, setting
 from tests.cli.kinds import tag_docs
 from tests.sequence.trained import SMALL
 
@@ -44,21 +44,28 @@ def test_the_scale_is_found_saved_and_shown(online, dev, tmp_path):
     assert "Scores: kd_pc, k 7, scale 0.25" in outcome.text
 
 
+def by_way(way):
+    return setting("source.@calib_sources", "spacy-calib.Confidence.v1"), setting("source.way", way)
+
+
 @pytest.mark.parametrize("way", ["kd_fixed", "kbv", "wkbv", "delta"])
 def test_other_ways(way, online, dev, tmp_path):
-    outcome = calib("fit", online, dev, tmp_path, "--force", "--component", "calib_online", "--way", way, *FEW, *PLAIN[:4])
+    outcome = calib("fit", online, dev, tmp_path, "--force", "--component", "calib_online", *by_way(way), *FEW, *PLAIN[:4])
     assert f"Scores: {way}" in outcome.text
     assert spacy.load(tmp_path).get_pipe("calib").source.way == way
 
 
 def test_the_head_of_a_tagger_and_what_a_way_cannot_read(model, online, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "--component", "tagger", "--way", "kd_fixed", *FEW, *PLAIN[:4])
+    outcome = calib("fit", model, dev, tmp_path / "out", "--component", "tagger", *by_way("kd_fixed"), *FEW, *PLAIN[:4])
     assert "Scores: kd_fixed, k 5, scale" in outcome.text
     # A second fit keeps the way, and says what it takes over.
     again = calib("fit", tmp_path / "out", dev, tmp_path / "again", "--component", "tagger", *PLAIN[:4])
     assert "Scores: kd_fixed" in again.text
-    outcome = calib("fit", model, dev, tmp_path / "no", "--component", "tagger", "--way", "kbv")
-    refuses(outcome, "Option --way kbv does not go with component 'tagger' (Tagger): it reads sequence models")
+    outcome = calib("fit", model, dev, tmp_path / "no", "--component", "tagger", *by_way("kbv"))
+    refuses(
+        outcome,
+        "The source spacy-calib.Confidence.v1 cannot read component 'tagger' (Tagger) by way kbv: it reads sequence models",
+    )
     assert not (tmp_path / "no").exists()
 
 

@@ -8,7 +8,7 @@ import pytest
 from spacy.language import Language
 from spacy.tokens import DocBin
 
-from tests.cli.conftest import calib, ok, refuses, save_docs, save_gold
+from tests.cli.conftest import CONTEXT, calib, ok, refuses, save_docs, save_gold
 
 OPTIONS = ("--method", "isotonic", "--format", "json")
 
@@ -48,15 +48,9 @@ def test_faults_are_one_sentence(model, gold_files, tmp_path):
 
 
 def test_a_convention_is_reported_with_its_file(model, trained_bytes, tmp_path):
-    from tests.cli.shared.test_conventions import OTHER, SAID
-    from tests.conftest import revive
+    from tests.cli.shared.test_conventions import OTHER, SAID, save_overconfident
 
-    nlp = revive(trained_bytes)
-    for layer in nlp.get_pipe("tagger").model.walk():
-        if layer.name == "softmax":  # it is much too sure of itself
-            layer.set_param("W", layer.get_param("W") * 400)
-            layer.set_param("b", layer.get_param("b") * 400)
-    nlp.to_disk(tmp_path / "sure")
+    save_overconfident(trained_bytes, tmp_path / "sure")
     data = save_gold(tmp_path / "data.spacy", 60, seed=11)
     docs = list(DocBin().from_disk(save_gold(tmp_path / "more.spacy", 150, seed=5)).get_docs(Language().vocab))
     for token in (token for doc in docs for token in doc if token.tag_ == SAID):
@@ -89,7 +83,7 @@ def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
 
 
 def test_info_shows_how_far_scores_shrink(model, gold_files, tmp_path):
-    half = ("--context", "--components.calib.context.shrink", "0.5")
+    half = (CONTEXT, "--components.calib.context.shrink", "0.5")
     ok(calib("fit", model, gold_files[1], tmp_path / "out", "--method", "isotonic", *half))
     assert "Shrunk 0.5 of the way, in log-odds, to a line through the raw scores (" in ok(calib("info", tmp_path / "out")).text
     refuses(calib("fit", model, gold_files[1], tmp_path / "x", *half[:2], "2"), "shrink must be a number from 0 to 1, but 2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import spacy
 
-from spacy_calib.cli.fitting import fit_pipe
+from spacy_calib.cli.fitting import new_calib
 from spacy_calib.cli.shared import run
 from tests.cli.conftest import calib, made_up_sentences, refuses, save_docs
 
@@ -25,7 +25,7 @@ def no_pass(monkeypatch):
     def run_pipes(*arguments, **settings):
         raise AssertionError("the pipeline ran over data without gold")
 
-    for module in (fit_pipe, run):
+    for module in (new_calib, run):
         monkeypatch.setattr(module, "run_pipes", run_pipes)
 
 

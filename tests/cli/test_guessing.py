@@ -14,7 +14,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.corpus.distinct import digest
-from tests.cli.conftest import calib, ok, save_docs
+from tests.cli.conftest import CONTEXT, calib, ok, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 STATE = Path("calib") / "calibration.msgpack"
@@ -36,7 +36,7 @@ def secret(tmp_path_factory) -> Path:
 def fitted(model, secret) -> Path:
     """A pipeline that was fitted on it, with context."""
     path = secret.parent / "fitted"
-    ok(calib("fit", model, secret, path, "--method", "isotonic", "--context", "--silent"))
+    ok(calib("fit", model, secret, path, "--method", "isotonic", CONTEXT, "--silent"))
     return path
 
 
@@ -80,7 +80,7 @@ def test_with_the_salt_of_a_pipeline_a_guess_tells_frequent_words_alone(fitted):
 
 def test_fits_differ_in_the_salt_and_not_in_what_they_say(fitted, model, secret, tmp_path):
     states, scores = set(), set()
-    ok(calib("fit", model, secret, tmp_path / "again", "--method", "isotonic", "--context", "--silent"))
+    ok(calib("fit", model, secret, tmp_path / "again", "--method", "isotonic", CONTEXT, "--silent"))
     for path in (fitted, tmp_path / "again"):
         doc = spacy.load(path)("the old zyxomma saw a light duck .")
         states.add((path / STATE).read_bytes())

@@ -9,7 +9,7 @@ import pytest
 import spacy
 
 from tests.asked import ASK, asking, gold_docs, n_asked
-from tests.cli.conftest import calib, refuses, save_docs
+from tests.cli.conftest import calib, refuses, save_docs, scores_at
 
 pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 
@@ -84,10 +84,7 @@ def test_any_tools_spans_by_one_option(place, tmp_path):
         tmp_path / "sure",
         "-C",
         "tool",
-        "--source",
-        "spans",
-        "--score",
-        "found",
+        *scores_at("Span", "found"),
         "--code",
         code,
     )

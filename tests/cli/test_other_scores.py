@@ -12,7 +12,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.util import import_file
 
-from tests.cli.conftest import calib, refuses, save_docs
+from tests.cli.conftest import calib, refuses, save_docs, scores_at, setting
 
 pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 CODE = Path(__file__).with_name("plugin_scores.py")
@@ -113,10 +113,10 @@ def fit_shortly(place: Path, output: Path, *options: object):
     return calib("fit", place / "model", place / "dev.spacy", output, "--method", "isotonic", "--code", CODE, *options)
 
 
-@pytest.mark.parametrize(("kind", "source"), zip(KINDS, ("spans", "tokens", "docs"), strict=True))
-def test_two_options_stand_for_three_dotted_settings(place, tmp_path, kind, source, one_salt):
+@pytest.mark.parametrize(("kind", "source"), zip(KINDS, ("Span", "Token", "Doc"), strict=True))
+def test_the_option_of_the_component_stands_for_its_dotted_setting(place, tmp_path, kind, source, one_salt):
     for outcome in (
-        fit_shortly(place, tmp_path / "short", "-C", "guess", "--source", source, "--score", "_.trust"),
+        fit_shortly(place, tmp_path / "short", "-C", "guess", *scores_at(source, "_.trust")),
         fit(place, kind, tmp_path / "dotted", "--method", "isotonic"),
     ):
         assert outcome.code == 0, outcome.text
@@ -126,14 +126,16 @@ def test_two_options_stand_for_three_dotted_settings(place, tmp_path, kind, sour
 
 
 def test_the_score_may_be_a_registered_function_and_dotted_settings_say_the_rest(place, tmp_path):
-    more = ("--source", "spans", "--score", "plugin.Percent.v1", f"{SOURCE}outside", "true")
+    more = (*scores_at("Span")[:1], setting("source.score.@calib_scores", "plugin.Percent.v1"), f"{SOURCE}outside", "true")
     outcome = fit_shortly(place, tmp_path / "m", *more)
     assert outcome.code == 0, outcome.text
     nlp = spacy.load(tmp_path / "m")
     assert nlp.pipe_names[-1] == "calib"  # without --component it reads what it finds
     block = nlp.config["components"]["calib"]["source"]
     assert (block["component"], block["outside"], block["score"]) == ("", True, {"@calib_scores": "plugin.Percent.v1"})
-    again = calib("fit", tmp_path / "m", place / "dev.spacy", tmp_path / "n", "--score", "_.trust", "--code", CODE)
+    again = calib(
+        "fit", tmp_path / "m", place / "dev.spacy", tmp_path / "n", setting("source.score", "_.trust"), "--code", CODE
+    )
     assert again.code == 0, again.text
     assert spacy.load(tmp_path / "n").config["components"]["calib"]["source"] == {**block, "score": "_.trust"}
 
@@ -149,10 +151,12 @@ def test_further_scores_of_documents(place, tmp_path):
             doc.cats = {"even": float(even), "odd": float(not even)}
             docs.append(doc)
         save_docs(tmp_path / f"{name}.spacy", docs)
-    options = ("-C", "guess", "--source", "docs", "--code", CODE)
+    options = ("-C", "guess", "--code", CODE)
     told: dict[str, dict[str, float]] = {}
     for score in ("_.trust", "_.trust,known"):
-        outcome = calib("fit", place / "model", tmp_path / "dev.spacy", tmp_path / "m", "--score", score, "--force", *options)
+        outcome = calib(
+            "fit", place / "model", tmp_path / "dev.spacy", tmp_path / "m", *scores_at("Doc", score), "--force", *options
+        )
         assert outcome.code == 0, outcome.text
         judged = calib(
             "evaluate", tmp_path / "m", tmp_path / "test.spacy", "--code", CODE, "--output", tmp_path / f"{score}.json"
@@ -171,20 +175,20 @@ def test_further_scores_of_documents(place, tmp_path):
     ("options", "sentence"),
     [
         (
-            ("--source", "docs", "--score", "_.trust,known", f"{SOURCE}exclusive", "false"),
+            (*scores_at("Doc", "_.trust,known"), f"{SOURCE}exclusive", "false"),
             "Further scores (known) are of the one category",
         ),
-        (("--source", "cats"), "Option --source must be one of spans, tokens, docs, but 'cats' was given."),
-        (("--score", "_.trust"), "Option --score must be given beside --source, but '_.trust' was given."),
-        (("--source", "spans", "--way", "kbv"), "Option --way must be left out beside --source"),
-        (("--source", "spans", "--score", "trust"), "at doc.spans['trust'].attrs['scores'], so there is nothing to learn"),
-        (("--source", "tokens", "--score", "_.nothing"), "The extension Token._.nothing does not exist"),
-        (("--source", "tokens", "--score", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
-        (("--source", "tokens", "--score", ""), "Option --score must be the name of an extension, of data or of a function"),
-        (("--source", "spans", "-C", "other"), "The pipeline has no component 'other'"),
+        ((setting("source.@calib_sources", "cats"),), "must be a function of the registry calib_sources, but 'cats' is none"),
+        ((setting("source.score", "_.trust"),), "The pipeline has no component 'tagger'"),
+        ((*scores_at("Span"), setting("source.way", "kbv")), "unexpected argument: 'way'"),
+        (scores_at("Span", "trust"), "at doc.spans['trust'].attrs['scores'], so there is nothing to learn"),
+        (scores_at("Token", "_.nothing"), "The extension Token._.nothing does not exist"),
+        (scores_at("Token", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
+        (scores_at("Token", ""), "Nothing in the fit data has a score at doc.user_data['']"),
+        ((*scores_at("Span"), "-C", "other"), "The pipeline has no component 'other'"),
     ],
 )
-def test_short_options_that_make_no_sense(place, tmp_path, options, sentence):
+def test_settings_that_make_no_sense(place, tmp_path, options, sentence):
     refuses(fit_shortly(place, tmp_path / "m", *options), sentence)
     assert not (tmp_path / "m").exists()
 
@@ -192,7 +196,7 @@ def test_short_options_that_make_no_sense(place, tmp_path, options, sentence):
 def test_a_component_that_none_reads_by_itself_says_how_its_scores_are_read(place, tmp_path):
     outcome = fit_shortly(place, tmp_path / "m", "-C", "guess")
     refuses(outcome, "Component 'guess' (function) cannot be calibrated")
-    refuses(outcome, "--source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1)")
+    refuses(outcome, "--components.calib.source.@calib_sources spacy-calib.SpanScores.v1 (or TokenScores.v1, DocScores.v1)")
 
 
 def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path):
@@ -210,8 +214,8 @@ def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path
     [
         ((f"{SOURCE}labels", '["PERSON"]'), "[C284] The source knows none of the labels"),
         ((f"{SOURCE}labels", "[]"), "labels must be a list of distinct labels"),
-        (("--normalize", "kept"), "The setting normalize weighs the labels of a token against each other"),
-        (("--sets", "0.2"), "The setting sets weighs"),
+        ((setting("normalize", "true"),), "The setting normalize weighs the labels of a token against each other"),
+        ((setting("sets.alpha", "0.2"),), "The setting sets weighs"),
     ],
 )
 def test_refusals(place, tmp_path, more, sentence):

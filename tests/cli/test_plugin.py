@@ -11,10 +11,12 @@ import pytest
 import spacy
 
 from spacy_calib.cli.fitting.settings import pipe_settings
-from tests.cli.conftest import Outcome, calib, refuses
+from tests.cli.conftest import NO_CONTEXT, Outcome, calib, refuses, setting
 from tests.forked import alone
 
 PLUGIN = Path(__file__).with_name("plugin_garden.py")
+
+MILD = setting("scaling.@calib_scalings", "garden.Mild.v1")
 
 
 def with_plugin(*arguments: object) -> Outcome:
@@ -29,7 +31,7 @@ def leveled(registered_until_the_end, model, dev, tmp_path_factory) -> Path:
     """A pipeline fitted with the recalibrator, the scaling and the grouping of the plugin."""
     path = tmp_path_factory.mktemp("plugin") / "leveled"
     grouping = ["--components.calib.grouping.@calib_groupings", "garden.Halves.v1"]
-    outcome = with_plugin("fit", model, dev, path, "--method", "level", "--scaling", "mild", *grouping)
+    outcome = with_plugin("fit", model, dev, path, "--method", "level", MILD, *grouping)
     assert outcome.code == 0, outcome.text
     return path
 
@@ -65,7 +67,7 @@ def test_the_full_name_is_taken_too(leveled):
 
 def test_auto_compares_a_recalibrator_that_is_named(model, dev, tmp_path):
     named = ["--components.calib.selection.methods", '["level"]']
-    assert with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", "--no-context", *named, "--silent").code == 0
+    assert with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", NO_CONTEXT, *named, "--silent").code == 0
     (held,) = json.loads(with_plugin("info", tmp_path / "auto", "--format", "json").printed).values()
     assert "level, 1 group" in {trial["candidate"] for trial in held["selection"]["trials"]}
     assert "level, 1 group" in with_plugin("info", tmp_path / "auto").text
@@ -99,7 +101,7 @@ def test_its_sets_are_made(model, dev, tmp_path):
     ("options", "named"),
     [
         (["--method", "rose"], ["level", "isotonic", "auto"]),
-        (["--scaling", "rose"], ["mild", "vector"]),
+        ([setting("scaling.@calib_scalings", "rose")], ["garden.Mild.v1", "spacy-calib.VectorScaling.v1"]),
         (["--components.calib.grouping.@calib_groupings", "rose"], ["garden.Halves.v1", "spacy-calib.TFG.v1"]),
         (["--components.calib.sets.@calib_sets", "rose"], ["garden.NarrowSets.v1", "spacy-calib.ConformalSets.v1"]),
     ],
@@ -116,11 +118,8 @@ def test_an_installed_package_stands_in_the_help(tmp_path):
     info = tmp_path / "garden-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: garden\nVersion: 1.0\n")
-    entries = (
-        "[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n[spacy_calib_scalings]\ngarden.Mild.v1 = garden:Mild\n"
-    )
-    (info / "entry_points.txt").write_text(entries)
+    (info / "entry_points.txt").write_text("[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n")
     command = [sys.executable, "-m", "spacy", "calib", "fit", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, env=alone(tmp_path, PYTHONIOENCODING="utf8"), check=True)
     words = done.stdout.replace("│", " ").split()
-    assert {"level,", "isotonic,", "mild,", "vector,"} <= set(words)
+    assert {"level,", "isotonic,"} <= set(words)

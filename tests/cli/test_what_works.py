@@ -18,7 +18,7 @@ from spacy_calib.cli.shared.examples import read_examples
 from spacy_calib.doc.score_rows import score_rows
 from spacy_calib.pipe.component import fitted_pipes, units_of
 from spacy_calib.pipe.viewing import Viewer
-from tests.cli.conftest import Outcome, bare_docs, calib, refuses, spacy_command
+from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, setting, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "what-works.md"
@@ -30,8 +30,8 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
     fitted, data, folder = made.fitted, made.test, made.folder
     return {
         "fit": lambda: fit(made, "fitted"),
-        "fit --sets": lambda: fit(made, "sets", "--sets", "0.5"),
-        "fit --context": lambda: fit(made, "context", "--context"),
+        "fit, sets": lambda: fit(made, "sets", setting("sets.alpha", "0.5")),
+        "fit, context": lambda: fit(made, "context", CONTEXT),
         "fit --event tree": lambda: fit(made, "trees", "--event", "tree"),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),

@@ -17,6 +17,8 @@ from spacy_calib.expect.estimates import (
     Estimate,
     Residuals,
     Sums,
+    cross_sums,
+    effective_documents,
     entity_estimates,
     expected_accuracy,
     interval,
@@ -36,6 +38,19 @@ def test_sums_of_documents_by_hand():
     np.testing.assert_allclose(sums.expected[:, 0], [1.4, 0.0, 1.0])
     np.testing.assert_allclose(sums.independent[:, 0], [0.34, 0.0, 0.0])
     np.testing.assert_allclose(sums.units, [2, 0, 1])
+
+
+def test_tables_of_two_numbers_by_hand():
+    rows, columns = np.array([0, 1, 1, 1]), np.array([2, 0, 0, 1])
+    np.testing.assert_array_equal(cross_sums(rows, columns, (2, 3)), [[0, 0, 1], [2, 1, 0]])
+    np.testing.assert_array_equal(cross_sums(rows, columns, (2, 3), np.array([0.5, 1, 2, 4])), [[0, 0, 0.5], [3, 4, 0]])
+
+
+def test_documents_of_unequal_length_count_for_fewer():
+    assert effective_documents(np.full(7, 3.0)) == pytest.approx(7)
+    # 40 tokens in squares of 30^2 + 10^2.
+    assert effective_documents(np.array([30.0, 10.0])) == pytest.approx(1600 / 1000)
+    assert effective_documents(np.zeros(3)) == 0
 
 
 def test_residuals_by_hand():

@@ -174,17 +174,13 @@ def test_one_fixed_bin_holds_everything():
 
 
 def test_bin_table_worked_by_hand():
-    # Bin 0: 0.1 and 0.3, one hit. Bin 1 empty, left out. Bin 2: 0.9 with weight 3, a hit; 0.8 with weight 1, a miss.
+    # Bin 0: 0.1 and 0.3, one hit. Bin 1 empty, left out. Bin 2: 0.9, a hit; 0.8, a miss.
     edges = np.array([0.4, 0.7])
     scores, hits = np.array([0.9, 0.1, 0.8, 0.3]), np.array([1.0, 1.0, 0.0, 0.0])
     table = bin_table(scores, hits, edges)
     np.testing.assert_allclose(table.counts, [2, 2])
     np.testing.assert_allclose(table.mean_score, [0.2, 0.85])
     np.testing.assert_allclose(table.mean_hit, [0.5, 0.5])
-    weighted = bin_table(scores, hits, edges, np.array([3.0, 1.0, 1.0, 1.0]))
-    np.testing.assert_allclose(weighted.counts, [2, 4])
-    np.testing.assert_allclose(weighted.mean_score, [0.2, 3.5 / 4])
-    np.testing.assert_allclose(weighted.mean_hit, [0.5, 0.75])
 
 
 @given(scored_hits(), st.integers(1, 12))

@@ -156,10 +156,3 @@ def test_thinning_leaves_two_documents_to_compare():
 
 def test_one_document_longer_than_the_limit_is_kept():
     assert thin_out(documents_of(50), most=10).tolist() == list(range(50))
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=1, max_size=30), st.integers(1, 6))
-def test_a_weight_is_as_many_pairs_of_its_document(pairs, n_folds):
-    documents, weights = (np.array(column) for column in zip(*pairs, strict=True))
-    repeated = folds_of(np.repeat(documents, weights), n_folds)
-    assert folds_of(documents, n_folds, weights).repeat(weights).tolist() == repeated.tolist()

@@ -168,6 +168,16 @@ def test_no_word_is_kept(fitted):
     assert not {"Wolpertinger", "Elwetritsch"} & (set(fitted.vocab.strings) - before)
 
 
+def test_each_thread_uses_the_gpu_that_was_chosen(fitted, monkeypatch):
+    """cupy's current device is that of a thread, not of the process."""
+    devices = []
+    monkeypatch.setattr("spacy_calib.pipe.viewing.set_active_gpu", devices.append)
+    shown(Viewer(fitted))
+    assert devices == []
+    shown(Viewer(fitted, gpu_id=1))
+    assert devices == [1]
+
+
 def test_a_component_that_fails_is_one_sentence_and_the_next_text_is_read(fitted):
     @Language.component("fails_on_ducks")
     def fails(doc):

@@ -6,13 +6,39 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quality.judge import holm, holm_upper_bounds
+from quality.judge import holm, holm_upper_bounds, p_value_of, upper_bound
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics.resampling import (
-    resample_difference,
-)
-from tests.metrics.simulated import shares_covered
+from spacy_calib.metrics import resample_mean
+from spacy_calib.metrics.by_document import ResampledMean
+from tests.metrics.simulated import shares_covered, texts
+
+
+def test_bounds_are_order_statistics():
+    mean = ResampledMean(10.0, 10.0 - 2.0 * np.arange(-50.0, 49.0), 60)
+    # 99 resamples: the 5th lowest distance is -46.
+    assert upper_bound(mean, 0.95) == 10 + 2 * 46
+
+
+def test_p_value_worked_by_hand():
+    # Nine resamples: distances of at most (10 - 12) / 2 = -1 are -4 to -1, and one more is counted, of ten.
+    mean = ResampledMean(10.0, 10.0 - 2.0 * np.arange(-4.0, 5.0), 60)
+    assert [p_value_of(mean, margin) for margin in (12.0, 12.5, 99.0, -99.0)] == [0.5, 0.4, 0.1, 1.0]
+    assert p_value_of(resample_mean([1.0, 2.0], [0, 0]), 5.0) == 1.0
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1 / 3, 1e9])
+def test_equal_losses_leave_no_doubt(value):
+    mean = resample_mean(np.full(90, value), np.arange(90) // 7)
+    assert (p_value_of(mean, value + 1), p_value_of(mean, value)) == (1 / 1001, 1.0)
+
+
+@given(st.floats(-4, 4), st.floats(0.01, 0.6), st.integers(0, 5))
+def test_p_value_and_bound_agree(margin, share, seed):
+    values, _, documents = texts(12, seed)
+    mean = resample_mean(values - 0.5, documents, n_samples=199, seed=seed)
+    margin *= values.std() / np.sqrt(len(values))
+    assert (p_value_of(mean, margin) <= share + 1e-9) == (upper_bound(mean, 1 - share) < margin)
 
 
 def test_holm_worked_by_hand():
@@ -37,12 +63,7 @@ def differences(truths, seed, n_documents=40, n_samples=1999):
     documents = np.repeat(np.arange(n_documents), 3)
     # All rivals share each document's luck.
     luck = rng.normal(size=n_documents)[documents]
-    return [
-        resample_difference(
-            truth + luck + rng.normal(size=len(documents)), np.zeros(len(documents)), documents, n_samples, seed
-        )
-        for truth in truths
-    ]
+    return [resample_mean(truth + luck + rng.normal(size=len(documents)), documents, n_samples, seed) for truth in truths]
 
 
 @given(st.lists(st.sampled_from([-3.0, -0.6, -0.3, 0.0, 0.5]), min_size=1, max_size=6), st.integers(0, 20))
@@ -54,10 +75,10 @@ def test_bounds_stay_under_the_margin_exactly_where_holm_rejects(truths, seed):
     retained = sum(not bound.rejected for bound in bounds)
     for bound, one, margin in zip(bounds, made, margins, strict=True):
         assert (bound.upper <= margin) == bound.rejected
-        assert bound.bonferroni == one.upper(1 - 0.05 / len(truths))
+        assert bound.bonferroni == upper_bound(one, 1 - 0.05 / len(truths))
         assert bound.estimate == one.estimate
         if not bound.rejected:
-            assert bound.upper == one.upper(1 - 0.05 / retained)
+            assert bound.upper == upper_bound(one, 1 - 0.05 / retained)
         else:
             assert bound.upper == (margin if retained else min(margin, bound.bonferroni))
 
@@ -65,10 +86,10 @@ def test_bounds_stay_under_the_margin_exactly_where_holm_rejects(truths, seed):
 def test_one_difference_needs_no_adjustment():
     (one,) = differences([-0.2], seed=1)
     (bound,) = holm_upper_bounds([one], [5.0])
-    assert bound.upper == bound.bonferroni == one.upper(0.95)
+    assert bound.upper == bound.bonferroni == upper_bound(one)
     assert bound.adjusted == bound.p_value == 1 / 2000
     (strict,) = holm_upper_bounds([one], [-5.0])
-    assert strict.upper == one.upper(0.95)
+    assert strict.upper == upper_bound(one)
     assert not strict.rejected
 
 
@@ -79,7 +100,7 @@ def test_all_bounds_hold_together_as_often_as_they_say():
         made = differences(truths, seed, n_samples=499)
         adjusted = holm_upper_bounds(made)
         together = all(truth <= bound.upper for truth, bound in zip(truths, adjusted, strict=True))
-        return together, all(truth <= one.upper() for truth, one in zip(truths, made, strict=True))
+        return together, all(truth <= upper_bound(one) for truth, one in zip(truths, made, strict=True))
 
     together, plain = shares_covered(300, simulate)
     # 95 % of 300 has a standard deviation of 1.3 %.
@@ -89,7 +110,7 @@ def test_all_bounds_hold_together_as_often_as_they_say():
 
 def test_identical_methods_stay_under_any_margin_above_0():
     losses = np.random.default_rng(0).random(60)
-    same = resample_difference(losses, losses, np.arange(60) // 4)
+    same = resample_mean(losses - losses, np.arange(60) // 4)
     (bound,) = holm_upper_bounds([same], [0.001])
     assert bound.rejected
     assert bound.upper == 0.0
@@ -98,7 +119,7 @@ def test_identical_methods_stay_under_any_margin_above_0():
 
 
 def test_one_document_bounds_nothing():
-    made = differences([-3.0], seed=1) + [resample_difference([0.0, 0.0], [1.0, 1.0], ["x", "x"])]
+    made = differences([-3.0], seed=1) + [resample_mean([-1.0, -1.0], ["x", "x"])]
     known, unknown = holm_upper_bounds(made)
     assert known.rejected
     assert not unknown.rejected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from typing import Any
 
 import catalogue
@@ -151,11 +150,6 @@ def docs_for(nlp: Language, source: Source) -> list[Doc]:
         elif not source.component:
             doc.tensor = array
     return docs
-
-
-def test_every_registered_source_has_a_row():
-    points = importlib.metadata.distribution("spacy-calib").entry_points.select(group="spacy_calib_sources")
-    assert {point.name for point in points} == {name for name, _, _ in CASES}
 
 
 @every_case

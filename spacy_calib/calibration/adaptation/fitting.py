@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...metrics.by_document import mean_interval
 from ...metrics.calibration_error import calibration_error
 from ...metrics.proper import log_losses
-from ...metrics.resampling import resample_mean
 from ...pairs.documents import cross_fit, folds_of
 from ...schema import keyed, maybe, number, plain, record, whole
 from ...types import Floats, Groups, Ints
@@ -112,9 +112,8 @@ def judge(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
     """
     if not len(entries):
         return None
-    gap = resample_mean(scores - entries.hits, entries.documents)
-    assert gap is not None
-    interval = gap.interval()
+    interval = mean_interval(scores - entries.hits, entries.documents)
+    assert interval is not None
     return {
         "expected": float(scores.mean()),
         "log_loss": float(log_losses(scores, entries.hits).mean()),

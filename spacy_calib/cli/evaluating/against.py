@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...types import Ints
-    from .options import EvaluateOptions
+    from .options import EvaluateRun
 
 _LABELS_SHOWN = 6
 _TITLES = {
@@ -69,7 +69,7 @@ def side_of(pipe: Calibrator, done: Sequence[Example], by: str | None) -> Side:
     )  # fmt: skip
 
 
-def check_against(run: EvaluateOptions) -> None:
+def check_against(run: EvaluateRun) -> None:
     """Before anything is run. RAISES C050: OTHER is no pipeline."""
     from spacy.util import is_package
 
@@ -79,14 +79,14 @@ def check_against(run: EvaluateOptions) -> None:
         open_model(run.against)
 
 
-def read_side(run: EvaluateOptions, model: str, component: str | None) -> Side:
+def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
     """What a pipeline says of the gold of a run; raw scores where no pipe is fitted to the component.
 
     RAISES C050: it is no pipeline. C317, C318: it has no such component. C030, C151: see `Run.annotate`.
     """
     from ...pipe.component import Calibrator
 
-    nlp = open_model(model, code=run.code, gpu_id=run.gpu_id)
+    nlp = open_model(model, code=run.code, gpu_id=run.gpu_id, n_process=run.n_process)
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     pipes = [pipe for pipe in fitted if pipe.source.component == component]
     if pipes:
@@ -99,7 +99,7 @@ def read_side(run: EvaluateOptions, model: str, component: str | None) -> Side:
         return side_of(pipe, list(ready), run.by)
 
 
-def compared(found: Judgement, run: EvaluateOptions) -> dict[tuple[str, str], dict[str, Any]]:
+def compared(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
     """(pipe, "tokens" or "entities") -> how OTHER compares with it, see `evaluate`.
 
     RAISES C615 to C618: the two have nothing to compare. And see `read_side`.
@@ -132,7 +132,7 @@ def compared(found: Judgement, run: EvaluateOptions) -> dict[tuple[str, str], di
     return told
 
 
-def check_sides(side: Side, other: Side, run: EvaluateOptions) -> None:
+def check_sides(side: Side, other: Side, run: EvaluateRun) -> None:
     """RAISES C615: the labels are of other annotations. C616: no label is known to both. Labels that one alone knows are warned about."""
     named = {"model": run.model, "other": run.against, "component": side.component or "the source"}
     if side.layer != other.layer:

@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...doc.annotations import plain_name
+from ...doc.annotations import get_annotation, plain_name
 from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
-from ..fitting.fit_pipe import ready_to_read
-from ..fitting.new_calib import own_block, place_calib
+from ..fitting.new_calib import own_block, place_calib, ready_to_read
 from ..fitting.settings import DEFAULTS, pipe_settings
 from ..shared.checks import check_option
 from ..shared.evidence import check_bins, unknown_sentence
 from ..shared.examples import read_examples
 from ..shared.run import judge, pipes_to_run
-from ..shared.scored import ScoredModel, of_pipe
+from ..shared.scored import ScoredPipe
 from ..shared.screen import number, warn
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from ...pipe.judging import Judged
     from ...types import Groups
     from .against import Side
-    from .options import EvaluateOptions
+    from .options import EvaluateRun
 
 # Of the simulated noise floor and of intervals.
 _SEED = 0
@@ -39,7 +38,7 @@ _ATTR = "raw_scores"
 _CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 
 
-def judge_raw(run: EvaluateOptions, nlp: Language) -> tuple[Judged, list[dict[str, Any]]]:
+def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, Any]]]:
     """(what raw scores show on the gold of a run, where conventions differ): a pipe that changes nothing is put behind the component, in memory.
 
     RAISES C317, C318: there is no such component. C030 to C035, C164: the gold, or the component, see `Calibrator.fit`.
@@ -59,16 +58,17 @@ def judge_raw(run: EvaluateOptions, nlp: Language) -> tuple[Judged, list[dict[st
     return judge_unfitted(calib, gathered, done), conventions
 
 
-def place_raw(run: EvaluateOptions, nlp: Language) -> tuple[Language, Calibrator]:
+def place_raw(run: EvaluateRun, nlp: Language) -> tuple[Language, Calibrator]:
     """The pipeline with a pipe that changes nothing. RAISES C317, C318: there is no such component."""
     from ...pipe.component import Calibrator
 
     others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     own = None if any(pipe.fitted for pipe in others) else own_block(nlp, None, run.component)
-    given: dict[str, Any] = {"method": "identity", "context": False}
+    options: dict[str, Any] = {"method": "identity"}
     if own is None:
-        given |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
-    return place_calib(nlp, run.model, given, pipe_settings(own, given), gold_preproc=run.gold_preproc)
+        options |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
+    name, settings = pipe_settings(own, options)
+    return place_calib(nlp, run.model, (name, {**settings, "context": None}), gold_preproc=run.gold_preproc)
 
 
 def only_component(nlp: Language) -> str:
@@ -109,7 +109,7 @@ def verdict_on_raw(found: Judged) -> str:
     return f"{whose} are off by {number(off, 3)} on average, {leaning_in_words(excess, off)} ({of}, on this data)"
 
 
-def fit_command(run: EvaluateOptions, component: str) -> str:
+def fit_command(run: EvaluateRun, component: str) -> str:
     """The command that makes these scores true. component (str): Whose they are."""
     of = "" if component in ("", DEFAULTS["source"]["component"]) else f" --component {shlex.quote(component)}"
     return f"python -m spacy calib fit {shlex.quote(run.model)} dev.spacy ./calibrated{of}"
@@ -120,7 +120,7 @@ class Judgement:
     """What was judged.
 
     name, version (str): Of the pipeline, as a page calls it. judged (list[Judged]): What each pipe says.
-    models (list[ScoredModel]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
+    models (list[ScoredPipe]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
     is not judged. values (Sequence | None): Of each Doc, of the key of --by.
     fields (dict): Key of the user data -> the name that each Doc has under it; where slices are searched.
     conventions (dict): By pipe, where labels and gold look like two conventions, see `FitInfo`; without the pipes of which it is not known.
@@ -130,26 +130,26 @@ class Judgement:
     name: str
     judged: list[Judged]
     version: str = ""
-    models: list[ScoredModel] = field(default_factory=list)
+    models: list[ScoredPipe] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     values: Sequence[str | None] | None = None
     fields: dict[str, list[str | None]] = field(default_factory=dict)
     conventions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     sides: list[Side] = field(default_factory=list)
 
-    def tables(self, run: EvaluateOptions) -> dict[str, Any]:
+    def tables(self, run: EvaluateRun) -> dict[str, Any]:
         """By pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
         return {one.name: {**told_of(one, run), "conventions": self.conventions.get(one.name)} for one in self.judged}
 
 
-def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
+def judgement(run: EvaluateRun, shown: bool) -> Judgement:
     """Judge what the run is about. shown (bool): Whether the scores themselves are to be shown too.
 
     RAISES CalibError: every fault of the input.
     """
     from ...pipe.judging import conventions_met
 
-    nlp = run.begin()
+    nlp = run.begin(run.files())
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
     pipes = _pipes_of(run, nlp, shown)
     if not pipes:
@@ -170,7 +170,7 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
 
             found.sides.append(side_of(pipe, done, run.by))
         if shown:
-            found.models.append(of_pipe(pipe, corpus, own.seen))
+            found.models.append(ScoredPipe(pipe, corpus, own.seen))
     if run.by is not None or run.find_slices:
         from ...doc.keys import fields_of, names_under
 
@@ -180,7 +180,7 @@ def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
     return found
 
 
-def _pipes_of(run: EvaluateOptions, nlp: Language, shown: bool) -> list[Calibrator]:
+def _pipes_of(run: EvaluateRun, nlp: Language, shown: bool) -> list[Calibrator]:
     """The fitted pipes to judge; none where raw scores are.
 
     RAISES C027, C068: there is none with the prefix asked for, or none to show.
@@ -197,7 +197,7 @@ def _pipes_of(run: EvaluateOptions, nlp: Language, shown: bool) -> list[Calibrat
     return []
 
 
-def told_of(found: Judged, run: EvaluateOptions) -> dict[str, Any]:
+def told_of(found: Judged, run: EvaluateRun) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`; raw scores alone of one that is not fitted. RAISES C005: see `table_of`."""
     table = table_of(found, run.bins, run.groups)
     if found.fitted:
@@ -248,20 +248,23 @@ def table_of(found: Judged, bins: int | None, groups: int | None) -> dict[str, A
     return result
 
 
-def judged_units(model: ScoredModel, run: EvaluateOptions) -> dict[str, JudgedView]:
+def judged_units(model: ScoredPipe, run: EvaluateRun) -> dict[str, JudgedView]:
     """ "tokens" (or "documents"), behind "entities" where the pipe has them -> their scores, by the groups of the fit or by as many as were asked for."""
     from ...pages.judged import judged_entities, judged_tokens
     from ...pipe.registered import metrics
     from ...pipe.scorer import scorer_like
 
-    scorer, corpus = scorer_like(model.scorer, run.bins, run.groups), model.corpus
+    pipe, corpus, _ = model
+    assert pipe.groups is not None
+    scorer, labels = scorer_like(pipe.scorer, run.bins, run.groups), pipe.lookup.labels()
     n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
-    tokens = judged_tokens(corpus, model.labels, judging(model.groups, model.labels), n_bins, _SEED, known)
-    if model.span_groups is None:
+    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, _SEED, known)
+    if pipe.spans.groups is None:
         return {tokens.kind: tokens}
-    groups = judging(model.span_groups, model.span_labels)
+    span_labels, called = pipe.lookup.span_labels(), get_annotation(pipe.fit_info.layer).span_words
+    groups = judging(pipe.spans.groups, span_labels)
     return {
-        "entities": judged_entities(corpus, model.span_labels, groups, n_bins, _SEED, known, model.called),
+        "entities": judged_entities(corpus, span_labels, groups, n_bins, _SEED, known, called),
         tokens.kind: tokens,
     }
 

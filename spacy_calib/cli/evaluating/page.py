@@ -10,27 +10,29 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...doc.annotations import plain_name
 from ...errors import calib_error
 from ..shared.conventions import conventions_of
 from ..shared.evidence import check_bins
+from ..shared.scored import fit_in_words, unit_of
 from ..shared.screen import msg
 from .judging import Judgement, judged_units, nothing_to_show, table_of_unit
 from .options import UNITS
 
 if TYPE_CHECKING:
     from ...pages.judged import JudgedView
-    from ..shared.scored import ScoredModel
-    from .options import EvaluateOptions
+    from ..shared.scored import ScoredPipe
+    from .options import EvaluateRun
 
 
-def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateOptions) -> dict[str, Any]:
+def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateRun) -> dict[str, Any]:
     """What the page shows, see `pages.page.render_report`. tables (Mapping): Pipe -> its table, see `evaluate`.
 
     RAISES C005, C030: there is too little to judge.
     """
     views, skipped = [], found.skipped
     for model in found.models:
-        own, missing = model_views(model, tables[model.name], run)
+        own, missing = model_views(model, tables[model.pipe.name], run)
         views += own
         skipped = [*skipped, *missing]
     if not views:
@@ -46,7 +48,7 @@ def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateOpti
     }
 
 
-def model_views(model: ScoredModel, table: Mapping[str, Any], run: EvaluateOptions) -> tuple[list[dict[str, Any]], list[str]]:
+def model_views(model: ScoredPipe, table: Mapping[str, Any], run: EvaluateRun) -> tuple[list[dict[str, Any]], list[str]]:
     """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged.
 
     RAISES C005: there is too little to judge.
@@ -57,25 +59,26 @@ def model_views(model: ScoredModel, table: Mapping[str, Any], run: EvaluateOptio
     for unit, judged in judged_units(model, run).items():
         name = f"{facts['component'] or 'Doc'}: {judged.called[1] if unit == 'entities' else unit}"
         if len(judged.pairs):
-            check_bins(len(judged.pairs), run.bins, model.threshold)
+            check_bins(len(judged.pairs), run.bins, model.pipe.threshold)
             views.append(view_contents(model.corpus, judged, table_of_unit(table, unit), {"name": name, **facts}))
             views[-1]["conventions"] = conventions_of(None if unit == "entities" else table["conventions"])
         else:
-            skipped.append(f"Not judged: {name} (pipe {model.name}). The data has none that has both gold and a score.")
+            skipped.append(f"Not judged: {name} (pipe {model.pipe.name}). The data has none that has both gold and a score.")
     return views, skipped
 
 
-def facts_of(model: ScoredModel) -> dict[str, Any]:
+def facts_of(model: ScoredPipe) -> dict[str, Any]:
     """About the pipe, for the page; no folder of the machine is named."""
+    pipe, info = model.pipe, model.pipe.fit_info
     return {
-        "pipe": model.name,
-        "attr": model.attr,
-        "component": model.component,
-        "layer": model.layer,
-        "event": model.event if model.span_groups is not None else None,
-        "counted_on": model.counted_on,
+        "pipe": pipe.name,
+        "attr": pipe.attr,
+        "component": pipe.source.component,
+        "layer": plain_name(info.layer),
+        "event": info.span_event if pipe.spans.groups is not None else None,
+        "counted_on": Path(info.counted_on).name,
         "seen": model.seen,
-        "weights_changed": model.weights_changed,
+        "weights_changed": pipe.lookup.weights_changed(),
     }
 
 
@@ -87,7 +90,7 @@ def tell_apart(views: list[dict[str, Any]]) -> None:
             view["name"] = f"{name} ({view['pipe']})"
 
 
-def how_made(found: Judgement, run: EvaluateOptions, views: list[dict[str, Any]]) -> dict[str, str]:
+def how_made(found: Judgement, run: EvaluateRun, views: list[dict[str, Any]]) -> dict[str, str]:
     """Name -> text."""
     from ...pairs.documents import by_unit
 
@@ -100,7 +103,7 @@ def how_made(found: Judgement, run: EvaluateOptions, views: list[dict[str, Any]]
     return {
         "Pipeline": f"{found.name} {found.version}".strip() + f", given as {Path(run.model).name}",
         "Data": f"{run.data.name}, {documents} with scores",
-        **{f"Pipe {model.name}": model.about for model in found.models},
+        **{f"Pipe {model.pipe.name}": fit_in_words(model.pipe) for model in found.models},
         "Judged with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {by}",
         "Versions": ", ".join(f"{name} {number}" for name, number in held.items()) + f", python {platform.python_version()}",
     }
@@ -117,7 +120,7 @@ def show_verdicts(contents: Mapping[str, Any]) -> None:
         msg.warn(sentence)
 
 
-def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable[str], run: EvaluateOptions) -> dict[str, Any]:
+def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable[str], run: EvaluateRun) -> dict[str, Any]:
     """What pictures show of the first pipe.
 
     tables (Mapping): Pipe -> its table, see `evaluate`. names (Iterable[str]): Of the pictures, "tags" among them.
@@ -126,14 +129,14 @@ def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable
     """
     if not found.models:
         raise nothing_to_show(found)
-    model = found.models[0]
-    unit = model.unit_of(run.unit)
+    model, pipe = found.models[0], found.models[0].pipe
+    unit = unit_of(pipe, run.unit)
     judged = judged_units(model, run)[UNITS[unit]]
-    _check_tags(run.tags, judged.labels, model.name)
-    check_bins(len(judged), judged.n_bins, model.threshold)
-    errors = table_of_unit(tables[model.name], judged.kind)["errors"]
+    _check_tags(run.tags, judged.labels, pipe.name)
+    check_bins(len(judged), judged.n_bins, pipe.threshold)
+    errors = table_of_unit(tables[pipe.name], judged.kind)["errors"]
     numbers = {name: _numbers(name, judged, errors, run.tags) for name in names}
-    return {"pipe": model.name, "unit": unit, "pairs": len(judged.pairs), "numbers": numbers}
+    return {"pipe": pipe.name, "unit": unit, "pairs": len(judged.pairs), "numbers": numbers}
 
 
 def _check_tags(tags: Sequence[str], labels: Sequence[str], name: str) -> None:
@@ -166,10 +169,10 @@ def _numbers(name: str, judged: JudgedView, errors: list[dict[str, Any]], tags: 
     return [asdict(panel) for panel in panels]
 
 
-def picture_title(found: Judgement, numbers: Mapping[str, Any], run: EvaluateOptions) -> str:
+def picture_title(found: Judgement, numbers: Mapping[str, Any], run: EvaluateRun) -> str:
     """What stands above the pictures. numbers (Mapping): See `picture_numbers`."""
     model = found.models[0]
-    of = f"{model.component or 'scores'} of {found.name} {found.version}".strip()
+    of = f"{model.pipe.source.component or 'scores'} of {found.name} {found.version}".strip()
     fitted_on = " = THE FIT DATA" if model.seen and model.seen["many"] else ""
     return f"{of}, judged on {run.data.name}{fitted_on} ({UNITS[numbers['unit']]})"
 

@@ -12,7 +12,7 @@ from .judging import Judgement, judged_units
 if TYPE_CHECKING:
     from ...corpus.scored import ScoredCorpus
     from ...pages.judged import JudgedView
-    from .options import EvaluateOptions
+    from .options import EvaluateRun
 
 _EXAMPLES = 3
 _three = partial(number, digits=3)
@@ -30,7 +30,7 @@ COLUMNS = (
 )
 
 
-def slices_of(found: Judgement, run: EvaluateOptions) -> dict[tuple[str, str], dict[str, Any]]:
+def slices_of(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
     """(pipe, "tokens", "documents" or "entities") -> what `corpus.slices.judge_slices` says of the values of --by, with "by"."""
     from ...corpus.slices import judge_slices, slices_by
 
@@ -39,11 +39,11 @@ def slices_of(found: Judgement, run: EvaluateOptions) -> dict[tuple[str, str], d
         for unit, judged in judged_units(model, run).items():
             docs, units = placed(model.corpus, judged)
             slices = slices_by(found.values or (), docs, units)
-            told[model.name, unit] = {"by": run.by, **judge_slices(judged, slices, units, judged.n_bins, judged.seed)}
+            told[model.pipe.name, unit] = {"by": run.by, **judge_slices(judged, slices, units, judged.n_bins, judged.seed)}
     return told
 
 
-def found_slices(found: Judgement, run: EvaluateOptions) -> dict[tuple[str, str], dict[str, Any]]:
+def found_slices(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
     """(pipe, unit) -> the slices that were found: "rate", and "rows" as of `slices_of`, each with "examples".
 
     RAISES C610: there are too few documents.
@@ -66,7 +66,7 @@ def found_slices(found: Judgement, run: EvaluateOptions) -> dict[tuple[str, str]
             )
             for row in rows["rows"]:
                 row["examples"] = examples_of(model.corpus, judged, own[row["slice"]], row["gap"] > 0)
-            told[model.name, unit] = rows
+            told[model.pipe.name, unit] = rows
     return told
 
 

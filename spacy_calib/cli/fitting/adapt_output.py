@@ -99,7 +99,7 @@ def show_dropped(made: Mapping[str, Any]) -> None:
     """Say which promises of the fit do not hold here."""
     if made["sets_dropped"]:
         msg.warn(
-            "The sets of tags are dropped: so few labelled documents cannot say how often they would miss; give more, or fit anew (--sets)"
+            "The sets of tags are dropped: so few labelled documents cannot say how often they would miss; give more, or fit anew"
         )
     if made["cutoffs_dropped"]:
         msg.warn("The cut-offs are dropped: they belong to the scores before; run `spacy calib threshold` again")

@@ -24,11 +24,6 @@ TREE = "tree"
 _ABOUT = {"sentence": "the labels of tokens", TREE: "the arcs of a parser"}
 
 
-def take_event(given: dict[str, Any]) -> str | None:
-    """The event among the options that is about units of tokens, taken out of them; None where another one or none is given."""
-    return given.pop("event") if given.get("event") in UNIT_EVENTS else None
-
-
 def check_event_fits(calib: Calibrator, event: str | None) -> None:
     """RAISES C383: the component does not label tokens one by one, or for trees, it is no parser."""
     annotation = calib.source.annotation(calib.lookup.component())
@@ -44,9 +39,13 @@ def check_event_fits(calib: Calibrator, event: str | None) -> None:
 
 
 def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
-    """Take the event pipe of this prefix out of the pipeline: what it learned is of older scores. It is said aloud where no new one comes."""
+    """Take the event pipe of this prefix out of the pipeline: what it learned is of older scores. It is said aloud where no new one comes.
+
+    RAISES C383: see `check_event_fits`.
+    """
     from ...pipe.event import EventPipe
 
+    check_event_fits(calib, event)
     for name in [name for name, pipe in nlp.components if isinstance(pipe, EventPipe) and pipe.attr == calib.attr]:
         nlp.remove_pipe(name)
         if event is None:

@@ -95,7 +95,7 @@ def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
     if sets["tokens"] < worth:
         msg.warn(
             f"The sets are made of {sets['tokens']:,} {rows}: what they miss may be far from {100 * sets['alpha']:g} %, for which {worth:,} "
-            "at least are wanted; give more data or a larger --sets"
+            "at least are wanted; give more data or a larger --components.calib.sets.alpha"
         )
     share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
     tags = sets["unreached"]
@@ -108,7 +108,7 @@ def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
     elif sets["out_of_reach"]:
         msg.warn(
             f"The sets can promise nothing for {share}, which have none: "
-            f"there are too few {rows}, or the right tag is below the threshold too often; give more data or a larger --sets"
+            f"there are too few {rows}, or the right tag is below the threshold too often; give more data or a larger --components.calib.sets.alpha"
         )
     if sets["empty"]:
         what = (
@@ -118,7 +118,7 @@ def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
         )
         msg.warn(
             f"Sets that may miss {100 * sets['alpha']:g} % need no label at all in {number(100 * sets['empty'], 1)} % of the fit {rows}: "
-            f"{what}; a smaller --sets, below the share of wrong labels, has none of these"
+            f"{what}; a smaller --components.calib.sets.alpha, below the share of wrong labels, has none of these"
         )
 
 
@@ -126,7 +126,7 @@ def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
     """Say that tag offsets were asked for and are all 0."""
     biased = scaling is not None and scaling["biased"]
     why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"
-    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out --tag-offsets")
+    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting pooling")
 
 
 def name_tags(tags: list[str]) -> str:

@@ -1,27 +1,29 @@
-"""A new calib pipe in the place of the one that the pipeline may have, not fitted yet: what `fit` fits and `collect` reads with."""
+"""A new calib pipe in the place of the one that the pipeline may have, not fitted yet, and the examples that it is fitted on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UNREADABLE, CalibError, calib_error
-from ...pipe.loading import INLINE_FACTORIES, import_user_code, load_pipeline, load_with_factories, reason, use_gpu
+from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
 from ..shared.checks import check_option
-from ..shared.evidence import check_whole_documents
+from ..shared.evidence import check_has_gold, check_whole_documents
+from ..shared.examples import run_pipes
 from ..shared.screen import warn
-from .settings import DEFAULTS, check_settings, complete_source, pipe_settings, settings_from_file
+from .settings import DEFAULTS, Block, complete_source
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.training import Example
 
     from ...pipe.component import Calibrator
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
-    """The pipeline, and the names of those calib pipes that were left out because their saved state cannot be read: the only way to have
-    them again is to fit them, which must not fail for the same reason. Each is warned about.
+    """Load the pipeline without the calib pipes whose saved state cannot be read, and return their names too.
 
+    Only a new fit can bring them back, which must not fail for the same reason. Each is warned about.
     RAISES C050, C020: see `load_pipeline`.
     """
     unreadable: list[str] = []
@@ -35,8 +37,8 @@ def load_readable(model: str) -> tuple[Language, list[str]]:
             warn(f"{error.message} It is left out of the new pipeline unless it is the one that is fitted.")
 
 
-def own_block(nlp: Language, attr: str | None = None, component: str | None = None) -> tuple[str, dict[str, Any]] | None:
-    """Name and settings of the pipeline's own calib pipe that the new one will replace; None where it has none.
+def own_block(nlp: Language, attr: str | None = None, component: str | None = None) -> Block | None:
+    """Name and settings of the calib pipe of the pipeline that the new one will replace; None where it has none.
 
     attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
         the pipe with the prefix that a new one would have, or the first that reads the default component.
@@ -44,19 +46,19 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
     from ...pipe.component import Calibrator
 
     pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
-    wanted = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
+    names = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
     if attr is None:
-        reading = component or DEFAULTS["source"]["component"]
-        of_component = [name for name, pipe in pipes.items() if pipe.source.component == reading]
-        wanted = of_component if component is not None else wanted + of_component
-    if not wanted:
+        source = component or DEFAULTS["source"]["component"]
+        names_by_source = [name for name, pipe in pipes.items() if pipe.source.component == source]
+        names = names_by_source if component is not None else names + names_by_source
+    if not names:
         return None
-    block = nlp.get_pipe_config(wanted[0]).copy()
-    return wanted[0], {key: value for key, value in block.items() if key != "factory"}
+    block = nlp.get_pipe_config(names[0]).copy()
+    return names[0], {key: value for key, value in block.items() if key != "factory"}
 
 
 def with_inline_recognizer(nlp: Language, model: str, name: str, unreadable: Sequence[str] = ()) -> Language:
-    """The pipeline, loaded anew with a recognizer that keeps its probabilities in place of spaCy's, if it is one.
+    """Load the pipeline anew with a recognizer that keeps its probabilities in place of spaCy's, if it is one.
 
     name (str): The component that is to be calibrated. unreadable (Sequence[str]): See `load_readable`. RAISES C050: see `load_pipeline`.
     """
@@ -101,58 +103,29 @@ def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
     return map_of(older.source) if isinstance(older, Calibrator) else None
 
 
-def new_calib(options: Any, given: dict[str, Any], check: Callable[[], None]) -> tuple[Language, Calibrator, str | None]:
-    """The pipeline with the pipe; and the name of the pipe of the pipeline whose settings it took over.
-
-    options: Of `fit` or `collect`. given (dict): Those that were given. check (Callable): Looks at the outputs, before anything is loaded.
-    RAISES CalibError: a fault of the options, the files, the pipeline or the settings.
-    """
-    from ...pairs.label_map import read_map
-
-    import_user_code(options.code)
-    check_settings(given)
-    table = None if given.get("label_map") is None else read_map(given["label_map"])
-    base = None if options.config is None else settings_from_file(options.config)
-    check()
-    use_gpu(options.gpu_id)
-    model = options.model
-    nlp, unreadable = load_readable(model)
-    own = own_block(nlp, options.attr, given.get("component")) if base is None else None
-    named = pipe_settings(base or own, given, options.overrides)
-    given = {**given, "of_source": _of_source(options.overrides or {})}
-    flags = {"second_pass": options.second_pass, "gold_preproc": options.gold_preproc}
-    return *place_calib(nlp, model, given, named, table=table, unreadable=unreadable, **flags), own and own[0]
-
-
-def _of_source(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The dotted settings of the source, which hold for whatever source will read the component."""
-    paths = {tuple(setting.split(".")[2:]): value for setting, value in overrides.items()}
-    kept = {path[1]: value for path, value in paths.items() if len(path) == 2 and path[0] == "source"}
-    return {key: value for key, value in kept.items() if key not in ("@calib_sources", "component")}
-
-
 def place_calib(
     nlp: Language,
     model: str,
-    given: dict[str, Any],
-    named: tuple[str, dict[str, Any]],
+    block: Block,
+    table: dict[str, str] | None = None,
     *,
+    event: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
     gold_preproc: bool = False,
-    table: dict[str, str] | None = None,
     unreadable: Sequence[str] = (),
 ) -> tuple[Language, Calibrator]:
-    """The pipeline, loaded anew where a recognizer has to keep its probabilities, with the pipe behind its component.
+    """Put the pipe of a block behind its component; a recognizer that has to keep its probabilities is loaded anew.
 
-    named (tuple): Name and settings of the pipe, see `pipe_settings`. table (dict | None): A label map. unreadable: See `load_readable`.
+    event, overrides: See `complete_source`. table (dict | None): A label map. unreadable: See `load_readable`.
     RAISES CalibError: a fault of the pipeline or the settings.
     """
     from ...pipe.upstream import map_labels
 
-    name, settings = named
+    name, settings = block
     if not second_pass:
         nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""), unreadable)
-    complete_source(nlp, settings, given, second_pass)
+    complete_source(nlp, settings, event, overrides or {}, second_pass)
     older = map_of_pipe(nlp, name)
     calib = add_calib(nlp, name, settings)
     map_labels(calib, older if table is None else table)
@@ -161,3 +134,20 @@ def place_calib(
     check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), wanted, "it")
     check_whole_documents(annotation.unit, gold_preproc)
     return nlp, calib
+
+
+def ready_to_read(
+    nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool, n_process: int = 1
+) -> Iterator[Example]:
+    """Run the pipes before a calib pipe, so that the predicted Docs have what its source reads.
+
+    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the
+        recognizer sets entities. C030: no example has gold of the annotation.
+    """
+    from ...pipe.upstream import pipes_to_read, without_presets
+
+    upstream, one_process = pipes_to_read(nlp, calib)
+    check_has_gold(examples, calib)
+    workers = 1 if one_process else n_process
+    ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
+    return without_presets(calib, ready)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -27,10 +28,18 @@ class WithOverrides(CalibCommand):
 
 
 def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
-    """Dotted settings by name, with values read as spaCy reads them."""
-    from spacy.cli._util import parse_config_overrides
-
-    return parse_config_overrides(list(dotted), env_var=None)
+    """Dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
+    settings: dict[str, Any] = {}
+    left = list(dotted)
+    while left:
+        setting, equals, value = left.pop(0).removeprefix("--").partition("=")
+        if not equals:
+            value = left.pop(0) if left and not left[0].startswith("--") else "true"
+        try:
+            settings[setting] = json.loads(value, parse_constant=str)  # NaN and Infinity are no values of a config
+        except ValueError:
+            settings[setting] = value
+    return settings
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -1,8 +1,4 @@
-"""A command: a frozen dataclass of options, and a function that takes it.
-
-Each option is one field. Its annotation says how it is written on the command line; from the fields come both the parameters that typer reads
-and the keyword arguments of the function in Python.
-"""
+"""A command: a plain function whose annotated parameters typer reads, and which Python calls as it is."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -19,19 +15,19 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
-from .checks import check_choice, check_number, check_path, listed
+from .checks import check_choice, check_number, check_path, with_methods
 from .screen import user_errors
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# Under this key of a command line's `meta` stand options that typer does not read: field -> value.
+# Under this key of a command line's `meta` are the options that typer does not read: parameter -> function that reads it.
 MORE_OPTIONS = "spacy_calib.more_options"
 
 
 class Declared(NamedTuple):
-    """A field of the options as it is written on the command line.
+    """A parameter as it is written on the command line.
 
-    name (str): Name of the field. kind (Any): Type of its value, without None. optional (bool): Whether it may be None.
+    name (str): In Python. kind (Any): Type of its value, without None. optional (bool): Whether it may be None.
     info (OptionInfo | ArgumentInfo): The declaration for typer. default (Any): The default in Python; `MISSING` where there is none.
     """
 
@@ -57,7 +53,7 @@ class Declared(NamedTuple):
         return self.kind in (Path, list[Path]) or self.word == "MODEL"
 
     @property
-    def parameter(self) -> inspect.Parameter:
+    def typer_parameter(self) -> inspect.Parameter:
         """What typer reads. A flag that is not given is off there, also one that is on in Python."""
         default = False if self.kind is bool and not self.optional else self.default
         kind = Union[self.kind, None] if self.optional else self.kind  # noqa: UP007  (typer before 0.10 does not know `X | None`)
@@ -65,66 +61,43 @@ class Declared(NamedTuple):
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if default is MISSING else default,
-            # The word makes it another one than Annotated[X | None, ...] of the field, which typing would give back for it.
+            # The word makes it another one than Annotated[X | None, ...] of the parameter, which typing would give back for it.
             annotation=Annotated[kind, self.info, "for typer"],
         )
 
+    def check(self, value: Any) -> Any:
+        """Return a value as the command takes it: a path may be given as text. RAISES C056: it is out of range, or the system refuses the path."""
+        if self.kind is Path and isinstance(value, str):
+            value = Path(value)
+        if self.names_a_path:
+            for path in value if isinstance(value, (list, tuple)) else [value]:
+                check_path(self.word, path)
+        if self.kind is int and value is not None:
+            check_number(self.name, self.flag, value)
+        words = getattr(self.info, "words", ())
+        if words and value is not None:
+            check_choice(self.flag, words, value)
+        return value
+
+
+def declare(name: str, annotation: Any, default: Any) -> Declared:
+    """Read how a parameter is written on the command line. annotation (Any): `Annotated`, with what `argument` or `option` returned."""
+    kind, info = get_args(annotation)
+    kinds = [part for part in get_args(kind) if part is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
+    return Declared(name, kinds[0], kinds[0] is not kind, _named(name, info), default)
+
 
 @functools.cache
-def declared(options: Any) -> tuple[Declared, ...]:
-    """The options of a class in the order of the command line: its arguments, the options that it alone has, those that it shares with others.
-    One that it words anew stands where the shared one does; one that it declares without words it does not have.
-    """
-    of_name = {field.name: field for field in fields(options)}
-    annotations: dict[str, Any] = {}
-    for one in reversed(options.__mro__):
-        every = inspect.get_annotations(one, eval_str=True)
-        own = {name: kind for name, kind in every.items() if name in of_name and get_origin(kind) is Annotated}
-        for name in every.keys() - own.keys():
-            annotations.pop(name, None)
-        annotations = {**{name: kind for name, kind in own.items() if name not in annotations}, **annotations, **own}
-    found = []
-    for name, annotation in annotations.items():
-        kind, info = get_args(annotation)
-        held = [one for one in get_args(kind) if one is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
-        factory = of_name[name].default_factory
-        default = of_name[name].default if factory is MISSING else factory()
-        found.append(Declared(name, held[0], held[0] is not kind, _named(name, info), default))
-    places = list(of_name)  # of arguments in Python, and so on the command line
-    return tuple(sorted(found, key=lambda one: places.index(one.name) if isinstance(one.info, ArgumentInfo) else len(places)))
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of a command. When they are built, whole numbers, paths and words of a choice are checked, and a path may be given as text.
-
-    RAISES C056: a value out of range, or a path that the system refuses.
-    """
-
-    def __post_init__(self) -> None:
-        kind: Any = type(self)
-        for option in declared(kind):
-            value = getattr(self, option.name)
-            if option.kind is Path and isinstance(value, str):
-                object.__setattr__(self, option.name, Path(value))
-            if option.names_a_path:
-                for path in value if isinstance(value, list) else [value]:
-                    check_path(option.word, path)
-            if option.kind is int and value is not None:
-                check_number(option.name, option.flag, value)
-            words = getattr(option.info, "words", ())
-            if words and value is not None:
-                check_choice(option.flag, words, value)
-        self.check_options()
-
-    def given(self) -> dict[str, Any]:
-        """The options that were given: those that are neither None nor a flag that is off."""
-        kind: Any = type(self)
-        values = {option.name: getattr(self, option.name) for option in declared(kind)}
-        return {name: value for name, value in values.items() if value is not None and value is not False}
-
-    def check_options(self) -> None:
-        """RAISES C056: what else may be wrong with the options of this command."""
+def declared_parameters(run: Callable[..., Any]) -> tuple[Declared, ...]:
+    """The parameters of a plain function that stand on the command line. Its return annotation may be known to type checkers alone."""
+    parameters = []
+    for name, parameter in inspect.signature(run).parameters.items():
+        annotation = parameter.annotation
+        annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
+        if get_origin(annotation) is Annotated:
+            default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
+            parameters.append(declare(name, annotation, default))
+    return tuple(parameters)
 
 
 def argument(word: str, help: str) -> Any:
@@ -133,19 +106,19 @@ def argument(word: str, help: str) -> Any:
 
 
 def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -> Any:
-    """An option, which is called as its field is, unless the flags name it otherwise.
+    """An option, whose flag is the name of its parameter, unless the flags name it otherwise.
 
     flags (str): Its letter, or all that it is called. words (Sequence[str]): Those that it is one of: shown in the help, completed by
-    the shell, and checked when options are built. settings: Further ones of typer's.
+    the shell, and checked when the command is called. settings: Further ones of typer's.
     """
     if words:
         settings |= {
             "metavar": f"[{'|'.join(words)}]",
-            "autocompletion": lambda incomplete: [one for one in words if one.startswith(incomplete)],
+            "autocompletion": lambda incomplete: [word for word in words if word.startswith(incomplete)],
         }
-    made = typer.Option(*flags, help=help, **settings)
-    made.words = words
-    return made
+    declaration = typer.Option(*flags, help=help, **settings)
+    declaration.words = words
+    return declaration
 
 
 def _named(name: str, info: Any) -> Any:
@@ -169,7 +142,7 @@ class CalibCommand(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
             if getattr(parameter, "help", None):
-                parameter.help = listed(parameter.help)  # type: ignore[attr-defined]
+                parameter.help = with_methods(parameter.help)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -178,9 +151,10 @@ class CalibCommand(TyperCommand):
             return
         places = {name: heading for heading, names in self.headings.items() for name in names}
         sections: dict[str, list[Any]] = {heading: [] for heading in ("Arguments", "Options", *self.headings)}
-        for one in self.get_params(ctx):
-            heading = "Arguments" if one.param_type_name == "argument" else places.get(str(one.name), "Options")
-            sections[heading].append(one.get_help_record(ctx))
+        for parameter in self.get_params(ctx):
+            is_argument = parameter.param_type_name == "argument"
+            heading = "Arguments" if is_argument else places.get(str(parameter.name), "Options")
+            sections[heading].append(parameter.get_help_record(ctx))
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl([record for record in records if record is not None])
@@ -188,20 +162,31 @@ class CalibCommand(TyperCommand):
 
 @dataclass(eq=False)
 class Command(Generic[P, R]):
-    """Called in Python with the fields of the options.
+    """A plain function as a command. In Python it is called as it is; values are checked first, as on the command line.
 
-    options (Callable): The class of the options. run (Callable): Takes them. example (str): The end of a command line that works.
-    kind (type): How its command line is read. exit_code (Callable): From the options and the result.
+    run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
+    example (str): The end of a command line that works. kind (type): How its command line is read.
+    exit_code (Callable | None): From the values of a command line, by name, and the result; None ends with 0.
     """
 
-    options: Callable[P, Any]
-    run: Callable[[Any], R]
+    run: Callable[..., R]
     example: str
     kind: type[CalibCommand]
-    exit_code: Callable[[Any, R], int]
+    exit_code: Callable[[Any, Any], int] | None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.run(self.options(*args, **kwargs))
+        return self.run(**self.checked(*args, **kwargs))
+
+    def checked(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The arguments of a call by name, checked; see `Declared.check`."""
+        arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
+        declared = {parameter.name: parameter for parameter in self.parameters}
+        return {name: declared[name].check(value) if name in declared else value for name, value in arguments.items()}
+
+    @property
+    def parameters(self) -> tuple[Declared, ...]:
+        """The arguments and options of its command line, in their order."""
+        return declared_parameters(self.run)
 
     @property
     def help(self) -> str:
@@ -209,19 +194,18 @@ class Command(Generic[P, R]):
         return (inspect.getdoc(self.run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
 
     def typer_function(self) -> Callable[..., None]:
-        """What typer calls: with a parameter for each option."""
+        """What typer calls: with a parameter for each argument and option."""
 
-        def run(ctx: typer.Context, **given: Any) -> None:
+        def run(ctx: typer.Context, **values: Any) -> None:
             with user_errors():
                 more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-                make: Any = self.options
-                options = make(**{**given, **more})
-                code = self.exit_code(options, self.run(options))
+                result = self.run(**self.checked(**values, **more))
+                code = 0 if self.exit_code is None else self.exit_code(values, result)
             if code:
                 raise typer.Exit(code)
 
         parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-        parameters += [option.parameter for option in declared(self.options)]
+        parameters += [parameter.typer_parameter for parameter in self.parameters]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         run.__doc__ = self.help
@@ -229,17 +213,13 @@ class Command(Generic[P, R]):
 
 
 def command(
-    options: Callable[P, Any],
-    *,
-    example: str,
-    kind: type[CalibCommand] = CalibCommand,
-    exit_code: Callable[[Any, Any], int] = lambda options, result: 0,
-) -> Callable[[Callable[[Any], R]], Command[P, R]]:
-    """Make a command of a function that takes such options; see `Command`."""
+    *, example: str, kind: type[CalibCommand] = CalibCommand, exit_code: Callable[[Any, Any], int] | None = None
+) -> Callable[[Callable[P, R]], Command[P, R]]:
+    """Make a command of a plain function; see `Command`."""
 
-    def make(run: Callable[[Any], R]) -> Command[P, R]:
-        made = Command(options, run, example, kind, exit_code)
-        made.__doc__ = run.__doc__
-        return made
+    def make(run: Callable[P, R]) -> Command[P, R]:
+        made_command: Command[P, R] = Command(run, example, kind, exit_code)
+        made_command.__doc__ = run.__doc__
+        return made_command
 
     return make

@@ -185,41 +185,29 @@ TOO_FEW_TO_TELL = (
 
 
 class Seen:
-    """How much of the texts that pass the fit of a pipe has seen: sums alone are kept of what was added. gold (bool): Whether only texts
-    with gold of its annotation count.
-    """
+    """How much of the texts with gold that pass the fit of a pipe has seen."""
 
-    def __init__(self, pipe: Calibrator, gold: bool = True):
+    def __init__(self, pipe: Calibrator):
         from ...doc.annotations import get_annotation
         from ...doc.reading import TextWatch
-        from ...expect.record import SeenSums
 
-        self._watch = TextWatch(get_annotation(pipe.fit_info.layer) if gold else None)
-        self._texts, self._sums, self.over = pipe.learned.seen, SeenSums(), self._watch.over
-
-    def add(self) -> None:
-        """Count what passed since the last time."""
-        units = self._watch.take()
-        if self._texts is not None:
-            self._sums += self._texts.sums_of(units)
+        self._watch = TextWatch(get_annotation(pipe.fit_info.layer))
+        self._texts, self.over = pipe.learned.seen, self._watch.over
 
     def to_dict(self) -> dict[str, Any] | None:
         """See `expect.record.SeenShare`; None where the pipe keeps no record of its texts, or no text counts."""
-        self.add()
-        share = self._sums.share()
+        share = None if self._texts is None else self._texts.share_of(self._watch.units())
         return None if share is None else share.to_dict()
 
 
-def check_apart(share: SeenShare | None, what: str, allowed: bool) -> None:
-    """Warn that a pipe is to be fitted, in part, on what its component was trained on. share (SeenShare | None): Of the fit data. what (str): What
-    these are: documents, whose words are counted, or texts.
+def check_apart(share: SeenShare | None, allowed: bool) -> None:
+    """Warn that a pipe is to be fitted, in part, on what its component was trained on. share (SeenShare | None): Of the fit data.
 
     RAISES C482: in great part, and that was not allowed.
     """
     if share is None or not share.some:
         return
-    of = " of the words" if what == "documents" else ""
-    part = f"{share.seen:,} of {share.documents:,} {what} ({100 * share.share:.0f} %{of})"
+    part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
     if not share.many:
         warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
     elif not allowed:

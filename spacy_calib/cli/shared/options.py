@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from .checks import METHODS
 from .command import argument, option
 
 FORMATS = ("table", "json")
@@ -27,32 +28,14 @@ Texts = Annotated[
 FirstAttr = Annotated[str | None, option("The calib pipe with this prefix; else the first", "--attr")]
 OnlyAttr = Annotated[str | None, option("Only the calib pipe with this prefix; else all of them", "--attr")]
 Component = Annotated[str | None, option("Component to calibrate", "--component", "-C", show_default="tagger")]
-Source = Annotated[
-    str | None,
-    option(
-        "Read the scores that the component left with spans, tokens or docs",
-        "--source",
-        words=("spans", "tokens", "docs"),
-        show_default="as the component is read",
-    ),
-]
-Score = Annotated[
-    str | None,
-    option(
-        "Where --source finds them: _.NAME (an extension), NAME (a span group, one of its attrs, or a key of Doc.user_data), cats, or a registered function; of spans more behind commas",
-        "--score",
-        metavar="WHERE",
-        show_default="_.score; of docs cats",
-    ),
-]
 Method = Annotated[
     str | None,
     option(
-        "auto (chosen on the data), {calib_recalibrators}, or a registered name",
+        f"auto (chosen on the data), {METHODS}, or a registered name",
         "--method",
         "-m",
         metavar="NAME",
-        show_default="auto; beside --groups, --scaling or --tag-offsets isotonic",
+        show_default="auto; beside --groups isotonic",
     ),
 ]
 LabelMap = Annotated[

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ...types import OPEN
 from .checks import check_option, check_raw_cells
 from .command import option
 from .examples import run_pipes, stream_examples
-from .options import FORMATS, Columns, FirstAttr, RawCells, Texts
+from .options import FORMATS
 from .outputs import Output
 from .run import Run, pipes_to_run
 from .screen import msg
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ...corpus.distinct import Digests
     from ...corpus.queue.tasks import Task
     from ...pipe.component import Calibrator
-    from .scored import ScoredModel
 
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
 # Suffix -> what such a file is.
@@ -37,48 +36,40 @@ SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
 MIN_WORDS = 3
 
 
+UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
+FORMAT_HELP = "What is printed: table or json; or the queue in a form for programs and annotation tools, which goes to --output where one is given"
+OUTPUT_HELP = "File for the queue; without --format by its suffix: .json (all that was found), .jsonl or .csv"
+WORDS_HELP = "Leave out what has fewer words (with a letter or a digit)"
+
+Unit = Annotated[str | None, option("What is ranked", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
+Top = Annotated[int | None, option("How many", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
+MinWords = Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS} for sentences; else 0")]
+QueueFile = Annotated[Path | None, option(OUTPUT_HELP, "-o")]
+QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv", *TOOLS))]
+
+
 @dataclass(frozen=True)
-class QueueOptions(Run):
-    """Texts, the order of their units, and the file and form of the queue. suffixes (dict): Suffix of a file -> its form."""
+class QueueOutput:
+    """File and form of a queue, and what is printed.
 
-    suffixes: ClassVar[dict[str, str]] = SUFFIXES
+    suffixes (Mapping): Suffix of a file -> its form.
+    RAISES C056: the suffix of the output names no form, or another one.
+    """
 
-    data: Texts
-    _: KW_ONLY
-    unit: Annotated[
-        str | None,
-        option("What is ranked", "-u", words=KINDS, show_default="token; entity for recognizers, document for text categories"),
-    ] = None
-    order: str | None = None
-    top: Annotated[int | None, option("How many", "--top", "--n", "-n", show_default="20 on screen, all in a file")] = None
-    min_words: Annotated[
-        int | None,
-        option("Leave out what has fewer words (with a letter or a digit)", show_default=f"{MIN_WORDS} for sentences; else 0"),
-    ] = None
-    output: Annotated[
-        Path | None,
-        option("File for the queue; without --format by its suffix: .json (all that was found), .jsonl or .csv", "-o"),
-    ] = None
-    format: Annotated[
-        str,
-        option(
-            "What is printed: table or json; or the queue in a form for programs and annotation tools, which goes to --output where one is given",
-            words=(*FORMATS, "jsonl", "csv", *TOOLS),
-        ),
-    ] = "table"
-    raw_cells: RawCells = False
-    attr: FirstAttr = None
-    columns: Columns = None
+    output: Path | None
+    format: str = "table"
+    raw_cells: bool = False
+    silent: bool = True
+    suffixes: Mapping[str, str] = field(default_factory=lambda: SUFFIXES)
 
-    def check_options(self) -> None:
-        """RAISES C056: the suffix of the output names no form, or another one."""
+    def __post_init__(self) -> None:
         suffix = None if self.output is None else self.output.suffix
         if self.format in FORMATS:
             ends = ", ".join(self.suffixes)
             check_option("--output", suffix is None or suffix in self.suffixes, f"a file that ends in {ends}", self.output)
         if self.format in TOOLS:
-            wanted = f"a file that ends in .jsonl, .json where --format is {self.format}"
-            check_option("--output", suffix not in (".spacy", ".csv"), wanted, self.output)
+            expected = f"a file that ends in .jsonl, .json where --format is {self.format}"
+            check_option("--output", suffix not in (".spacy", ".csv"), expected, self.output)
         check_raw_cells(self.raw_cells, self.form == "csv")
 
     @property
@@ -88,7 +79,8 @@ class QueueOptions(Run):
             return self.format
         return None if self.output is None else self.suffixes[self.output.suffix]
 
-    def outputs(self) -> list[Output]:
+    def files(self) -> list[Output]:
+        """The files that are written."""
         named = (("--output", self.output), ("the labeling config", self.labels_file))
         return [Output(option, path) for option, path in named if path is not None]
 
@@ -99,8 +91,8 @@ class QueueOptions(Run):
 
 
 def deliver_queue(
-    run: QueueOptions,
-    model: ScoredModel,
+    queue: QueueOutput,
+    pipe: Calibrator,
     result: dict[str, Any],
     tasks: Sequence[Task],
     met: Iterable[str],
@@ -113,35 +105,37 @@ def deliver_queue(
     from ...corpus.queue.formats import WRITERS, label_studio_config, to_csv
 
     def text() -> Iterable[str]:
-        return to_csv(tasks, run.raw_cells) if run.form == "csv" else WRITERS[str(run.form)](tasks)
+        return to_csv(tasks, queue.raw_cells) if queue.form == "csv" else WRITERS[str(queue.form)](tasks)
 
-    if run.output is not None and run.form == "json":
-        write_pieces(run.output, json_pieces(result))
-    elif run.output is not None and run.form in WRITERS:
-        write_pieces(run.output, text())
-    if run.labels_file is not None:
+    if queue.output is not None and queue.form == "json":
+        write_pieces(queue.output, json_pieces(result))
+    elif queue.output is not None and queue.form in WRITERS:
+        write_pieces(queue.output, text())
+    if queue.labels_file is not None:
         categories = bool(tasks) and tasks[0].labelled and tasks[0].unit == DOCUMENT
-        write_text(run.labels_file, label_studio_config(_choices(model, result["unit"], met), categories))
-    if run.silent:
+        write_text(queue.labels_file, label_studio_config(_choices(pipe, result["unit"], met), categories))
+    if queue.silent:
         return
-    if run.format == "json":
+    if queue.format == "json":
         print_json(result)
-    elif run.output is None and run.format != "table":
-        print_exact(text(), json=run.form != "csv")
+    elif queue.output is None and queue.format != "table":
+        print_exact(text(), json=queue.form != "csv")
     else:
         show()
-        if run.labels_file is not None:
-            msg.good(f"Labeling config: {run.labels_file}")
+        if queue.labels_file is not None:
+            msg.good(f"Labeling config: {queue.labels_file}")
 
 
-def _choices(model: ScoredModel, unit: str, met: Iterable[str]) -> Sequence[str]:
+def _choices(pipe: Calibrator, unit: str, met: Iterable[str]) -> Sequence[str]:
     """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees, and of a linker the identities."""
-    if model.layer in OPEN:
+    from ...doc.annotations import plain_name
+
+    if plain_name(pipe.fit_info.layer) in OPEN:
         return list(met)
-    return model.span_labels if model.span_groups is not None and unit != "token" else model.labels
+    return pipe.lookup.span_labels() if pipe.spans.groups is not None and unit != "token" else pipe.lookup.labels()
 
 
-def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]]) -> None:
+def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
     """Write the chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring
     lets go of every Doc, so that a pool of any length fits into memory. RAISES C055: the file cannot be written.
     """
@@ -164,8 +158,7 @@ def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequenc
             doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
             doc.user_data[DRAWN_KEY] = row["drawn"]
             docs[row["rank"]] = doc
-    assert run.output is not None
-    write_file(run.output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
+    write_file(output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
 from ...pipe.loading import check_readable, open_model, pipe_of
-from .command import Options
 from .evidence import (
     FirstDoc,
     Seen,
@@ -21,8 +20,7 @@ from .evidence import (
     check_whole_documents,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
-from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
-from .outputs import Output, check_files, check_pipeline_folder, wanted_output
+from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
 
 if TYPE_CHECKING:
@@ -98,77 +96,58 @@ def score_blocks(
         raise first.silent()
 
 
-class Scored(NamedTuple):
-    """corpus (ScoredCorpus): What the calib pipe says of the data. seen (dict | None): How much of it the fit has seen, see `expect.record.SeenShare`."""
-
-    corpus: ScoredCorpus
-    seen: dict[str, Any] | None
-
-
 @dataclass(frozen=True)
-class Run(Options):
-    """A fitted pipeline and the data that it is run over.
+class Run:
+    """A pipeline and the data that it is run over, as the options of commands say it.
 
     needs_gold (bool): Whether DATA has to be gold; plain texts will do else.
     """
 
     needs_gold: ClassVar[bool] = False
 
-    model: CalibratedModel
-    data: Gold
+    model: str
+    data: Path
     _: KW_ONLY
-    # Each command says in its own words what these mean there, if it has them.
     attr: str | None = None
     columns: str | None = None
     by: str | None = None
-    output: Path | None = None
-    gold_preproc: GoldPreproc = False
-    doc_key: DocKey = None
-    n_process: NProcess = 1
-    gpu_id: GpuId = -1
-    code: Code = None
-    force: ForceFile = False
-    silent: Silent = True
+    gold_preproc: bool = False
+    doc_key: str | None = None
+    n_process: int = 1
+    gpu_id: int = -1
+    code: Path | None = None
+    force: bool = False
+    silent: bool = True
 
     @property
     def fields(self) -> Fields:
         """What text and id are called in DATA."""
         return Fields.read(self.columns)
 
-    def outputs(self) -> list[Output]:
-        """The files that the command writes."""
-        return wanted_output(self.output)
-
-    def read_files(self) -> list[Path]:
-        """The files and folders that the command reads besides DATA."""
-        return []
-
-    def files(self) -> list[Path]:
+    def data_files(self) -> list[Path]:
         """The files at DATA. RAISES C051 to C053, C056, C073: see `data_files` and `text_files`."""
         return data_files(self.data) if self.needs_gold else text_files(self.data, self.fields)
 
-    def folder(self) -> Output | None:
-        """The folder of a pipeline that the command writes too."""
-        return None
-
-    def begin(self) -> Language:
+    def begin(self, outputs: Sequence[Output] = (), *, folder: Output | None = None, read: Sequence[Path] = ()) -> Language:
         """Look at all files before the work begins, then load the pipeline.
 
-        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C060, C050: code, GPU, model.
+        outputs (Sequence[Output]): The files that the command writes. folder (Output | None): Of a pipeline that it writes too.
+        read (Sequence[Path]): What it reads besides DATA.
+        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C057, C060, C050: code, GPU, model.
         """
-        files = self.files()
-        inputs, folder = [self.data, *self.read_files(), self.code], self.folder()
-        check_files(self.outputs(), self.force, inputs=inputs, model=self.model, folder=folder and folder.path)
+        files = self.data_files()
+        inputs = [self.data, *read, self.code]
+        check_files(outputs, self.force, inputs=inputs, model=self.model, folder=folder and folder.path)
         if folder is not None:
             check_pipeline_folder(folder.path, self.force, inputs=[*inputs, *files], model=self.model, option=folder.option)
-        return open_model(self.model, code=self.code, gpu_id=self.gpu_id)
+        return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
-    def open(self) -> tuple[Language, Calibrator]:
-        """The pipeline and the calib pipe that was asked for.
+    def open(self, outputs: Sequence[Output] = (), **files: Any) -> tuple[Language, Calibrator]:
+        """The pipeline and the calib pipe that was asked for. outputs, files: See `begin`.
 
         RAISES C027, C068: there is none. C021, C069: see `check_readable`; and see `begin`.
         """
-        nlp = self.begin()
+        nlp = self.begin(outputs, **files)
         return nlp, pipe_of(nlp, self.attr)
 
     def annotate(
@@ -209,25 +188,19 @@ class Run(Options):
         pipe: Calibrator,
         *,
         sentences: bool = True,
-        judge: bool = True,
         what: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
-    ) -> Scored:
-        """The scored corpus of the data; the Docs are let go one by one.
+    ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
+        """The scored corpus of the data, and its overlap with the fit data (`SeenShare`); the Docs are let go one by one.
 
-        sentences (bool): Whether sentences have to be found too. judge (bool): Whether the gold, if there is any, will be used.
-        also (Callable): Looks at the examples as they pass.
+        sentences (bool): Whether sentences have to be found too. also (Callable): Looks at the examples as they pass.
         RAISES C075: no token got a score. C151: the component knows none of the gold labels.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         seen = Seen(pipe)
-        examples = also(self.stream(nlp))
-        if judge:
-            examples = seen.over(examples)
-        corpus = score(nlp, pipe, examples, self.passing(what), sentences=sentences)
-        if judge:
-            check_gold_of_corpus(pipe, corpus, self.silent)
-        return Scored(corpus, seen.to_dict() if judge else None)
+        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp))), self.passing(what), sentences=sentences)
+        check_gold_of_corpus(pipe, corpus, self.silent)
+        return corpus, seen.to_dict()
 
     def score_blocks(
         self,
@@ -245,6 +218,13 @@ class Run(Options):
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)
+
+
+@dataclass(frozen=True)
+class GoldRun(Run):
+    """A run over gold."""
+
+    needs_gold = True
 
 
 def judge(

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
 
 from ...errors import calib_error
 from ...types import Floats, Ints
+from ..kept import get_state2vec
 from .actions import Actions, Bools, RuleInput, opening_columns, read_rule_input, valid_inside, valid_openings
 
 # Widths of the state features that spaCy's architectures have: without and with `extra_state_tokens`.
@@ -85,10 +85,7 @@ class StateScorer:
         self.model = step_model
         self.docs = docs
         self.component = component
-        self.state2vec = step_model.state2vec
-        if self.state2vec.get_dim("nP") == 1:
-            # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.
-            self.state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
+        self.state2vec = get_state2vec(step_model, docs, lower)
         self.width = self.state2vec.get_dim("nF")
         if self.width not in STATE_WIDTHS:
             raise calib_error("C033", component=component, given=self.width, wanted=" or ".join(map(str, STATE_WIDTHS)))
@@ -135,19 +132,19 @@ def decode(
     RAISES C024: NaN or infinite scores. C033: states of another kind.
     """
     scorer = StateScorer(step_model, docs, component, lower)
-    given = read_rule_input(docs, cleared)
-    openings, choice, stuck = _openings(scorer, given, actions)
-    entities = _grow(scorer, given, actions, openings, choice)
+    rules = read_rule_input(docs, cleared)
+    openings, choice, stuck = _openings(scorer, rules, actions)
+    entities = _grow(scorer, rules, actions, openings, choice)
     bounds = np.cumsum([0, *(len(doc) for doc in docs)])
     return _walk(entities, actions, openings, stuck, bounds)
 
 
-def _openings(scorer: StateScorer, given: RuleInput, actions: Actions) -> tuple[Floats, Ints, Bools]:
+def _openings(scorer: StateScorer, rules: RuleInput, actions: Actions) -> tuple[Floats, Ints, Bools]:
     """(probabilities, chosen column, no transition is valid) of every token as if outside, some tokens at a time."""
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # of equal scores spaCy takes the first class
-    n_tokens, n_kept = len(given.iob), 2 * len(actions.types) + 1
-    valid = valid_openings(given, actions)
+    n_tokens, n_kept = len(rules.iob), 2 * len(actions.types) + 1
+    valid = valid_openings(rules, actions)
     probabilities = np.empty((n_tokens, n_kept))
     choice: Ints = np.empty(n_tokens, dtype=np.intp)
     for start in range(0, n_tokens, step := max(1, _CELLS // max(1, actions.n_classes))):
@@ -194,7 +191,7 @@ class _Growing:
     closing: Floats
 
 
-def _grow(scorer: StateScorer, given: RuleInput, actions: Actions, openings: Floats, choice: Ints) -> _Growing:
+def _grow(scorer: StateScorer, rules: RuleInput, actions: Actions, openings: Floats, choice: Ints) -> _Growing:
     """Every entity that would be opened at a token if that were reached outside; all grow by one token in each round."""
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)
@@ -202,24 +199,24 @@ def _grow(scorer: StateScorer, given: RuleInput, actions: Actions, openings: Flo
     path = openings[starts, choice[starts]]
     ends = starts + 1
     growing = np.flatnonzero(choice[starts] < n_types)
-    none = np.zeros(0, dtype=np.intp)
-    entity_parts, token_parts, closing_parts = [none], [none], [np.zeros(0)]
+    empty = np.zeros(0, dtype=np.intp)
+    entity_parts, token_parts, closing_parts = [empty], [empty], [np.zeros(0)]
     while len(growing):
         rows = ends[growing]
         scores = scorer.inside(rows, starts[growing])
         of_type = types[growing]
-        every = np.arange(len(rows))
-        both = np.stack([scores[every, actions.inside[of_type]], scores[every, actions.last[of_type]]], axis=1)
-        valid = np.stack(valid_inside(given, rows, of_type, actions), axis=1)
-        pair = _masked(both, valid)
+        numbers = np.arange(len(rows))
+        raw = np.stack([scores[numbers, actions.inside[of_type]], scores[numbers, actions.last[of_type]]], axis=1)
+        valid = np.stack(valid_inside(rules, rows, of_type, actions), axis=1)
+        pair = _masked(raw, valid)
         first_is_last = actions.last[of_type] < actions.inside[of_type]
         goes_on = np.where(first_is_last, pair[:, 0] > pair[:, 1], pair[:, 0] >= pair[:, 1]) & valid[:, 0]
         alive = valid.any(axis=1)
-        chosen = _softmax(pair)
-        path[growing] *= np.where(goes_on, chosen[:, 0], chosen[:, 1])
+        probabilities = _softmax(pair)
+        path[growing] *= np.where(goes_on, probabilities[:, 0], probabilities[:, 1])
         entity_parts.append(growing)
         token_parts.append(rows)
-        closing_parts.append(chosen[:, 1])
+        closing_parts.append(probabilities[:, 1])
         ends[growing] = np.where(alive, rows + 1, -1)
         growing = growing[goes_on & alive]
     return _Growing(
@@ -227,13 +224,13 @@ def _grow(scorer: StateScorer, given: RuleInput, actions: Actions, openings: Flo
     )
 
 
-def _walk(found: _Growing, actions: Actions, openings: Floats, stuck: Bools, bounds: Ints) -> Decoded:
+def _walk(grown: _Growing, actions: Actions, openings: Floats, stuck: Bools, bounds: Ints) -> Decoded:
     """Keep the entities that a walk from left to right reaches; spaCy ends a Doc at a state without a valid transition."""
     dead_ends = np.flatnonzero(stuck)
-    places = np.concatenate([found.starts, dead_ends])
-    ends = np.concatenate([found.ends, np.full(len(dead_ends), -1)])
+    places = np.concatenate([grown.starts, dead_ends])
+    ends = np.concatenate([grown.ends, np.full(len(dead_ends), -1)])
     order = np.argsort(places, kind="stable")
-    kept = []
+    reached = []
     free_from = 0
     for number, start, end in zip(order.tolist(), places[order].tolist(), ends[order].tolist(), strict=True):
         if start < free_from:
@@ -241,15 +238,15 @@ def _walk(found: _Growing, actions: Actions, openings: Floats, stuck: Bools, bou
         if end < 0:
             free_from = int(bounds[np.searchsorted(bounds, start, side="right")])
             continue
-        kept.append(number)
+        reached.append(number)
         free_from = end
-    keep = np.array(kept, dtype=np.intp)
-    is_kept = np.zeros(len(found.starts), dtype=bool)
+    keep = np.array(reached, dtype=np.intp)
+    is_kept = np.zeros(len(grown.starts), dtype=bool)
     is_kept[keep] = True
-    own = is_kept[found.of_entity]
+    of_kept = is_kept[grown.of_entity]
     opener = np.arange(len(openings))
-    opener[found.tokens[own]] = found.starts[found.of_entity[own]]
+    opener[grown.tokens[of_kept]] = grown.starts[grown.of_entity[of_kept]]
     closing = np.full(len(openings), np.nan)
-    closing[found.tokens[own]] = found.closing[own]
-    entities = FoundEntities(found.starts[keep], found.ends[keep], found.types[keep], found.path[keep])
+    closing[grown.tokens[of_kept]] = grown.closing[of_kept]
+    entities = FoundEntities(grown.starts[keep], grown.ends[keep], grown.types[keep], grown.path[keep])
     return Decoded(actions, openings, entities, opener, closing)

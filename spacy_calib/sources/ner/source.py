@@ -65,7 +65,7 @@ class CalibEntityRecognizer(EntityRecognizer):
     def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
         """Set the entities, as spaCy does, and remember the readings."""
         super().set_annotations(docs, states_or_beams)
-        for doc, reading in zip(docs, getattr(states_or_beams, "found", ()), strict=False):
+        for doc, reading in zip(docs, getattr(states_or_beams, "readings", ()), strict=False):
             kept_reading.keep(doc, self.name, reading)
 
 

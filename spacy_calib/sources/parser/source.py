@@ -22,7 +22,7 @@ from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
 from ..base import has_weights
 from ..kept import KeptReadings, ParsedDocs, TransitionSource, clear_copy
-from .decoding import ROOT, Decided, arc_labels, predict_decided, read_actions
+from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
 from .trees import draw_trees
 
 kept_reading = KeptReadings()
@@ -42,15 +42,15 @@ class CalibDependencyParser(DependencyParser):
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if not any(len(doc) for doc in docs):
             return self.moves.init_batch(docs)
-        return ParsedDocs(*predict_decided(self, docs))
+        return ParsedDocs(*predict_arcs(self, docs))
 
     def set_annotations(self, docs: Sequence[Doc], states: Any) -> None:
         """Set heads and labels, as spaCy does, and remember the readings."""
         n_tokens = [len(doc) for doc in docs]
         super().set_annotations(docs, states)
-        for doc, decided, n in zip(docs, getattr(states, "found", ()), n_tokens, strict=False):
+        for doc, probabilities, n in zip(docs, getattr(states, "readings", ()), n_tokens, strict=False):
             if len(doc) == n:  # else its tokens were joined by their arcs
-                kept_reading.keep(doc, self.name, ArcReading(decided, arcs_on(doc)))
+                kept_reading.keep(doc, self.name, ArcReading(probabilities, arcs_on(doc)))
 
 
 def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyParser:
@@ -62,11 +62,11 @@ def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyPar
 class ArcReading:
     """What a parser said about one Doc of n tokens.
 
-    decided (Decided): Of its tokens. arcs (NDArray[int64]): The head of each, relative to the token, and the hash of
+    probabilities (ArcProbabilities): Of its tokens. arcs (NDArray[int64]): The head of each, relative to the token, and the hash of
     its label, as the parser left them on the Doc: shape (n, 2).
     """
 
-    decided: Decided
+    probabilities: ArcProbabilities
     arcs: NDArray[np.int64]
 
 
@@ -130,21 +130,23 @@ class ParserSource(TransitionSource):
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
         columns = columns_of(hashes, self.labels(pipe))
-        given = np.concatenate([reading.arcs for reading in readings])
-        same = (arcs[:, 0] == given[:, 0]) & (columns >= 0)
+        parser_arcs = np.concatenate([reading.arcs for reading in readings])
+        is_unchanged = (arcs[:, 0] == parser_arcs[:, 0]) & (columns >= 0)
         if self.event == "arc":
-            same &= arcs[:, 1] == given[:, 1]
-        scores = np.where(same, np.concatenate([reading.decided.score(self.event) for reading in readings]), np.nan)
-        rows = np.flatnonzero(same)
+            is_unchanged &= arcs[:, 1] == parser_arcs[:, 1]
+        scores = np.where(
+            is_unchanged, np.concatenate([reading.probabilities.score(self.event) for reading in readings]), np.nan
+        )
+        rows = np.flatnonzero(is_unchanged)
         marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
         return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
-        """By a pass over copies without arcs and sentences. RAISES: see `predict_decided`."""
+        """By a pass over copies without arcs and sentences. RAISES: see `predict_arcs`."""
         copies = [clear_copy(doc, parsed=False) for doc in docs]
-        states, decided = predict_decided(pipe, copies)
+        states, probabilities = predict_arcs(pipe, copies)
         DependencyParser.set_annotations(pipe, copies, states)
-        return [ArcReading(one, arcs_on(copy)) for one, copy in zip(decided, copies, strict=True)]
+        return [ArcReading(of_doc, arcs_on(copy)) for of_doc, copy in zip(probabilities, copies, strict=True)]
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return ("",)
@@ -160,23 +162,23 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
     token_scores = np.where(np.concatenate([is_space(doc) for doc in docs]), 1.0, scores)
     n = len(starts)
     spans = Spans(starts, ends, np.zeros(n, dtype=np.intp), token_scores, np.zeros(n), np.ones(n, dtype=bool))
-    known = ~np.isnan(np.add.reduceat(token_scores, starts))
-    spans = spans.take(known)
+    is_scored = ~np.isnan(np.add.reduceat(token_scores, starts))
+    spans = spans.take(is_scored)
     return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.chosen)
 
 
 def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
     """What is known of each arc beside its probability. heads (Ints): Relative to the token."""
-    decided = {
-        name: np.concatenate([getattr(reading.decided, name) for reading in readings])
-        for name in ("arc", "head", "path", "least")
+    columns = {
+        name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
+        for name in ("arc", "head", "path", "minimum")
     }
-    attached = np.flatnonzero(heads != 0)
-    dependents = np.bincount(attached + heads[attached], minlength=len(heads))
+    children = np.flatnonzero(heads != 0)
+    dependents = np.bincount(children + heads[children], minlength=len(heads))
     return {
-        "certainty of the decision for the head": log_odds(decided["head"], _CLIP),
-        "certainty of the label, given the head": log_odds(decided["arc"] / np.maximum(decided["head"], 1e-12), _CLIP),
-        "certainty of all decisions about the token": log_odds(decided["path"], _CLIP),
-        "certainty of the least certain one": log_odds(decided["least"], _CLIP),
+        "certainty of the decision for the head": log_odds(columns["head"], _CLIP),
+        "certainty of the label, given the head": log_odds(columns["arc"] / np.maximum(columns["head"], 1e-12), _CLIP),
+        "certainty of all decisions about the token": log_odds(columns["path"], _CLIP),
+        "certainty of the least certain one": log_odds(columns["minimum"], _CLIP),
         "how many words depend on it": np.log1p(dependents),
     }

@@ -28,7 +28,7 @@ from ...expect.forecasts import Evidence
 from ...types import Floats, Ints
 from ..base import missing_input
 from ..kept import clear_copy
-from .decoding import DECORATION, LEFT, RIGHT, ROOT, Scorer, Standing, predict_decided, read_actions
+from .decoding import DECORATION, LEFT, RIGHT, ROOT, ParserStates, Scorer, first_tokens, predict_arcs, read_actions
 
 # No sequence of transitions has more steps for each word: it is pushed once, and again only after another word was taken off for good; put
 # back once less than pushed, taken off once, and begins one sentence.
@@ -64,50 +64,51 @@ def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
     rng, why = generator(n, seed, get_string_id(doc.text)), missing_input(parser, [doc])[0]
     if not why:
         bare = clear_copy(doc, parsed=False)
-        again = predict_decided(parser, [bare])[1][0].score(event)[view.rows]
-        if (np.abs(again - view.raw) > _SAME).any():
+        new_scores = predict_arcs(parser, [bare])[1][0].score(event)[view.rows]
+        if (np.abs(new_scores - view.raw) > _SAME).any():
             why = "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before)"
     if why:
         raise calib_error("C680", name=parser.name, why=why)
     size = max(1, _CELLS // max(_STEPS * len(doc), parser.moves.n_moves))
     sizes = [min(size, n - first) for first in range(0, n, size)] or [0]
-    parts = [_draw(parser, bare, rng.random((some, _STEPS * len(doc)))) for some in sizes]
+    parts = [_draw(parser, bare, rng.random((n_draws, _STEPS * len(doc)))) for n_draws in sizes]
     heads, labels, logs = (np.concatenate(column) for column in zip(*parts, strict=True))
     names, codes = np.unique(labels, return_inverse=True)
     strings = tuple(doc.vocab.strings[int(name)] for name in names)
     return TreeDraws(doc, np.ones(len(doc)), event, strings, heads, codes.reshape(heads.shape), logs)
 
 
-def _draw(parser: Any, doc: Doc, chances: Floats) -> tuple[Ints, Any, Floats]:
-    """(heads, hashes of labels, both (n, n_tokens); log-probability of each draw). chances (Floats): Uniform, (n, _STEPS * n_tokens)."""
-    actions, n, n_tokens = read_actions(parser.moves), len(chances), len(doc)
+def _draw(parser: Any, doc: Doc, uniforms: Floats) -> tuple[Ints, Any, Floats]:
+    """(heads, hashes of labels, both (n, n_tokens); log-probability of each draw). uniforms (Floats): Random numbers, (n, _STEPS * n_tokens)."""
+    actions, n, n_tokens = read_actions(parser.moves), len(uniforms), len(doc)
     set_dropout_rate(parser.model, 0.0)
     step_model = parser.model.predict([doc])
     try:
-        scorer, standing = Scorer(parser, step_model, [doc]), Standing.of([doc] * max(n, 1), actions)
+        scorer, states = Scorer(parser, step_model, [doc]), ParserStates.from_docs([doc] * max(n, 1), actions)
         (first,) = parser.moves.init_batch([doc])
-        live, own, step = [first.copy() for _ in range(n)], np.arange(n), 0
-        classes, logs = np.full(len(standing.heads), -1), np.zeros(n)
+        live, draws, step = [first.copy() for _ in range(n)], np.arange(n), 0
+        classes, logs = np.full(len(states.heads), -1), np.zeros(n)
         while live:
             ids = step_model.get_token_ids(live)
-            places = np.where(ids[:, :4] >= 0, ids[:, :4] + n_tokens * own[:, None], -1)
-            scores = np.where(standing.valid(places), scorer(ids), -np.inf).astype(np.float64)
+            tokens = first_tokens(ids)
+            tokens[:] = np.where(tokens >= 0, tokens + n_tokens * draws, -1)
+            scores = states.mask(tokens, scorer(ids)).astype(np.float64)
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-            taken, every = draw_columns(odds, chances[own, step]), np.arange(len(live))
-            logs[own] += np.log(odds[every, taken] / odds.sum(axis=1))
-            moves = actions.moves[taken]
-            standing.take(places, moves)
-            for child, move in ((places[:, 2], LEFT), (places[:, 0], RIGHT)):
-                classes[child[moves == move]] = taken[moves == move]
-            only = np.zeros(scores.shape, dtype=np.float32)
-            only[every, taken] = 1.0
-            parser.transition_states(live, only)
+            transitions, rows = draw_columns(odds, uniforms[draws, step]), np.arange(len(live))
+            logs[draws] += np.log(odds[rows, transitions] / odds.sum(axis=1))
+            moves = actions.moves[transitions]
+            states.apply(tokens, moves)
+            for child, move in ((tokens[2], LEFT), (tokens[0], RIGHT)):
+                classes[child[moves == move]] = transitions[moves == move]
+            one_hot = np.zeros(scores.shape, dtype=np.float32)
+            one_hot[rows, transitions] = 1.0
+            parser.transition_states(live, one_hot)
             goes_on = np.array([not state.is_final() for state in live])
-            live, own, step = [live[i] for i in np.flatnonzero(goes_on)], own[goes_on], step + 1
+            live, draws, step = [live[i] for i in np.flatnonzero(goes_on)], draws[goes_on], step + 1
     finally:
         step_model.clear_memory()
     shape = (n, n_tokens)
-    heads = standing.heads[: n * n_tokens].reshape(shape) - n_tokens * np.arange(n)[:, None]
+    heads = states.heads[: n * n_tokens].reshape(shape) - n_tokens * np.arange(n)[:, None]
     classes = classes[: n * n_tokens].reshape(shape)
     return (*_in_full(doc, np.where(classes < 0, np.arange(n_tokens), heads), classes, actions.labels), logs)
 
@@ -115,14 +116,14 @@ def _draw(parser: Any, doc: Doc, chances: Floats) -> tuple[Ints, Any, Floats]:
 def _in_full(doc: Doc, heads: Ints, classes: Ints, names: Sequence[str]) -> tuple[Ints, Any]:
     """(heads, hashes of labels) as spaCy leaves them on a Doc: arcs that were lifted go back to the heads that their labels name."""
     labels = np.array([doc.vocab.strings.add(name) for name in (*names, ROOT)], dtype=np.uint64)[classes]
-    lifted = np.append([DECORATION in name for name in names], False)[classes].any(axis=1)
-    own, doc = np.arange(len(doc)), doc.copy()
-    for i in np.flatnonzero(lifted).tolist():
-        relative = (heads[i] - own).astype(np.int64).view(np.uint64)
+    has_lifted = np.append([DECORATION in name for name in names], False)[classes].any(axis=1)
+    tokens, doc = np.arange(len(doc)), doc.copy()
+    for i in np.flatnonzero(has_lifted).tolist():
+        relative = (heads[i] - tokens).astype(np.int64).view(np.uint64)
         doc.from_array(["HEAD", "DEP"], np.column_stack([relative, labels[i]]))  # type: ignore[arg-type]
         deprojectivize(doc)
-        found = doc.to_array(["HEAD", "DEP"]).astype(np.uint64)
-        heads[i], labels[i] = own + found[:, 0].view(np.int64), found[:, 1]
+        columns = doc.to_array(["HEAD", "DEP"]).astype(np.uint64)
+        heads[i], labels[i] = tokens + columns[:, 0].view(np.int64), columns[:, 1]
     return heads, labels
 
 
@@ -155,19 +156,21 @@ class TreeEvent(LabelsRight):
         if view is None or not doc.has_annotation("DEP"):
             return ()
         return [
-            one for one in doc.sents if words[one.start : one.end].any() and (view.scored | ~words)[one.start : one.end].all()
+            sent
+            for sent in doc.sents
+            if words[sent.start : sent.end].any() and (view.scored | ~words)[sent.start : sent.end].all()
         ]
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
         """RAISES: see `draw_trees`."""
         view = doc_view(doc, self._attr)
         assert view is not None
-        drawn = draw_trees(self._component(), view, self.draws, 0)
-        same, words, raw = drawn.same_heads(), ~is_space(doc), np.ones(len(doc))
+        draws = draw_trees(self._component(), view, self.draws, 0)
+        same_heads, words, raw = draws.same_heads(), ~is_space(doc), np.ones(len(doc))
         raw[view.rows] = view.raw
-        found = np.ones((len(units), len(TREE_FEATURES)))
+        features = np.ones((len(units), len(TREE_FEATURES)))
         for number, unit in enumerate(units):
-            inside = unit.start + np.flatnonzero(words[unit.start : unit.end])
-            counts = same[:, inside].all(axis=1).sum(), same[:, inside].sum(axis=0).min()
-            found[number] = *((count + 0.5) / (self.draws + 1) for count in counts), raw[inside].prod()
-        return Evidence(logit(found), found[:, 2], found[:, 0])
+            tokens = unit.start + np.flatnonzero(words[unit.start : unit.end])
+            counts = same_heads[:, tokens].all(axis=1).sum(), same_heads[:, tokens].sum(axis=0).min()
+            features[number] = *((count + 0.5) / (self.draws + 1) for count in counts), raw[tokens].prod()
+        return Evidence(logit(features), features[:, 2], features[:, 0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -53,11 +52,6 @@ def parts(groups: Groups, labels: Sequence[str]) -> set[frozenset[str]]:
         frozenset(label for label, group in zip(labels, groups.of_tag.tolist(), strict=True) if group == wanted)
         for wanted in range(len(groups))
     }
-
-
-def test_every_registered_grouping_has_a_row():
-    points = importlib.metadata.distribution("spacy-calib").entry_points.select(group="spacy_calib_groupings")
-    assert {point.name for point in points} == {name for name, _ in CASES}
 
 
 @every_case

@@ -75,10 +75,18 @@ def test_worked_by_hand_with_isotonic_scaling():
     np.testing.assert_allclose(made.predict([0.0, 0.2, 0.3, 0.6, 1.0]), [0.25, 0.25, 0.75, 0.75, 0.75])
 
 
-def test_worked_by_hand_with_another_scaling():
-    # Identity: the mean score of each bin, whatever the hits.
-    made = ScalingBinning(n_bins=2, scaling=Identity()).fit([0.1, 0.3, 0.6, 0.8], [1, 1, 0, 0])
-    np.testing.assert_allclose(made.values_, [0.2, 0.7])
+@pytest.mark.parametrize(
+    ("n_bins", "scores", "hits", "weights", "values"),
+    [
+        (2, [0.1, 0.3, 0.6, 0.8], [1, 1, 0, 0], None, [0.2, 0.7]),  # whatever the hits
+        (1, [0.2, 0.6], [0, 1], [3, 1], [0.3]),  # (3 * 0.2 + 1 * 0.6) / 4
+        # As in the histogram's test: 0.1 (three times) lies in bin 1 and 0.4 in bin 3; empty bins take the nearest value.
+        (4, [0.1, 0.1, 0.1, 0.4], [0, 0, 1, 1], None, [0.1, 0.1, 0.1, 0.4]),
+    ],
+)
+def test_after_identity_each_bin_has_its_mean_score(n_bins, scores, hits, weights, values):
+    made = ScalingBinning(n_bins=n_bins, scaling=Identity()).fit(scores, hits, weights)
+    np.testing.assert_allclose(made.values_, values)
 
 
 def test_bins_by_size_worked_by_hand_after_a_scaling():
@@ -86,12 +94,6 @@ def test_bins_by_size_worked_by_hand_after_a_scaling():
     made = ScalingBinning(bin_size=2, scaling=Identity()).fit([0.1, 0.2, 0.3, 0.4, 0.5], [0, 0, 1, 1, 1])
     np.testing.assert_allclose(made.values_, [0.15, 0.4])
     assert made.min_pairs == 2
-
-
-def test_empty_bins_take_the_value_of_the_nearest_bin_after_a_scaling():
-    # As in the histogram's test: with four bins 0.1 (three times) lies in bin 1 and 0.4 in bin 3.
-    made = ScalingBinning(n_bins=4, scaling=Identity()).fit([0.1, 0.1, 0.1, 0.4], [0, 0, 1, 1])
-    np.testing.assert_allclose(made.values_, [0.1, 0.1, 0.1, 0.4])
 
 
 def test_bin_means_come_from_the_fit_scores():
@@ -114,12 +116,6 @@ def test_bin_means_come_from_the_fit_scores():
 def test_gives_at_most_as_many_values_as_bins():
     scores, hits = bernoulli(500, seed=1)
     assert len(np.unique(ScalingBinning(n_bins=7).fit(scores, hits).predict(np.linspace(0, 1, 999)))) <= 7
-
-
-def test_weights_worked_by_hand_after_a_scaling():
-    # One bin, identity: (3 * 0.2 + 1 * 0.6) / 4.
-    made = ScalingBinning(n_bins=1, scaling=Identity()).fit([0.2, 0.6], [0, 1], [3, 1])
-    np.testing.assert_allclose(made.values_, [0.3])
 
 
 def test_the_prototype_of_the_scaling_is_left_unfitted():

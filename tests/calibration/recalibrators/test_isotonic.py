@@ -73,19 +73,13 @@ def test_falling_hits_give_the_share_of_hits():
     np.testing.assert_allclose(IsotonicRegression().fit([0.1, 0.5, 0.9, 0.95], [1, 0, 0, 0]).predict(GRID), 0.25)
 
 
-@given(scored_hits(max_size=14))
-def test_equals_exact_arithmetic(pair):
+@pytest.mark.parametrize("weighted", [False, True])
+@given(pair=scored_hits(max_size=14), data=st.data())
+def test_equals_exact_arithmetic(weighted, pair, data):
     # Any scores: ties, neighbours one ulp apart, denormals, minus zero. Fractions know no rounding.
     scores, hits = pair
-    wanted = exact_values(scores, hits)
-    made = IsotonicRegression().fit(scores, hits)
-    np.testing.assert_allclose(made.predict(list(wanted)), [float(y) for y in wanted.values()], rtol=0, atol=1e-12)
-
-
-@given(scored_hits(max_size=10), st.data())
-def test_equals_exact_arithmetic_with_weights(pair, data):
-    scores, hits = pair
-    weights = data.draw(st.lists(st.sampled_from([0.25, 1.0, 3.0, 7.5]), min_size=len(scores), max_size=len(scores)))
+    of_each = st.lists(st.sampled_from([0.25, 1.0, 3.0, 7.5]), min_size=len(scores), max_size=len(scores))
+    weights = data.draw(of_each) if weighted else None
     wanted = exact_values(scores, hits, weights)
     made = IsotonicRegression().fit(scores, hits, weights)
     np.testing.assert_allclose(made.predict(list(wanted)), [float(y) for y in wanted.values()], rtol=0, atol=1e-12)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import pickle
 from functools import cache
 from typing import Any
@@ -48,11 +47,6 @@ def fitted(number: int) -> Scaling:
 
 def scaled(scaling: Scaling, pairs: Pairs = DATA.pairs) -> np.ndarray:
     return scaling.scale_pairs(pairs)
-
-
-def test_every_registered_scaling_has_a_row():
-    points = importlib.metadata.distribution("spacy-calib").entry_points.select(group="spacy_calib_scalings")
-    assert {point.name for point in points} == {name for name, _ in CASES}
 
 
 @every_case

@@ -15,9 +15,8 @@ from contextlib import contextmanager
 import pytest
 import spacy
 
-from spacy_calib.cli.fitting import fit_pipe
 from spacy_calib.pairs.progress import Progress
-from tests.cli.conftest import calib, ok, save_gold
+from tests.cli.conftest import NO_CONTEXT, calib, ok, save_gold, scaling
 from tests.forked import alone
 
 
@@ -35,7 +34,7 @@ def fit_reporting(monkeypatch, *arguments) -> list[tuple[float, str]]:
     def share_bar(silent):
         yield Progress(lambda share, stage: calls.append((share, stage)))
 
-    monkeypatch.setattr(fit_pipe, "share_bar", share_bar)
+    monkeypatch.setattr("spacy_calib.cli.fit.share_bar", share_bar)
     ok(calib("fit", *arguments))
     return calls
 
@@ -44,8 +43,8 @@ def fit_reporting(monkeypatch, *arguments) -> list[tuple[float, str]]:
     ("options", "moving"),
     [
         ((), {"Fitting the scaling": 10, "Learning the context": 10, "Comparing methods": 2}),
-        (("--no-context",), {"Fitting the scaling": 10, "Comparing methods": 2}),
-        (("--scaling", "matrix", "-m", "isotonic"), {"Fitting the scaling": 5}),
+        ((NO_CONTEXT,), {"Fitting the scaling": 10, "Comparing methods": 2}),
+        ((scaling("Matrix"), "-m", "isotonic"), {"Fitting the scaling": 5}),
         (("-m", "isotonic"), {}),
     ],
 )
@@ -88,7 +87,7 @@ def on_a_terminal(*arguments, cwd) -> tuple[int, str]:
 
 
 def test_on_a_terminal_one_bar_covers_the_fit(model, enough, tmp_path):
-    code, printed = on_a_terminal(model, enough, "out", "--no-context", cwd=tmp_path)
+    code, printed = on_a_terminal(model, enough, "out", NO_CONTEXT, cwd=tmp_path)
     assert code == 0, printed
     bars = re.findall(r"([A-Z][a-z ]+): +(\d+)%\|", printed)
     shares = [int(share) for _, share in bars]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spacy_calib.cli import COMMANDS, load_command
-from spacy_calib.cli.shared.command import declared
 from tests.cli.conftest import calib, refuses
 
 ARGUMENTS = {
@@ -20,23 +20,46 @@ ARGUMENTS = {
 }
 
 
+def arguments_of(command: str, data: Path, folder: Path) -> list[Any]:
+    """What the command line needs besides options."""
+    values = {"DATA": data, "OUT": folder / "out"}
+    return [values.get(value, value) for value in ARGUMENTS.get(command, ["no_model", "DATA"])]
+
+
 def whole_numbers() -> list[tuple[str, str]]:
     """(command, option) of every option that takes one."""
-    of_command = {name: declared(load_command(name).options) for name in COMMANDS}
+    of_command = {name: load_command(name).parameters for name in COMMANDS}
     return [(name, option.flag) for name, options in of_command.items() for option in options if option.kind is int]
 
 
 def test_the_options_are_found():
-    found = {option for _, option in whole_numbers()}
-    assert found >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id"}
+    options = {option for _, option in whole_numbers()}
+    assert options >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id"}
 
 
-@pytest.mark.parametrize(("given", "wanted"), [(10**20, "at most"), (-5, "at least")])
+def with_both(first: str, second: str) -> list[str]:
+    """The commands that have both options."""
+    options = whole_numbers()
+    return [command for command, option in options if option == first and (command, second) in options]
+
+
+def test_the_commands_are_found():
+    assert set(with_both("--gpu-id", "--n-process")) >= {"fit", "adapt", "evaluate", "expect", "rank"}
+
+
+@pytest.mark.parametrize("command", with_both("--gpu-id", "--n-process"))
+def test_several_processes_on_a_gpu(command, dev, tmp_path):
+    refuses(
+        calib(command, *arguments_of(command, dev, tmp_path), "--gpu-id", 0, "--n-process", 2),
+        "On a GPU (--gpu-id 0) there can be one process only, but --n-process 2 was given; leave out one of the two.",
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("value", "limit"), [(10**20, "at most"), (-5, "at least")])
 @pytest.mark.parametrize(("command", "option"), whole_numbers())
-def test_a_number_out_of_range(command, option, given, wanted, dev, tmp_path):
-    values = {"DATA": dev, "OUT": tmp_path / "out"}
-    arguments = [values.get(value, value) for value in ARGUMENTS.get(command, ["no_model", "DATA"])]
-    outcome = calib(command, *arguments, option, given)
-    refuses(outcome, f"but {given} was given.")
-    assert re.search(rf"Option {option} must be {wanted} -?[\d,]+, but", outcome.text)
-    assert not Path(tmp_path / "out").exists()
+def test_a_number_out_of_range(command, option, value, limit, dev, tmp_path):
+    outcome = calib(command, *arguments_of(command, dev, tmp_path), option, value)
+    refuses(outcome, f"but {value} was given.")
+    assert re.search(rf"Option {option} must be {limit} -?[\d,]+, but", outcome.text)
+    assert not (tmp_path / "out").exists()

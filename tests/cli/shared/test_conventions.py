@@ -34,15 +34,22 @@ def met(tmp_path_factory):
     return folder / "named.spacy", folder / "random.spacy"
 
 
-@pytest.fixture(scope="module")
-def sure(trained_bytes, tmp_path_factory):
-    """The small pipeline with a tagger that is much too sure of itself, and the same with a fit on its own kind of gold."""
-    folder, nlp = tmp_path_factory.mktemp("sure"), revive(trained_bytes)
+def save_overconfident(trained_bytes, path):
+    """Save the small pipeline with a tagger that is much too sure of itself."""
+    nlp = revive(trained_bytes)
     for layer in nlp.get_pipe("tagger").model.walk():
         if layer.name == "softmax":
             layer.set_param("W", layer.get_param("W") * 400)
             layer.set_param("b", layer.get_param("b") * 400)
-    nlp.to_disk(folder / "model")
+    nlp.to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def sure(trained_bytes, tmp_path_factory):
+    """An overconfident pipeline, and the same with a fit on its own kind of gold."""
+    folder = tmp_path_factory.mktemp("sure")
+    save_overconfident(trained_bytes, folder / "model")
     ok(calib("fit", folder / "model", save_gold(folder / "gold.spacy", 60, 4), folder / "calibrated", "--method", "platt"))
     return folder / "model", folder / "calibrated"
 

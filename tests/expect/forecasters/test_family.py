@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-
 import numpy as np
 import pytest
 
@@ -61,11 +59,6 @@ def theirs(case, features, hits, asked):
 def loaded(made: Forecaster) -> Forecaster:
     state = unpack(pack({"part": made.state()}, "test"), "test")["part"]
     return make_part(state, lambda kind, name: getattr(registry, kind[1:]).get(name))
-
-
-def test_every_registered_forecaster_has_a_row():
-    points = importlib.metadata.distribution("spacy-calib").entry_points.select(group="spacy_calib_forecasters")
-    assert {point.name for point in points} == {name for name, _ in CASES}
 
 
 @every_case

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from spacy.tokens import Doc
+from thinc.api import NumpyOps
 
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.ner import decoding
@@ -17,6 +18,7 @@ from spacy_calib.sources.ner.actions import opening_columns, read_actions, read_
 from spacy_calib.sources.ner.decoding import Decoded, FoundEntities
 from spacy_calib.sources.ner.source import CalibEntityRecognizer, decode_docs
 from tests.conftest import made_up_sentences
+from tests.sources.device import DeviceOps
 from tests.sources.ner import (
     PRESETS,
     SHAPES,
@@ -449,3 +451,22 @@ def test_errors_reach_the_error_handler():
     assert list(nlp.pipe(["w1 w2", "w3"])) == []
     assert [one.name for one in seen] == ["ner"]
     assert seen[0].error.code == "C024"
+
+
+@pytest.mark.parametrize("maxout_pieces", [1, 2])
+def test_decoding_sends_no_more_to_a_gpu_for_longer_entities(maxout_pieces):
+    """And the probabilities are those of the CPU, bit by bit."""
+    nlp = random_pipeline(Shape(maxout_pieces=maxout_pieces), factory="calib_ner")
+    recognizer = nlp.get_pipe("ner")
+    lower, uploads = recognizer.model.get_ref("lower"), []
+    for n_tokens in (2, 60):
+        docs = [Doc(nlp.vocab, words=[f"w{i % 7}" for i in range(n_tokens)])]
+        lower.ops = NumpyOps()
+        on_cpu = decode_docs(recognizer, docs)[0]
+        lower.ops = ops = DeviceOps()
+        on_device = decode_docs(recognizer, docs)[0]
+        uploads.append(ops.n_uploads)
+        assert np.array_equal(on_device.openings, on_cpu.openings)
+        for name, values in vars(on_cpu.entities).items():
+            assert np.array_equal(getattr(on_device.entities, name), values), name
+    assert uploads[0] == uploads[1]

@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 from spacy.tokens import Doc
+from thinc.api import NumpyOps
 
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.parser import decoding
 from spacy_calib.sources.parser.decoding import arc_labels, decode, read_actions
+from tests.sources.device import DeviceOps
 from tests.sources.ner import SHAPES, Shape, docs_of, random_drafts
 from tests.sources.parser import LABELS, gold_examples, parse, random_parser, trained, twins
 
 
 def slowly(parser: Any, doc: Doc) -> dict[str, np.ndarray]:
-    """The same of one Doc, transition by transition: `Decided` as a dict, and the heads."""
+    """The same of one Doc, transition by transition: `ArcProbabilities` as a dict, and the heads."""
     n, names = len(doc), parser.move_names
-    found = {name: np.ones(n) for name in ("arc", "head", "spared", "path", "least")}
+    columns = {name: np.ones(n) for name in ("arc", "head", "no_other_head", "path", "minimum")}
     step_model = parser.model.predict([doc])
     (state,) = parser.moves.init_batch([doc])
     while not state.is_final():
@@ -27,20 +29,20 @@ def slowly(parser: Any, doc: Doc) -> dict[str, np.ndarray]:
         odds = np.where(valid, np.exp(scores[0].astype(float) - scores[0].max()), 0.0)
         probabilities = odds / odds.sum()
         s0, b0 = state.S(0), state.B(0)
-        taken = int(np.argmax(np.where(valid, scores[0], -np.inf)))
+        transition = int(np.argmax(np.where(valid, scores[0], -np.inf)))
         of_move = {move: sum(p for p, name in zip(probabilities, names, strict=True) if name[0] == move) for move in "SDLRB"}
-        own = of_move[names[taken][0]]
+        move_probability = of_move[names[transition][0]]
         for token, move in ((s0, "L"), (b0, "R")):
             if token < 0:
                 continue
-            found["path"][token] *= own
-            found["least"][token] = min(found["least"][token], own)
-            if names[taken][0] == move:
-                found["head"][token], found["arc"][token] = own, probabilities[taken]
+            columns["path"][token] *= move_probability
+            columns["minimum"][token] = min(columns["minimum"][token], move_probability)
+            if names[transition][0] == move:
+                columns["head"][token], columns["arc"][token] = move_probability, probabilities[transition]
             else:
-                found["spared"][token] *= 1 - of_move[move]
+                columns["no_other_head"][token] *= 1 - of_move[move]
         parser.transition_states([state], scores)
-    return {**found, "heads": np.array([state.H(i) for i in range(n)])}
+    return {**columns, "heads": np.array([state.H(i) for i in range(n)])}
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -48,11 +50,11 @@ def test_same_arcs_as_spacy(shape):
     """Random weights, preset sentence starts, white space, empty Docs, labels to be deprojectivized."""
     drafts = random_drafts(25, seed=3)
     stock, ours = twins(shape)
-    wanted = parse(stock, docs_of(drafts, stock.vocab))
-    assert parse(ours, docs_of(drafts, ours.vocab)) == wanted
-    alone = [parse(ours, [doc])[0] for doc in docs_of(drafts, ours.vocab)]
-    assert alone == wanted
-    assert len({dep for doc in wanted for _, dep, _ in doc}) > 3
+    expected = parse(stock, docs_of(drafts, stock.vocab))
+    assert parse(ours, docs_of(drafts, ours.vocab)) == expected
+    one_by_one = [parse(ours, [doc])[0] for doc in docs_of(drafts, ours.vocab)]
+    assert one_by_one == expected
+    assert len({dep for doc in expected for _, dep, _ in doc}) > 3
 
 
 def put_back(parser: Any) -> None:
@@ -73,14 +75,14 @@ def test_same_probabilities_as_step_by_step(seed, change):
             node.set_param(name, node.get_param(name) * 0.3)
     change(parser)
     docs = [doc for doc in docs_of(random_drafts(12, seed=seed), nlp.vocab) if len(doc)]
-    states, decided = decode(parser, docs, read_actions(parser.moves))
+    states, probabilities = decode(parser, docs, read_actions(parser.moves))
     first = 0
     for doc, state in zip(docs, states, strict=True):
-        wanted, found = slowly(parser, doc), decided.part(first, first + len(doc))
+        expected, of_doc = slowly(parser, doc), probabilities.slice(first, first + len(doc))
         first += len(doc)
-        assert [state.H(i) for i in range(len(doc))] == wanted.pop("heads").tolist()
-        for name, values in wanted.items():
-            assert getattr(found, name) == pytest.approx(values, abs=1e-3), name
+        assert [state.H(i) for i in range(len(doc))] == expected.pop("heads").tolist()
+        for name, values in expected.items():
+            assert getattr(of_doc, name) == pytest.approx(values, abs=1e-3), name
 
 
 def test_long_batches_are_summed_up_in_parts(monkeypatch):
@@ -102,6 +104,25 @@ def test_joined_tokens():
     stock = [[state.H(i) for i in range(len(doc))] for doc, state in zip(docs, parser.predict(docs), strict=True)]
     states, _ = decode(parser, docs, read_actions(parser.moves))
     assert [[state.H(i) for i in range(len(doc))] for doc, state in zip(docs, states, strict=True)] == stock
+
+
+@pytest.mark.parametrize("maxout_pieces", [1, 2])
+def test_decoding_sends_no_more_to_a_gpu_for_more_steps(maxout_pieces):
+    """And the probabilities are those of the CPU, bit by bit."""
+    nlp = random_parser(Shape(maxout_pieces=maxout_pieces))
+    parser = nlp.get_pipe("parser")
+    lower, actions = parser.model.get_ref("lower"), read_actions(parser.moves)
+    uploads = []
+    for n_tokens in (3, 90):
+        docs = [Doc(nlp.vocab, words=[f"w{i % 7}" for i in range(n_tokens)])]
+        lower.ops = NumpyOps()
+        _, on_cpu = decode(parser, docs, actions)
+        lower.ops = ops = DeviceOps()
+        _, on_device = decode(parser, docs, actions)
+        uploads.append(ops.n_uploads)
+        for name, values in vars(on_cpu).items():
+            assert np.array_equal(getattr(on_device, name), values), name
+    assert uploads[0] == uploads[1]
 
 
 def test_labels_without_decoration():

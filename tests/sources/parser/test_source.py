@@ -26,11 +26,11 @@ def test_scores_of_both_events(nlp):
     assert heads.rows.tolist() == arcs.rows.tolist() == list(range(sum(map(len, docs))))
     labels = ParserSource().labels(pipe)
     assert [labels[column] for column in heads.tags] == [token.dep_ for doc in docs for token in doc]
-    first = kept_reading(docs[0], "parser").decided
-    assert heads.scores[: len(docs[0])] == pytest.approx(first.head * first.spared)
-    assert arcs.scores[: len(docs[0])] == pytest.approx(first.arc * first.spared)
+    first = kept_reading(docs[0], "parser").probabilities
+    assert heads.scores[: len(docs[0])] == pytest.approx(first.head * first.no_other_head)
+    assert arcs.scores[: len(docs[0])] == pytest.approx(first.arc * first.no_other_head)
     roots = [i for i, token in enumerate(docs[0]) if token.head.i == i]
-    assert heads.scores[roots] == pytest.approx(first.spared[roots])
+    assert heads.scores[roots] == pytest.approx(first.no_other_head[roots])
 
 
 def test_sentences_are_spans_without_a_label(nlp):

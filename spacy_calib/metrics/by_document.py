@@ -1,0 +1,350 @@
+"""How sure a figure is, by resampling whole documents: pairs of one document are alike and tell less than as many others.
+
+A figure follows from sums over documents. A resample takes as many documents as there are, each time any of them, and so
+adds up other sums; the interval comes from the figure's values in the resamples. Each figure has the kind of interval that
+held the truth most often in simulations (tests/metrics has some):
+
+- Means (log loss, Brier score, their differences): the studentised one, whose upper bound failed least of five. Each
+  resample's distance from the mean is divided by its own standard error over documents (the bootstrap-t; Efron &
+  Tibshirani 1993, chapter 12).
+- Calibration errors: noise in the bins makes a resample look worse than the data, and the data worse than the truth. Where
+  scores are calibrated, plain percentiles never hold the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015).
+  So that noise, estimated from the spread among documents, is taken off the squared error twice: for the data and for the
+  resample.
+- Other figures: the percentiles, at shares that few documents move outwards (Hesterberg 2015).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import calib_error
+from ..pairs.bins import check_count, make_binner
+from ..pairs.documents import document_codes
+from ..types import Floats, Groups, Ints, Pairs, as_finite, as_hits, as_probabilities, check_lengths
+from .calibration_error import smce
+from .error_sums import ErrorSums
+from .proper import brier, log_loss, log_losses, squared_losses
+
+_CELLS_AT_ONCE = 1 << 22
+# Relative size below which a deviation counts as floating-point noise.
+ROUNDING_NOISE = 1e-12
+ONE_DOCUMENT = "all pairs are of one document, and nothing says how documents differ"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure and where its true value lies; None where nothing can be said, and `reason` contains why.
+
+    estimate (float): The figure as measured. low, high (float): Two-sided interval. upper (float): One-sided bound.
+    coverage (float): How often low .. high holds the true value, and how often the true value is at most `upper`.
+    documents (int): How many have pairs. corrected (float): A calibration error less the bins' noise; low .. high is
+        around it.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    upper: float | None
+    coverage: float
+    documents: int
+    corrected: float | None = None
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """A figure of n documents, and its values in the resamples, shape (n_samples,). corrected: See `Interval`."""
+
+    estimate: float
+    values: Floats
+    documents: int
+    corrected: float | None = None
+
+    def rank(self, share: float) -> int:
+        """Which value, counted from either end, has this share of what may be true beyond it: 1 for the outermost."""
+        from scipy.special import ndtr, stdtrit
+
+        outer = ndtr(math.sqrt(self.documents / (self.documents - 1)) * stdtrit(self.documents - 1, share))
+        return max(1, math.floor(outer * (len(self.values) + 1) + 1e-9))
+
+    def interval(self, coverage: float = 0.95) -> Interval:
+        """Two-sided interval and one-sided bound. RAISES C001: coverage not in (0, 1)."""
+        share = 1 - check_coverage(coverage)
+        reason = ONE_DOCUMENT if self.documents < 2 else None if len(self.values) else "no resample has a value"
+        if reason:
+            return Interval(self.estimate, None, None, None, coverage, self.documents, reason=reason)
+        values, outer = np.sort(self.values), self.rank(share / 2)
+        low, high, upper = (float(values[place]) for place in (outer - 1, -outer, -self.rank(share)))
+        return Interval(self.estimate, low, high, upper, coverage, self.documents, self.corrected)
+
+
+def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
+    """How often each document is in each resample: blocks (n_documents, some), n_samples columns in all."""
+    rng = np.random.default_rng(seed)
+    step = max(1, _CELLS_AT_ONCE // n_documents)
+    for begin in range(0, n_samples, step):
+        size = min(step, n_samples - begin)
+        index = rng.integers(n_documents, size=(size, n_documents))
+        index *= size
+        index += np.arange(size)[:, None]
+        yield np.bincount(index.ravel(), minlength=n_documents * size).reshape(n_documents, size).astype(np.float64)
+
+
+def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
+    """Add up the documents of each resample. sums: Shape (k, documents), dense or sparse. RETURNS: (k, n_samples)."""
+    return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
+
+
+def rank_of(share: float, n_samples: int) -> int:
+    """Which of the n resamples, in order, has this share of all possible ones below it: 1 for the first.
+
+    RAISES C001: they are too few for any.
+    """
+    rank = math.floor(share * (n_samples + 1) + 1e-9)
+    if not rank:
+        requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
+        raise calib_error("C001", name="n_samples", wanted=requirement, given=repr(n_samples))
+    return rank
+
+
+def check_coverage(coverage: float) -> float:
+    """The coverage as a float. RAISES C001: not a number between 0 and 1."""
+    if isinstance(coverage, bool) or not isinstance(coverage, (int, float, np.number)) or not 0 < coverage < 1:
+        raise calib_error("C001", name="coverage", wanted="a number between 0 and 1", given=repr(coverage))
+    return float(coverage)
+
+
+def _check_samples(n_samples: int, coverage: float) -> None:
+    """RAISES C001: coverage not in (0, 1), n_samples too few for it."""
+    rank_of((1 - check_coverage(coverage)) / 2, check_count("n_samples", n_samples))
+
+
+class ResampledMean(Resampled):
+    """A mean over pairs. values (Floats): Where the distance of each resample's studentised mean would put the truth."""
+
+    def rank(self, share: float) -> int:
+        return rank_of(share, len(self.values))
+
+
+def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> ResampledMean | None:
+    """Resample the mean of n values by document.
+
+    values: One finite number per pair. documents: The document of each pair (numbers or names, in any order).
+    n_samples (int): Resamples; about ten times 1 / (1 - coverage) are needed for bounds of that coverage.
+    RETURNS (ResampledMean): None without pairs.
+    RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
+    """
+    means = resample_means([values], documents, n_samples, seed)
+    return means[0] if means else None
+
+
+def resample_means(
+    columns: Sequence[ArrayLike], documents: ArrayLike, n_samples: int = 1000, seed: int = 0
+) -> list[ResampledMean]:
+    """Resample the means of several values of the same pairs with the same resamples: faster than one by one.
+
+    columns (Sequence[ArrayLike]): n finite numbers each. RETURNS (list[ResampledMean]): One per column; [] without pairs.
+    RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
+    """
+    values = [as_finite("losses", column) for column in columns]
+    n = len(values[0]) if values else 0
+    for column in values:
+        check_lengths("Resampling", "value", n, {"other value": column})
+    codes, n_documents = document_codes(documents, n)
+    check_count("n_samples", n_samples)
+    if not n:
+        return []
+    counts = np.bincount(codes).astype(np.float64)
+    means, residuals = zip(*(_residuals(column, codes, counts) for column in values), strict=True)
+    rests = np.stack(residuals)
+    totals = resample_sums(np.concatenate([[counts, counts**2], rests, rests**2, rests * counts]), n_samples, seed)
+    sizes, squared_sizes = totals[:2]
+    sums, squares, products = np.split(totals[2:], 3)
+    shifts = sums / sizes
+    spreads = squares - 2 * shifts * products + shifts**2 * squared_sizes
+    spreads[spreads <= ROUNDING_NOISE * squares] = 0.0
+    small_sample = n_documents / max(1, n_documents - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = shifts / (np.sqrt(small_sample * spreads) / sizes)
+    distances = _finite_distances(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), n_documents)
+    errors = np.sqrt(small_sample * np.sum(rests**2, axis=1)) / counts.sum()
+    return [
+        ResampledMean(mean, mean - row * error, n_documents) for mean, row, error in zip(means, distances, errors, strict=True)
+    ]
+
+
+def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floats]:
+    """(the mean, each document's sum less what it would be if all its values were the mean; 0 where that is noise)."""
+    # Subtracting the first value makes the differences of equal values exactly 0.
+    offsets = values - values[0]
+    sums = np.bincount(codes, weights=offsets)
+    mean = sums.sum() / counts.sum()
+    residuals = sums - mean * counts
+    size = np.bincount(codes, weights=np.abs(offsets)) + abs(mean) * counts
+    is_noise = math.sqrt(np.sum(residuals**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
+    return float(values[0] + mean), np.zeros_like(residuals) if is_noise else residuals
+
+
+def _finite_distances(distances: Floats, n_documents: int) -> Floats:
+    """Each row ascending; infinite distances (of resamples of equal documents) become Student's quantiles of their ranks."""
+    rows = np.sort(distances, axis=1)
+    which, rank = np.nonzero(~np.isfinite(rows))
+    if len(which):
+        from scipy.special import stdtrit
+
+        rows[which, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
+    return rows
+
+
+def mean_interval(
+    values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
+) -> Interval | None:
+    """Interval of the mean of n losses, by document; None without pairs. Arguments and errors as in `resample_mean`."""
+    _check_samples(n_samples, coverage)
+    mean = resample_mean(values, documents, n_samples, seed)
+    return mean.interval(coverage) if mean else None
+
+
+def paired_difference(
+    loss_a: ArrayLike, loss_b: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0
+) -> Interval | None:
+    """Mean of loss_a - loss_b with its two-sided 95 % interval and one-sided upper bound, by document; below 0, a is better.
+
+    loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`).
+    documents: The document of each pair.
+    RETURNS (Interval): None without pairs; of zero width where all differences are equal.
+    RAISES C001: losses not finite, n_samples too few. C002: lengths differ.
+    """
+    first, second = as_finite("losses", loss_a), as_finite("losses", loss_b)
+    check_lengths("A paired difference", "first loss", len(first), {"second loss": second})
+    return mean_interval(first - second, documents, n_samples, seed)
+
+
+class ResampledError(Resampled):
+    """A calibration error; values and `corrected` are less the bins' noise, below 0 where noise alone would show more."""
+
+    def interval(self, coverage: float = 0.95) -> Interval:
+        """The interval of the true error. RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples."""
+        _check_samples(len(self.values), coverage)
+        return self.above_zero().interval(coverage)
+
+    def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
+        """The interval of the true error less another one's: below 0, this one is smaller.
+
+        other (ResampledError): Of the same documents, n_samples and seed, so that both see the same resamples.
+        RAISES C001: as `interval`. C002: other resamples.
+        """
+        if self.values.shape != other.values.shape or self.documents != other.documents:
+            sizes = {"n_first": len(self.values), "n_second": len(other.values)}
+            raise calib_error("C002", what="A paired difference", first="resample", second="resample of the other", **sizes)
+        _check_samples(len(self.values), coverage)
+        a, b = self.above_zero(), other.above_zero()
+        gap = (a.corrected or 0.0) - (b.corrected or 0.0)
+        return Resampled(a.estimate - b.estimate, a.values - b.values, self.documents, gap).interval(coverage)
+
+    def above_zero(self) -> Resampled:
+        """The figure with values of at least 0."""
+        return Resampled(self.estimate, np.maximum(0.0, self.values), self.documents, max(0.0, self.corrected or 0.0))
+
+
+def resample_error(
+    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
+    n_samples: int = 1000, seed: int = 0, among: ArrayLike | None = None, groups: ArrayLike | None = None,
+) -> ResampledError | None:  # fmt: skip
+    """Resample a calibration error by document, for its interval or for paired differences of errors.
+
+    Arguments as in `error_interval`. among (ArrayLike | None): All documents, where some may have no pairs.
+    groups (ArrayLike | None): Group of each pair, -1 for none: the error is the unweighted mean of those of the groups.
+    RETURNS (ResampledError): None without pairs.
+    RAISES C001: values out of range. C002: lengths differ.
+    """
+    probabilities, binner = as_probabilities("scores", scores), make_binner(n_bins, bin_size)
+    gaps = probabilities - as_hits(hits, len(probabilities))
+    codes, _ = document_codes(documents, len(probabilities))
+    check_count("n_samples", n_samples)
+    group_of_pair = np.zeros_like(codes) if groups is None else np.asarray(groups)
+    index = np.flatnonzero(group_of_pair >= 0)
+    if not len(index):
+        return None
+    names = np.asarray(documents)[index]
+    all_names = np.unique(names if among is None else among)
+    codes = np.searchsorted(all_names, names)
+    sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, len(all_names), binner)
+    noise = sums.noise()
+    estimate, debiased = (float(sums.errors(sums.total(), bias)[0]) for bias in (0.0, noise))
+    values = sums.errors(resample_sums(sums.sums, n_samples, seed), 2 * noise)
+    return ResampledError(estimate, values, len(all_names), debiased)
+
+
+def error_interval(
+    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
+    n_samples: int = 1000, seed: int = 0, coverage: float = 0.95, groups: ArrayLike | None = None,
+) -> Interval | None:  # fmt: skip
+    """Interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
+
+    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may be
+    above `high`. Simulated 95 % intervals held it in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 % with 5.
+    The bins stay those of all the data: bins made anew for each resample give the same coverage, more slowly.
+
+    scores, hits, documents: One of each per pair. n_bins (int): Adaptive bins. bin_size (int | None): beta; replaces
+        n_bins. groups (ArrayLike | None): See `resample_error`.
+    RETURNS (Interval): None without pairs.
+    RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
+    """
+    _check_samples(n_samples, coverage)
+    error = resample_error(scores, hits, documents, n_bins, bin_size, n_samples, seed, groups=groups)
+    return None if error is None else error.interval(coverage)
+
+
+def mean_gmce_interval(
+    pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
+    n_samples: int = 1000, seed: int = 0,
+) -> Interval | None:  # fmt: skip
+    """95 % interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
+
+    scores: Replace the pairs' raw scores. Other arguments and errors as in `error_interval`.
+    RETURNS (Interval): None where no group has pairs.
+    """
+    scores = pairs.scores if scores is None else scores
+    return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.of(pairs.tags))
+
+
+def document_bootstrap(
+    statistic: Callable[..., float | None], pairs: Pairs, documents: ArrayLike, scores: ArrayLike | None = None,
+    n_samples: int = 1000, seed: int = 0, coverage: float = 0.95,
+) -> Interval | None:  # fmt: skip
+    """Interval of any figure over pairs, by document.
+
+    statistic: `log_loss`, `brier` or `smce` itself, which are resampled by their sums over documents; or a function of
+        (pairs, scores, weights), called for each resample with a weight of 0, 1, 2 ... for each pair. Its interval is
+        of percentiles, which suits smooth figures but no calibration errors. Resamples where it returns None are left out.
+    documents: The document of each pair. scores: Replace the pairs' raw scores.
+    RETURNS (Interval): None where the figure of all pairs is None.
+    RAISES C001: scores out of range, n_samples too few for the coverage. C002: lengths differ.
+    """
+    probabilities = as_probabilities("scores", pairs.scores if scores is None else scores)
+    hits = as_hits(pairs.hits, len(probabilities))
+    if statistic is smce:
+        return error_interval(probabilities, hits, documents, n_samples=n_samples, seed=seed, coverage=coverage)
+    if statistic is log_loss or statistic is brier:
+        losses = log_losses if statistic is log_loss else squared_losses
+        return mean_interval(losses(probabilities, hits), documents, n_samples, seed, coverage)
+    codes, n_documents = document_codes(documents, len(pairs))
+    _check_samples(n_samples, coverage)
+    estimate = statistic(pairs, probabilities, np.ones(len(pairs))) if len(pairs) else None
+    if estimate is None:
+        return None
+    weights = (column[codes] for counts in resamples(n_documents, n_samples, seed) for column in counts.T)
+    values = [value for weight in weights if (value := statistic(pairs, probabilities, weight)) is not None]
+    return Resampled(float(estimate), np.array(values), n_documents).interval(coverage)

@@ -1,0 +1,65 @@
+"""Calibration errors as figures of sums over documents, and the noise that the bins add to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..pairs.bins import Binner, assign
+from ..types import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorSums:
+    """Sums over documents from which calibration errors follow. A cell is a bin of a group that has pairs.
+
+    sums: Gaps (score less hit) in each cell, then pairs in each cell, sparse, shape (2 * cells, documents).
+    groups: 1 where a cell is of a group, sparse, shape (groups, cells).
+    """
+
+    sums: Any
+    groups: Any
+
+    @classmethod
+    def from_pairs(cls, scores: Floats, gaps: Floats, groups: Ints, codes: Ints, n_documents: int, binner: Binner) -> ErrorSums:
+        """groups, codes (Ints): Group and document of each pair."""
+        from scipy.sparse import csr_matrix
+
+        cells, group_of_cell = np.empty(len(scores), dtype=np.intp), list[int]()
+        for number, group in enumerate(np.unique(groups)):
+            index = np.flatnonzero(groups == group)
+            bins, bin_of_pair = np.unique(assign(scores[index], binner(scores[index])), return_inverse=True)
+            cells[index] = len(group_of_cell) + bin_of_pair
+            group_of_cell += [number] * len(bins)
+        n_cells = len(group_of_cell)
+        places, place_of_pair = np.unique(codes * n_cells + cells, return_inverse=True)
+        document, cell = np.divmod(places, n_cells)
+        values = np.append(np.bincount(place_of_pair, gaps), np.bincount(place_of_pair))
+        rows, columns = np.append(cell, cell + n_cells), np.tile(document, 2)
+        sums = csr_matrix((values, (rows, columns)), shape=(2 * n_cells, n_documents))
+        return cls(sums, csr_matrix((np.ones(n_cells), (group_of_cell, np.arange(n_cells)))))
+
+    def total(self) -> Floats:
+        """The sums of all documents, shape (2 * cells, 1)."""
+        return np.asarray(self.sums @ np.ones((self.sums.shape[1], 1)))
+
+    def errors(self, sums: Floats, noise: Any) -> Floats:
+        """Mean over the groups with pairs of the signed root of (squared error - noise). sums: Shape (2 * cells, n)."""
+        gap, count = np.split(sums, 2)
+        total = self.groups @ count
+        squared_errors = self.groups @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0) - noise
+        roots = np.where(total > 0, np.sign(squared_errors) * np.sqrt(np.abs(squared_errors)), 0.0)
+        return np.asarray(roots.sum(axis=0) / np.maximum((total > 0).sum(axis=0), 1))
+
+    def noise(self) -> Floats:
+        """How much of each group's squared error is chance, on average (Kumar et al. 2019, section 5, for clusters).
+
+        RETURNS (Floats): Shape (groups, 1); 0 in a single document.
+        """
+        n_cells, n_documents = self.groups.shape[1], self.sums.shape[1]
+        gap, count = np.split(self.total(), 2)
+        residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)
+        spread = residuals.multiply(residuals) @ np.ones((n_documents, 1)) * n_documents / max(1, n_documents - 1)
+        return np.asarray(self.groups @ (spread / count) / (self.groups @ count))

@@ -1,0 +1,495 @@
+"""Intervals by document: against resampling pairs by hand, and by coverage where the truth is known."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import stdtrit
+
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics import brier, calibration_error, gmce, log_loss, smce
+from spacy_calib.metrics.by_document import (
+    Resampled,
+    ResampledMean,
+    document_bootstrap,
+    error_interval,
+    mean_gmce_interval,
+    mean_interval,
+    paired_difference,
+    resample_error,
+    resample_mean,
+    resamples,
+)
+from spacy_calib.metrics.calibration_error import error_of_table
+from spacy_calib.metrics.proper import log_losses, squared_losses
+from spacy_calib.pairs.bins import adaptive_edges, assign, bin_table
+from spacy_calib.types import Groups
+
+from ..strategies import bernoulli, make_pairs, scored_hits
+from .simulated import shares_covered, texts
+
+GROUPS = Groups(("a", "b", "c"), np.array([0, 0, 1, 2, -1]))
+
+
+def test_every_resample_takes_as_many_documents_as_there_are():
+    weights = np.concatenate(list(resamples(7, 500, seed=0)), axis=1)
+    assert weights.shape == (7, 500)
+    assert (weights.sum(axis=0) == 7).all()
+    assert (weights == weights.round()).all()
+    # Each weight is binomial(7, 1/7): mean 1, variance 6/7; five standard errors of 3,500 of them.
+    assert weights.mean(axis=1) == pytest.approx(np.ones(7), abs=5 * math.sqrt(6 / 7 / 500))
+    assert weights.var() == pytest.approx(6 / 7, rel=0.15)
+
+
+def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
+    whole = np.concatenate(list(resamples(7, 50, seed=3)), axis=1)
+    monkeypatch.setattr(sys.modules[Resampled.__module__], "_CELLS_AT_ONCE", 20)
+    parts = list(resamples(7, 50, seed=3))
+    assert len(parts) == 25
+    assert np.array_equal(np.concatenate(parts, axis=1), whole)
+
+
+# Means
+
+
+def test_mean_and_standard_error_worked_by_hand():
+    # Document sums 1 and 5 of 2 pairs each: mean 1.5, residuals -2 and 2, error sqrt(2 / 1 * 8) / 4 = 1.
+    mean = resample_mean([0.0, 1.0, 2.0, 3.0], ["x", "x", "y", "y"], n_samples=99)
+    assert (mean.estimate, mean.documents) == pytest.approx((1.5, 2))
+    # The first of the 99 takes one document twice: its distance is Student's quantile, in standard errors.
+    assert mean.values.max() == pytest.approx(1.5 - 1.0 * stdtrit(1, 0.01))
+
+
+def test_values_equal_repeating_the_pairs():
+    rng = np.random.default_rng(0)
+    documents = np.repeat(np.arange(8), rng.integers(1, 6, 8))
+    values = rng.normal(size=len(documents)) + documents / 4
+    mean = resample_mean(values, documents, n_samples=60, seed=4)
+
+    def studentised(weights):
+        # Every copy of a document is a document of its own.
+        parts = [values[documents == d] for d in range(8) for _ in range(weights[d])]
+        mean = np.concatenate(parts).mean()
+        rest = [part.sum() - mean * len(part) for part in parts]
+        error = math.sqrt(8 / 7 * np.square(rest).sum()) / sum(map(len, parts))
+        return (mean - values.mean()) / error, error
+
+    error = studentised(np.ones(8, dtype=int))[1]
+    counts = np.concatenate(list(resamples(8, 60, seed=4)), axis=1).T.astype(int)
+    assert mean.estimate == pytest.approx(values.mean())
+    assert np.sort(mean.values) == pytest.approx(
+        np.sort([values.mean() - studentised(weights)[0] * error for weights in counts])
+    )
+
+
+def test_bounds_are_order_statistics():
+    mean = ResampledMean(10.0, 10.0 - 2.0 * np.arange(-50.0, 49.0), 60)
+    # 99 resamples: the 5th lowest distance is -46, the 5th highest 44.
+    interval = mean.interval(0.9)
+    assert (interval.low, interval.high, interval.upper) == (10 - 2 * 44, 10 + 2 * 46, 10 + 2 * 41)
+    assert mean.interval().upper == 10 + 2 * 46
+
+
+def test_differences_of_documents_are_covered_as_often_as_they_say():
+    # The second map adds 0.2, which suits texts in one mood and not the others. What is drawn from a pool has the pool's mean as its truth.
+    pool, hits, documents = texts(20_000, seed=0, spread=0.6)
+    losses = squared_losses(np.minimum(pool + 0.2, 1), hits) - squared_losses(pool, hits)
+    truth = losses.mean()
+    starts = np.searchsorted(documents, np.arange(20_001))
+
+    def simulate(seed):
+        drawn = np.random.default_rng(seed).integers(20_000, size=25)
+        some = np.concatenate([np.arange(starts[d], starts[d + 1]) for d in drawn])
+        of_pair = np.repeat(np.arange(25), starts[drawn + 1] - starts[drawn])
+        found = mean_interval(losses[some], of_pair, n_samples=199, seed=seed)
+        # The same as if every pair were a document.
+        alone = mean_interval(losses[some], np.arange(len(some)), n_samples=199, seed=seed)
+        return found.low <= truth <= found.high, truth <= found.upper, alone.low <= truth <= alone.high
+
+    two_sided, one_sided, of_pairs = shares_covered(400, simulate)
+    # Binomial: 95 % of 400 has a standard deviation of 1.1 %; with 25 documents some of 95 % is lost.
+    assert 0.90 <= two_sided <= 0.985
+    assert 0.90 <= one_sided <= 0.985
+    assert of_pairs < two_sided - 0.03
+
+
+def test_differences_of_independent_pairs_are_covered_as_often_as_they_say():
+    # Scores p uniform and true. E[(p^2 - hit)^2 - (p - hit)^2] = E[(p^2 - p)^2] = 1/3 - 1/2 + 1/5 = 1/30.
+    def simulate(seed):
+        scores, hits = bernoulli(150, seed)
+        found = paired_difference(
+            squared_losses(scores**2, hits), squared_losses(scores, hits), np.arange(150), n_samples=199, seed=seed
+        )
+        return found.low <= 1 / 30 <= found.high, found.upper >= 1 / 30
+
+    assert shares_covered(400, simulate) == pytest.approx([0.95, 0.95], abs=0.035)
+
+
+def test_paired_difference_is_that_of_the_means():
+    scores, hits, documents = texts(30, seed=1)
+    a, b = log_losses(scores**2, hits), log_losses(scores, hits)
+    found = paired_difference(a, b, documents)
+    assert found.estimate == pytest.approx(log_loss(scores**2, hits) - log_loss(scores, hits))
+    assert found.low < found.estimate < found.upper < found.high
+    other = paired_difference(b, a, documents)
+    assert (other.estimate, other.low, other.high) == pytest.approx((-found.estimate, -found.high, -found.low))
+    assert (found.documents, found.coverage, found.reason, found.corrected) == (30, 0.95, None, None)
+
+
+def test_losses_of_pairs_have_the_metrics_as_means():
+    scores, hits = bernoulli(200, seed=1)
+    scores[:2] = 0, 1
+    assert log_losses(scores, hits).mean() == pytest.approx(log_loss(scores, hits))
+    assert squared_losses(scores, hits).mean() == pytest.approx(brier(scores, hits))
+
+
+def test_order_of_pairs_and_names_of_documents_do_not_matter():
+    scores, hits, documents = texts(20, seed=2)
+    losses = log_losses(scores, hits)
+    order = np.random.default_rng(0).permutation(len(scores))
+    found = mean_interval(losses, documents)
+    names = np.array([f"text {d:03}" for d in documents])
+    for other in (mean_interval(losses[order], documents[order]), mean_interval(losses, names)):
+        assert (other.estimate, other.low, other.high, other.upper) == pytest.approx(
+            (found.estimate, found.low, found.high, found.upper)
+        )
+
+
+def test_moving_and_stretching_the_losses_moves_and_stretches_the_interval():
+    scores, hits, documents = texts(20, seed=2)
+    found = mean_interval(log_losses(scores, hits), documents)
+    other = mean_interval(5 + 3 * log_losses(scores, hits), documents)
+    assert (other.estimate, other.low, other.high) == pytest.approx(
+        (5 + 3 * found.estimate, 5 + 3 * found.low, 5 + 3 * found.high)
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1 / 3, 1e9])
+def test_equal_losses_leave_no_doubt(value):
+    found = mean_interval(np.full(90, value), np.arange(90) // 7)
+    assert found.estimate == found.low == found.high == found.upper == value
+
+
+def test_documents_that_are_all_alike_leave_no_doubt():
+    # 0.1 + 0.2 + 0.4 in every document, in another order: the sums differ by a rounding error.
+    values = np.array([0.1, 0.2, 0.4, 0.4, 0.2, 0.1, 0.2, 0.4, 0.1])
+    found = mean_interval(values, np.arange(9) // 3)
+    assert found.low == found.high == found.estimate == pytest.approx(0.7 / 3)
+
+
+def test_two_documents_take_students_quantile():
+    # Half of the resamples hold one document twice and have no spread.
+    found = mean_interval([0.0, 1.0], [0, 1], n_samples=999)
+    assert found.estimate == 0.5
+    assert (found.low, found.high) == pytest.approx((0.5 + stdtrit(1, 0.025) / 2, 0.5 + stdtrit(1, 0.975) / 2))
+
+
+def test_one_document_that_differs_gives_finite_bounds():
+    values = np.zeros(500)
+    values[7] = 1.0
+    found = mean_interval(values, np.arange(500) // 5)
+    assert found.low <= found.estimate == pytest.approx(1 / 500)
+    # One event in 100 documents: the bound of a Poisson mean is 4.7 events; half or twice as many is no surprise here.
+    assert 2 / 500 <= found.upper <= 10 / 500
+    assert math.isfinite(found.low)
+
+
+@given(scored_hits(min_size=2), st.integers(1, 6))
+def test_bounds_are_in_order_and_finite(pair, length):
+    scores, hits = pair
+    found = mean_interval(squared_losses(scores, hits), np.arange(len(scores)) // length, n_samples=99)
+    if found.documents > 1:
+        assert found.low <= found.high
+        assert found.upper <= found.high
+        assert all(
+            type(value) is float and math.isfinite(value) for value in (found.estimate, found.low, found.high, found.upper)
+        )
+    else:
+        assert found.low is found.high is found.upper is None
+
+
+def test_no_pairs_and_one_document():
+    assert mean_interval([], []) is None
+    assert paired_difference([], [], []) is None
+    assert error_interval([], [], []) is None
+    assert document_bootstrap(log_loss, make_pairs([], []), []) is None
+    assert document_bootstrap(lambda pairs, scores, weights: 1.0, make_pairs([], []), []) is None
+    one = np.zeros(3)
+    pairs = make_pairs([0.1, 0.5, 0.9], [0, 1, 1])
+    for found in (
+        mean_interval([1.0, 2.0, 3.0], one),
+        error_interval(pairs.scores, pairs.hits, one),
+        document_bootstrap(lambda pairs, scores, weights: 1.0, pairs, one),
+    ):
+        assert found.low is found.high is found.upper is found.corrected is None
+        assert math.isfinite(found.estimate)
+        assert "one document" in found.reason
+
+
+# Calibration errors
+
+
+def true_error(scores, hits):
+    edges = adaptive_edges(scores, 10)
+    return error_of_table(bin_table(scores, hits.astype(float), edges))
+
+
+@pytest.mark.parametrize(
+    ("slope", "spread"),
+    [(1.0, 0.0), (1.0, 0.7), (0.8, 0.7)],
+    ids=["true, independent", "true, clustered", "too sure, clustered"],
+)
+def test_true_calibration_errors_are_covered_as_often_as_they_say(slope, spread):
+    pool, pool_hits, documents = texts(20_000, seed=0, spread=spread, slope=slope)
+    truth = true_error(pool, pool_hits)
+    # |slope - 1| times the standard deviation of a uniform number.
+    assert truth == pytest.approx(abs(slope - 1) / math.sqrt(12), abs=0.005)
+    starts = np.searchsorted(documents, np.arange(20_001))
+
+    def simulate(seed):
+        drawn = np.random.default_rng(seed).integers(20_000, size=40)
+        some = np.concatenate([np.arange(starts[d], starts[d + 1]) for d in drawn])
+        of_pair = np.repeat(np.arange(40), starts[drawn + 1] - starts[drawn])
+        found = error_interval(pool[some], pool_hits[some], of_pair, n_samples=199, seed=seed)
+        return found.low <= truth <= found.high, truth <= found.upper
+
+    two_sided, one_sided = shares_covered(200, simulate)
+    # It errs on the safe side, never by much on the other: 95 % of 200 has a standard deviation of 1.5 %.
+    assert two_sided >= 0.91
+    assert one_sided >= 0.91
+
+
+def test_plain_percentiles_do_not_hold_the_error_of_true_scores():
+    # Why error_interval exists: what the docstring of its module says of percentiles.
+    def repeated(pairs, judged, weights):
+        times = weights.astype(int)
+        return calibration_error(np.repeat(judged, times), np.repeat(pairs.hits, times))
+
+    def simulate(seed):
+        scores, hits, documents = texts(40, seed)
+        found = document_bootstrap(repeated, make_pairs(scores, hits), documents, n_samples=99, seed=seed)
+        return found.low <= 0.001, error_interval(scores, hits, documents, n_samples=99, seed=seed).low <= 0.001
+
+    assert shares_covered(60, simulate).tolist() == pytest.approx([0.0, 1.0], abs=0.05)
+
+
+def test_errors_equal_repeating_the_pairs():
+    scores, hits, documents = texts(9, seed=5, slope=-1)
+    found = error_interval(scores, hits, documents, n_bins=4, n_samples=80, seed=2, coverage=0.5)
+    bins = assign(scores, adaptive_edges(scores, 4))
+    n = len(scores)
+    # Each document's part in a bin, less its share of the bin's gap.
+    noise = 0.0
+    for b in range(4):
+        inside = bins == b
+        gap = (scores - hits)[inside].mean()
+        rest = [np.sum((scores - hits)[inside & (documents == d)] - gap) for d in range(9)]
+        noise += 9 / 8 * np.square(rest).sum() / inside.sum() / n
+    plain = calibration_error(scores, hits, 4)
+    assert found.estimate == pytest.approx(plain)
+    assert found.corrected == pytest.approx(math.sqrt(max(0.0, plain**2 - noise)))
+    drawn = []
+    for weights in np.concatenate(list(resamples(9, 80, seed=2)), axis=1).T.astype(int):
+        index = np.concatenate([np.flatnonzero(documents == d) for d in range(9) for _ in range(weights[d])])
+        gaps = [(scores - hits)[index][bins[index] == b] for b in range(4)]
+        squared = sum(len(gap) * gap.mean() ** 2 for gap in gaps if len(gap)) / len(index)
+        drawn.append(math.sqrt(max(0.0, squared - 2 * noise)))
+    drawn.sort()
+    low, high = drawn.index(pytest.approx(found.low)), drawn[::-1].index(pytest.approx(found.high))
+    # Phi(sqrt(9/8) * t_8(0.25)) = Phi(-0.749) = 0.227, of 81: the 18th.
+    assert (low + 1, high + 1) == (18, 18)
+
+
+def test_mean_gmce_of_one_group_is_the_error_of_its_pairs():
+    scores, hits, documents = texts(30, seed=5)
+    pairs = make_pairs(scores, hits, tags=np.arange(len(scores)) % 5)
+    groups = Groups(("all",), np.zeros(5, int))
+    found = mean_gmce_interval(pairs, groups, documents)
+    assert found == error_interval(scores, hits, documents)
+    # Tag 4 has no group, and group c here no pairs.
+    part = make_pairs(scores, hits, tags=np.where(np.arange(len(scores)) % 2 == 0, 2, 4))
+    own = np.arange(len(scores)) % 2 == 0
+    assert mean_gmce_interval(part, GROUPS, documents) == error_interval(scores[own], hits[own], documents[own])
+
+
+def test_mean_gmce_is_the_unweighted_mean_of_the_groups():
+    scores, hits, documents = texts(60, seed=6, slope=0.5)
+    pairs = make_pairs(scores, hits, tags=np.arange(len(scores)) % 7 % 3)
+    judged = scores**1.5
+    found = mean_gmce_interval(pairs, GROUPS, documents, judged, n_bins=5)
+    there = [value for value in gmce(pairs, GROUPS, judged, n_bins=5) if value is not None]
+    assert len(there) == 2
+    assert found.estimate == pytest.approx(np.mean(there))
+    assert 0 < found.low < found.corrected < found.high
+    assert found.corrected < found.estimate
+    assert mean_gmce_interval(make_pairs([0.5], [1], tags=[4]), GROUPS, [0]) is None
+
+
+def test_a_group_that_a_resample_misses_is_left_out_of_its_mean():
+    # Group a is off by 0.5 in every document, group b by 0.9 and only in the first.
+    pairs = make_pairs([0.5, 0.9, 0.5, 0.5, 0.5], [1, 0, 1, 1, 1], tags=[0, 2, 0, 0, 0])
+    found = mean_gmce_interval(pairs, GROUPS, [0, 0, 1, 2, 3])
+    assert (found.estimate, found.corrected, found.low, found.high) == pytest.approx((0.7, 0.7, 0.5, 0.7))
+
+
+def test_true_mean_gmce_is_covered_as_often_as_it_says():
+    # Group a is calibrated, group b off by 0.2 times the standard deviation of its scores.
+    truth = 0.1 / math.sqrt(12)
+
+    def simulate(seed):
+        scores, hits, documents = texts(60, seed, spread=0.5)
+        rng = np.random.default_rng(seed)
+        second = rng.random(len(scores)) < 0.3
+        hits = np.where(second, rng.random(len(scores)) < 0.5 + 0.8 * (scores - 0.5), hits)
+        found = mean_gmce_interval(make_pairs(scores, hits, tags=2 * second), GROUPS, documents, n_samples=199, seed=seed)
+        return found.low <= truth <= found.high
+
+    assert shares_covered(200, simulate) >= 0.91
+
+
+@given(scored_hits(), st.integers(1, 5), st.integers(1, 6))
+def test_error_intervals_lie_between_0_and_1(pair, length, n_bins):
+    scores, hits = pair
+    found = error_interval(scores, hits, np.arange(len(scores)) // length, n_bins=n_bins, n_samples=60)
+    assert found.estimate == pytest.approx(calibration_error(scores, hits, n_bins), abs=1e-12)
+    if found.documents > 1:
+        assert 0 <= found.low <= found.high <= 2
+        assert found.low <= found.upper <= found.high
+        assert 0 <= found.corrected <= found.estimate + 1e-12
+
+
+def test_the_difference_of_two_errors_is_judged_on_the_same_resamples():
+    scores, hits, documents = texts(60, seed=5, slope=0.5)
+    true = np.clip(0.5 + (scores - 0.5) * 0.5, 0, 1)
+    sure, better = (resample_error(given, hits, documents, n_samples=199) for given in (scores, true))
+    same = sure.difference(resample_error(scores, hits, documents, n_samples=199))
+    assert (same.estimate, same.low, same.high) == (0.0, 0.0, 0.0)
+    found, mirrored = better.difference(sure), sure.difference(better)
+    assert found.low < found.high < 0
+    assert found.estimate == better.estimate - sure.estimate
+    assert (mirrored.low, mirrored.high) == (-found.high, -found.low)
+    # The interval of one of them is that of error_interval.
+    assert sure.interval() == error_interval(scores, hits, documents, n_samples=199)
+
+
+def test_differences_need_the_same_resamples_and_several_documents():
+    scores, hits = [0.1, 0.6, 0.9], [0, 1, 1]
+    one, other = (resample_error(scores, hits, [0, 1, 2], n_samples=n) for n in (39, 40))
+    with pytest.raises(CalibError, match=r"\[C002\] A paired difference .* got 39 and 40"):
+        one.difference(other)
+    alone = resample_error(scores, hits, [0, 0, 0], n_samples=39)
+    assert alone.difference(alone).low is None
+    assert resample_error([], [], []) is None
+
+
+# Any figure
+
+
+def test_figures_with_sums_take_the_short_way():
+    scores, hits, documents = texts(30, seed=5)
+    pairs, judged = make_pairs(scores, hits), scores**1.5
+    assert document_bootstrap(log_loss, pairs, documents, judged) == mean_interval(log_losses(judged, hits), documents)
+    assert document_bootstrap(brier, pairs, documents) == mean_interval(squared_losses(scores, hits), documents)
+    assert document_bootstrap(smce, pairs, documents, judged) == error_interval(judged, hits, documents)
+
+
+def test_any_figure_is_drawn_with_the_weights_of_its_documents():
+    scores, hits, documents = texts(200, seed=5)
+    pairs = make_pairs(scores, hits)
+    seen = []
+
+    def share_of_hits(given, judged, weights):
+        assert given is pairs
+        seen.append(weights)
+        return float(np.average(given.hits, weights=weights))
+
+    found = document_bootstrap(share_of_hits, pairs, documents, n_samples=400, seed=7)
+    assert found.estimate == pytest.approx(hits.mean())
+    expected = np.concatenate(list(resamples(200, 400, seed=7)), axis=1)[documents].T
+    assert np.array_equal(np.array(seen), np.concatenate([np.ones((1, len(hits))), expected]))
+    # With so many documents the two kinds of interval of a mean hardly differ.
+    closed = mean_interval(hits.astype(float), documents)
+    assert (found.low, found.high, found.upper) == pytest.approx((closed.low, closed.high, closed.upper), abs=0.01)
+
+
+def test_resamples_without_a_value_are_left_out():
+    scores, hits, documents = texts(12, seed=5)
+    pairs = make_pairs(scores, hits)
+
+    def of_first_document(given, judged, weights):
+        inside = (documents == 0) & (weights > 0)
+        return float(judged[inside].mean()) if inside.any() else None
+
+    found = document_bootstrap(of_first_document, pairs, documents, n_samples=100)
+    mean = scores[documents == 0].mean()
+    assert (found.estimate, found.low, found.high) == pytest.approx((mean, mean, mean))
+    calls = iter([0.5])
+    nothing = document_bootstrap(lambda *_: next(calls, None), pairs, documents, n_samples=100)
+    assert (nothing.estimate, nothing.low, nothing.upper) == (0.5, None, None)
+    assert nothing.reason == "no resample has a value"
+
+
+@pytest.mark.parametrize(
+    "statistic", [log_loss, smce, lambda pairs, scores, weights: float(np.average(scores, weights=weights))]
+)
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(statistic):
+    scores, hits, documents = texts(30, seed=5, slope=0.3)
+    pairs = make_pairs(scores, hits)
+    found = document_bootstrap(statistic, pairs, documents, seed=3)
+    assert document_bootstrap(statistic, pairs, documents, seed=3) == found
+    assert document_bootstrap(statistic, pairs, documents, seed=4) != found
+
+
+def test_an_interval_is_plain_data():
+    scores, hits, documents = texts(30, seed=5)
+    found = error_interval(scores, hits, documents)
+    assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
+    assert set(found.to_dict()) == {
+        "estimate", "low", "high", "upper", "coverage", "documents", "corrected", "reason"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_documents", "low", "high"),
+    [
+        (10, 5, 0.0, 9.0),  # a few documents ask for less than the first of ten: it is taken
+        (78, 10**9, 0.0, 77.0),  # .025 of 79 places is 1.975: the first
+        (80, 10**9, 1.0, 78.0),  # .025 of 81 is 2.025: the second from either side
+    ],
+)
+def test_percentiles_are_places_among_the_resamples(n_samples, n_documents, low, high):
+    found = Resampled(0.0, np.arange(float(n_samples)), n_documents).interval()
+    assert (found.low, found.high) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: mean_interval([1.0, np.nan], [0, 1]), r"\[C001\] losses must be a one-dimensional array of finite numbers"),
+        (lambda: mean_interval([[1.0]], [0]), r"\[C001\] losses"),
+        (lambda: mean_interval([1.0, 2.0], [0]), r"\[C002\] A bootstrap over documents needs one pair for every document"),
+        (lambda: mean_interval([1.0, 2.0], [0, 1], n_samples=0), r"\[C001\] n_samples must be a whole number"),
+        (lambda: mean_interval([1.0, 2.0], [0, 1], n_samples=38), r"\[C001\] n_samples must be at least 39 .* but 38"),
+        (lambda: mean_interval([1.0, 2.0], [0, 1], coverage=1.0), r"\[C001\] coverage must be a number between 0 and 1"),
+        (lambda: paired_difference([1.0], [1.0, 2.0], [0]), r"\[C002\] A paired difference"),
+        (lambda: error_interval([1.5], [1], [0]), r"\[C001\] scores"),
+        (lambda: error_interval([0.5], [1, 0], [0]), r"\[C002\]"),
+        (lambda: error_interval([0.5], [1], [0, 1]), r"\[C002\] A bootstrap over documents"),
+        (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_bins=0), r"\[C001\] n_bins"),
+        (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_samples=20), r"\[C001\] n_samples must be at least 39"),
+        (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], coverage="a lot"), r"\[C001\] coverage"),
+        (lambda: mean_gmce_interval(make_pairs([0.5], [1]), GROUPS, [0, 1]), r"\[C002\] A bootstrap over documents"),
+        (lambda: document_bootstrap(log_loss, make_pairs([0.5], [1]), [0], [0.5, 0.5]), r"\[C002\]"),
+        (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0, 1]), r"\[C002\]"),
+        (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0], n_samples=5), r"\[C001\] n_samples"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(call, match):
+    with pytest.raises(CalibError, match=match):
+        call()
