@@ -28,17 +28,17 @@ fit.
 # Name -> line of help. The command NAME is the function NAME of the module NAME of this folder.
 COMMANDS = {
     "fit": "Learn calibrated probabilities from held-out gold",
-    "adapt": "Make the scores true on new kinds of text by a few labels",
-    "evaluate": "Show on gold how true scores are: table, page, pictures",
+    "adapt": "Calibrate scores out of domain with a few labelled documents",
+    "evaluate": "Show how well calibrated scores are: table, page, pictures",
     "rank": "List predictions to check, the most likely wrong first",
-    "select": "Pick unlabelled texts to annotate, to train on or adapt to",
-    "audit": "List gold labels that are probably wrong, the likeliest first",
-    "expect": "Tell the accuracy to be expected on texts without gold",
+    "select": "Choose unlabelled texts to annotate, to train on or adapt to",
+    "audit": "List gold labels that are probably wrong, most likely first",
+    "expect": "Estimate the accuracy on unlabelled texts",
     "count": "Count what satisfies a query, with an interval",
-    "threshold": "Find cut-offs: entities right as often as asked, or few missed",
+    "threshold": "Find cut-offs for a precision or a recall of entities",
     "view": "Show in the browser how sure a pipeline is of any text",
     "info": "Show what a calibrated pipeline was fitted with, and on what",
-    "stock": "Turn a calibrated pipeline back into the one that it was",
+    "stock": "Remove the calibration from a pipeline",
 }
 # Entry points of other packages: the name is that of the command, the value its `Command` object.
 ENTRY_POINTS = "spacy_calib_commands"
