@@ -176,7 +176,7 @@ def main(
     nlp = spacy.load(calibrated)
     pipe: Any = nlp.get_pipe("calib")
     judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in TESTS}
-    show_comparison(judged, pipe.tokens.maps.groups)
+    show_comparison(judged, pipe.groups)
     draw(judged, output / "reliability.png")
     step("5. The same sentence, calibrated by the default")
     show_example(nlp)

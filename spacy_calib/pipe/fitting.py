@@ -77,7 +77,7 @@ def fit_calibrator(
     )
     if gathered.component is not None and state.record is not None:  # else nothing was held out
         groups = None if learned.spans is None else learned.spans.chosen.groups
-        shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
+        shown = figures(gathered, learned.judged, plan.judged_by, learned.spans, groups)
         set_performance(pipe.lookup.nlp, pipe.attr, shown)
     learning.at(1.0)
     return state, learned.judged
