@@ -56,10 +56,10 @@ def as_by_hand(calib, before: np.ndarray, raw: np.ndarray) -> np.ndarray:
 
 
 def test_0_changes_nothing(nlp, plain):
-    nothing = fitted(nlp, "nothing", shrink=0)
-    assert (nothing.tokens.context.line_, nothing.tokens.context.shrinkage) == (None, None)
+    unshrunk = fitted(nlp, "unshrunk", shrink=0)
+    assert (unshrunk.tokens.context.line_, unshrunk.tokens.context.shrinkage) == (None, None)
     docs = list(nlp.pipe(texts(nlp)))
-    assert scores(docs, "nothing").tolist() == scores(docs, "plain").tolist()
+    assert scores(docs, "unshrunk").tolist() == scores(docs, "plain").tolist()
 
 
 def test_half_of_the_way_is_halfway_between_the_maps_and_the_line(nlp, plain, halfway):
