@@ -113,9 +113,8 @@ def fit(
     The gold has to be held out: the pipeline was not trained on it.
 
     Any setting of the pipe can be given as in `spacy train`, for instance
-    --components.calib.grouping.n_groups 3. Of several that disagree the first
-    counts: options, such settings, --config, the calib pipe that the pipeline has
-    already, the defaults named here.
+    --components.calib.grouping.n_groups 3. Precedence, highest first: options, such
+    settings, --config, the calib pipe of the pipeline, the defaults named here.
 
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
