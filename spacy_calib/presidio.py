@@ -30,13 +30,12 @@ _LEAST = 1e-6
 class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     """Presidio's SpacyNlpEngine with calibrated scores, where Presidio's own gives 0.85 to every entity.
 
-    Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider.
-    A result of Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability, in [0, 1], that
-    the pipeline's span and label are right (by the event that the calib pipe was fitted for). Where Presidio's mapping
-    joins labels (GPE and LOC to LOCATION), the joined label is right at least as often. An entity without a calibrated
-    score (set by a rule, or by a pipeline without a calib pipe) keeps Presidio's. As after any engine, Presidio raises
-    scores where the user gave context words, leaves out results whose score is 0, and keeps the higher of nested
-    results of one type.
+    Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider. A result of
+    Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability, in [0, 1], that the pipeline's span
+    and label are right (by the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to
+    LOCATION), the joined label is right at least as often. An entity without a calibrated score (set by a rule, or by a
+    pipeline without a calib pipe) keeps Presidio's. As after any engine, Presidio raises scores where the user gave context
+    words, leaves out results whose score is 0, and keeps the higher of nested results of one type.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by
         `load`. Nothing is ever downloaded.

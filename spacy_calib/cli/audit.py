@@ -55,10 +55,9 @@ def audit(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    List gold labels that are probably wrong, the likeliest first, each with what it
-    would rather be, and write them as a queue for an annotation tool. Scores are
-    calibrated on the gold itself, but no label is doubted by what was learned from
-    its own document.
+    List gold labels that are probably wrong, the likeliest first, each with what it would rather be, and write them as a queue
+    for an annotation tool. Scores are calibrated on the gold itself, but no label is doubted by what was learned from its own
+    document.
 
     RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
         "expected_wrong": see `corpus.audit.expected_wrong`; "ranked": the doubted ones, see `corpus.queue.formats.record_of`.

@@ -85,10 +85,8 @@ def count(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Count the documents, entities or tokens that satisfy a query: how many the
-    pipeline found, how many are to be expected by its calibrated probabilities,
-    and the interval that holds the true number, for each year or what else texts
-    are counted by.
+    Count the documents, entities or tokens that satisfy a query: how many the pipeline found, how many are to be expected by
+    its calibrated probabilities, and the interval that holds the true number, for each year or what else texts are counted by.
 
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed", "gold" (labelled
         documents; None without), "gold_among" (texts that are among them), "drift" (prefix of a pipe -> whether the texts are like its fit data, as of `expect`), and "queries":

@@ -56,11 +56,9 @@ def threshold(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Find the lowest score cut-offs at which accepted entities reach a precision
-    (--precision), or the highest at which no more tokens of entities are missed
-    than asked for (--recall), with the stated confidence; or both, which leaves
-    what is between them to be looked at. Best on gold that was not used for
-    `calib fit`.
+    Find the lowest score cut-offs at which accepted entities reach a precision (--precision), or the highest at which no more
+    tokens of entities are missed than asked for (--recall), with the stated confidence; or both, which leaves what is between
+    them to be looked at. Best on gold that was not used for `calib fit`.
 
     RETURNS (dict): "pipe", "attr", "by", "seen" (see `expect.record.SeenShare`); for a precision "event", "precision", "confidence", "per",
         "cutoffs": key -> cut-off or None, and "rows": for each key what it keeps, see `calibration.thresholds.Threshold`; for a recall
@@ -153,8 +151,8 @@ def apply_cutoffs(pipe: Calibrator, accepting: Any, flagging: Any) -> None:
 def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     """The fitted calib pipe that scores entities, or else one that scores documents or links of entities.
 
-    RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021, C069: see
-    `check_readable`.
+    RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021,
+    C069: see `check_readable`.
     """
     from ..doc.annotations import get_annotation
     from ..pipe.component import pipes_named

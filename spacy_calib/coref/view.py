@@ -27,8 +27,8 @@ from .mentions import Mentions, digest, write_clusters
 class Resolved:
     """What was found in a Doc: mentions and antecedents.
 
-    pairs (MentionPairs): Those that reach the threshold, before calibration. calibrated (Floats | None): Of each pair,
-    None without calibration. rest (Floats): Probability of other pairs, by group; () without. first (Ints): The
+    pairs (MentionPairs): Those that reach the threshold, before calibration. calibrated (Floats | None): Of each pair, None
+    without calibration. rest (Floats): Probability of other pairs, by group; () without. first (Ints): The
     clustering: the first mention of each mention's cluster.
     """
 
@@ -140,8 +140,8 @@ class DocCoref:
     def draws(self, n: int = 100, seed: int = 0, calibrated: bool = True) -> ClusterDraws:
         """Clusterings, drawn as near to the calibrated pairs as a model of antecedents can be; each makes a Doc.
 
-        calibrated (bool): False draws from the model as it is, as without calibration. RAISES C001: n or seed is
-        negative. C415: too many mentions for calibrated draws.
+        calibrated (bool): False draws from the model as it is, as without calibration. RAISES C001: n or seed is negative.
+        C415: too many mentions for calibrated draws.
         """
         from .view import draw_clusters
 
@@ -193,8 +193,7 @@ _PREFIX = "coref_clusters"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterDraws(Draws):
-    """Clusterings. view (DocCoref): Of its mentions. first (Ints): First mention of each one's cluster, (n,
-    n_mentions).
+    """Clusterings. view (DocCoref): Of its mentions. first (Ints): First mention of each one's cluster, (n, n_mentions).
 
     off (float): Root mean square difference of the draws' and the calibrated probabilities, over `view.pairs`.
     """

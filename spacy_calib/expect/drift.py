@@ -35,8 +35,7 @@ _DRAWS, _CHANCE = 500, 0.99
 BLIND = 2.0
 # The fit data in order is cut into so many parts, to see how much they differ.
 _PARTS = 5
-# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens replace
-# them.
+# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens replace them.
 _FEW_FROM, _FEW, _STRETCH = 10, 100, 100
 
 
@@ -252,8 +251,8 @@ class DriftProfile(Saved):
         }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """The least difference that matters, by check; or more, if consecutive parts of the fit data differ from the
-        rest by more than that and more than chance makes: the fit data itself has such differences.
+        """The least difference that matters, by check; or more, if consecutive parts of the fit data differ from the rest by
+        more than that and more than chance makes: the fit data itself has such differences.
         """
         fit, n = self.held, len(self.scores)
         part = np.arange(n) * _PARTS // n
@@ -283,8 +282,8 @@ def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
 
 
 def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:
-    """Tokens and spans with stretches of about so many tokens as documents; unchanged for 0. A span goes to the stretch
-    as far into its document, counted in spans. tokens, spans (Labelled): Of one document, in the order of the text.
+    """Tokens and spans with stretches of about so many tokens as documents; unchanged for 0. A span goes to the stretch as far
+    into its document, counted in spans. tokens, spans (Labelled): Of one document, in the order of the text.
     """
     if not stretch:
         return tokens, spans
@@ -313,8 +312,8 @@ def _edges(raw: Floats) -> Floats:
 def differences(a: dict[str, Floats], b: dict[str, Floats]) -> dict[str, Floats]:
     """The differences between the totals of two sets of documents, shape (n,); NaN where a set is empty.
 
-    "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation
-    distance. "expected accuracy": difference of the mean calibrated scores.
+    "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation distance.
+    "expected accuracy": difference of the mean calibrated scores.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = {

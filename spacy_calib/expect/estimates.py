@@ -1,9 +1,9 @@
 """Expected accuracy, precision, recall and F of documents without gold, from calibrated scores.
 
-The sum of the calibrated probabilities of n labels is the expected number of right ones. Its errors are learned on the
-fit data from scores of maps that did not see the document (cross-fitted): the error of all documents together (the
-rectifier of prediction-powered inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes
-2024), and how much single documents vary.
+The sum of the calibrated probabilities of n labels is the expected number of right ones. Its errors are learned on the fit data
+from scores of maps that did not see the document (cross-fitted): the error of all documents together (the rectifier of
+prediction-powered inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes 2024), and how much
+single documents vary.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Residuals(Saved):
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square
-        that independence leaves unexplained (a variance component by moments).
+        """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square that
+        independence leaves unexplained (a variance component by moments).
         """
         unexplained = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, unexplained) / self.squares
@@ -120,8 +120,7 @@ class Residuals(Saved):
         A document's residual varies as independent events do, and by `shift_variance`.
         """
         moment = float(weights @ self.moment @ weights)
-        # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow
-        # it.
+        # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _LEAST_VARIANCE)
         shift = self.shift_variance(weights)
         of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift * effect * sums.units_squared
@@ -217,11 +216,10 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Saved):
-    """How many gold entities there are besides the right ones found, and both numbers' residuals on the fit data, k =
-    2.
+    """How many gold entities there are besides the right ones found, and both numbers' residuals on the fit data, k = 2.
 
-    A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed
-    ones per wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
+    A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed ones per
+    wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
     """
 
     per_wrong: float = kept(number(0.0))
@@ -256,8 +254,8 @@ class EntityModel(Saved):
 
 @dataclass(frozen=True)
 class EntityEstimates:
-    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None):
-    None for a share of nothing.
+    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None): None for
+    a share of nothing.
     """
 
     predicted: int

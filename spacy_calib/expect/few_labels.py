@@ -1,10 +1,9 @@
 """Shares of right labels and entities from the scores of many texts and the gold of a few, which correct them.
 
-Prediction-powered inference (Angelopoulos et al. 2023) for a finite number of texts: scores say what to expect,
-labelled documents by how much that is off. Scores may be anything; labelled documents must be picked at random from
-such texts. A document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++,
-Angelopoulos, Duchi and Zrnic 2023): with few documents a tuned interval is at most a hundredth narrower where it holds,
-and holds less often.
+Prediction-powered inference (Angelopoulos et al. 2023) for a finite number of texts: scores say what to expect, labelled
+documents by how much that is off. Scores may be anything; labelled documents must be picked at random from such texts. A
+document is the unit, as its tokens are alike. The weight of the scores is 1, not tuned (PPI++, Angelopoulos, Duchi and Zrnic
+2023): with few documents a tuned interval is at most a hundredth narrower where it holds, and holds less often.
 """
 
 from __future__ import annotations

@@ -99,17 +99,16 @@ class Evidence:
 
 
 def beyond_chance(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Whether an error is more than chance would show: (by the noise floor, by the interval). Only the interval knows
-    that pairs of one document are alike; where there is none, the floor speaks for both.
+    """Whether an error is more than chance would show: (by the noise floor, by the interval). Only the interval knows that
+    pairs of one document are alike; where there is none, the floor speaks for both.
     """
     by_floor = error > floor95
     return by_floor, by_floor if low is None else low > 0
 
 
 def status_of(found: Evidence) -> str:
-    """One of HEADINGS. Floor and interval agree that the error is chance: calibrated; that it is more: nearly
-    calibrated if it is small, else what scores lean to. They disagree: nearly calibrated. Few pairs, or much chance:
-    unclear.
+    """One of HEADINGS. Floor and interval agree that the error is chance: calibrated; that it is more: nearly calibrated if it
+    is small, else what scores lean to. They disagree: nearly calibrated. Few pairs, or much chance: unclear.
     """
     if found.seen:
         return "seen"
@@ -205,8 +204,8 @@ def _opening(status: str, noun: str, said: int | None, says: str) -> str:
 
 
 def _figures(status: str, judged: JudgedView, found: Evidence) -> str:
-    """What the opening is said by, in a clause that can be passed on: one figure, where the opening has none. Intervals, and the
-    other figures, stand in the table beside it.
+    """What the opening is said by, in a clause that can be passed on: one figure, where the opening has none. Intervals, and
+    the other figures, stand in the table beside it.
     """
     error, floor95 = found.error, found.floor95
     votes = beyond_chance(error, floor95, found.low)

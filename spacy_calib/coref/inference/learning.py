@@ -25,8 +25,8 @@ _STEPS = 60
 class Choices:
     """What the mentions of a document may choose. features (csr_matrix): Shape (n_options, n_features).
 
-    candidates (Candidates): The options are NEW and these, mention after mention. right (NDArray[bool]): Whether an
-    option is right: a candidate of the same gold cluster, or NEW if there is none.
+    candidates (Candidates): The options are NEW and these, mention after mention. right (NDArray[bool]): Whether an option is
+    right: a candidate of the same gold cluster, or NEW if there is none.
     """
 
     features: Any
@@ -98,9 +98,8 @@ def fit_weights(documents: Sequence[Choices], penalty: float, least: int = 1) ->
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """weights (Floats): Of the features. penalty (float): The chosen one. held_out (list[Antecedents]): Of each
-    document, by weights that did not see it; [] for a single document. losses (dict): Penalty -> mean loss of a
-    held-out mention."""
+    """weights (Floats): Of the features. penalty (float): The chosen one. held_out (list[Antecedents]): Of each document, by
+    weights that did not see it; [] for a single document. losses (dict): Penalty -> mean loss of a held-out mention."""
 
     weights: Floats
     penalty: float
@@ -113,8 +112,8 @@ def learn(
 ) -> Learned:
     """Fit with the penalty that cross-validation over whole documents chooses.
 
-    penalties (Sequence[float]): To choose from; a single one is cross-validated too. least (int): As in `fit_weights`,
-    counted over the documents to learn from. RAISES C356: nothing to learn from. C001: a penalty is not positive.
+    penalties (Sequence[float]): To choose from; a single one is cross-validated too. least (int): As in `fit_weights`, counted
+    over the documents to learn from. RAISES C356: nothing to learn from. C001: a penalty is not positive.
     """
     if not documents or not any(one.right.any() for one in documents):
         raise calib_error("C356")
