@@ -128,15 +128,15 @@ def check_counts(
     confidence: float,
     gold: Path | None,
 ) -> None:
-    """RAISES C056: options out of range, or that say nothing beside each other. C392: a query cannot be read."""
+    """RAISES C056: options out of range or in conflict. C392: a query cannot be read."""
     from ..doc.queries.patterns import split_query
 
     check_confidence(confidence)
     check_option("--query", bool(queries), "given once at least", "none")
     n = len(queries)
     check_option("--name", len(names) in (0, n), f"given once for each of the {n} queries", len(names))
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    check_option("--name", not repeated, "another one for each query", ", ".join(repeated))
+    duplicates = [name for name, times in Counter(names).items() if times > 1]
+    check_option("--name", not duplicates, "another one for each query", ", ".join(duplicates))
     check_option("--per", per is None or unit != "document", "left out where documents are counted", per)
     check_option("--every", every is None or by is not None, "left out without --by", every)
     kinds = [split_query(text)[0] for text in queries]
@@ -144,7 +144,7 @@ def check_counts(
 
 
 def check_files_of_counts(by: str | None, output: Path | None, raw_cells: bool, plot: Path | None) -> None:
-    """RAISES C056: a file of another kind, or a picture of counts that have no groups."""
+    """RAISES C056: an unknown kind of file, or a picture of counts without groups."""
     check_option("--plot", plot is None or by is not None, "left out without --by", plot)
     suffix = None if plot is None else plot.suffix
     check_option("--plot", suffix in (None, *_PICTURES), "a file that ends in .png or .svg", plot)
@@ -154,7 +154,7 @@ def check_files_of_counts(by: str | None, output: Path | None, raw_cells: bool, 
 
 
 def check_groups(run: Run, every: str | None) -> None:
-    """RAISES C397: a text has nothing that it can be counted by."""
+    """RAISES C397: a text has no value to group it by."""
     from ..pipe.counting import group_of
     from .shared.examples import values_in
 
@@ -166,7 +166,7 @@ def check_groups(run: Run, every: str | None) -> None:
 def make_queries(
     nlp: Language, texts: Sequence[str], attr: str | None, unit: str | None, draws: int
 ) -> tuple[list[Calibrator], list[Query]]:
-    """The calib pipes, and the queries that they can answer; none are needed for what entities do.
+    """Return the calib pipes, and the queries that they can answer.
 
     RAISES C027, C068: there is no such pipe. C021, C069: see `check_readable`. C392 to C395, C398: see `make_query`.
     """
@@ -193,10 +193,10 @@ def count_queries(
     gold: Path | None,
     confidence: float,
 ) -> dict[str, Any]:
-    """What `count` returns, but "per". names (Sequence[str]): Of the queries."""
+    """Return the result of `count` but "per"."""
     counting = count_texts(run, nlp, pipes, queries, run.data, every=every)
     counts, drift = counting.gathered(), counting.drift(seed=0)
-    labelled = None if gold is None else count_gold(run, nlp, pipes, queries, gold)
+    gold_counts = None if gold is None else count_gold(run, nlp, pipes, queries, gold)
     return {
         "documents": len(counts.groups),
         "of": counts.unit,
@@ -206,10 +206,10 @@ def count_queries(
         "confidence": confidence,
         "drift": drift,
         "weights_changed": any(pipe.lookup.weights_changed() for pipe in pipes),
-        "gold": None if labelled is None else len(labelled.groups),
-        "gold_among": None if labelled is None else int((counts.places_in(labelled) >= 0).sum()),
+        "gold": None if gold_counts is None else len(gold_counts.groups),
+        "gold_among": None if gold_counts is None else int((counts.places_in(gold_counts) >= 0).sum()),
         "queries": [
-            query_result(confidence, place, name, query, pipes, counts, drift, labelled)
+            query_result(confidence, place, name, query, pipes, counts, drift, gold_counts)
             for place, (name, query) in enumerate(zip(names, queries, strict=True))
         ],
     }
@@ -225,9 +225,8 @@ def count_texts(
     every: str | None = None,
     gold: bool = False,
 ) -> Counting:
-    """Run the pipeline over texts, and ask every Doc. every (str | None): The period. gold (bool): Whether they are those of --gold.
-
-    RAISES C075: no unit got a score. C396, C397: see `Counting`.
+    """Run the pipeline over texts and ask every Doc. gold (bool): Whether they are those of --gold. RAISES C075: no scores; see
+    `Counting`.
     """
     from ..pipe.counting import Counting, pipes_for
     from .shared.evidence import FirstDoc, check_whole_documents
@@ -238,13 +237,13 @@ def count_texts(
     first = [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
     counting = Counting(pipes, queries, None if gold else run.by, every, path, gold)
 
-    def read(some: Iterator[Example]) -> None:
-        for one in first:
-            some = one.over(some)
-        counting.add(some)
+    def read(examples: Iterator[Example]) -> None:
+        for first_doc in first:
+            examples = first_doc.over(examples)
+        counting.add(examples)
 
-    examples, needed = run.stream(nlp, path, gold), pipes_for(nlp, pipes, queries)
-    for _ in read_through(nlp, examples, needed, read, run.passing("Counting", path, gold)):
+    examples, pipe_names = run.stream(nlp, path, gold), pipes_for(nlp, pipes, queries)
+    for _ in read_through(nlp, examples, pipe_names, read, run.passing("Counting", path, gold)):
         pass
     if first and not counting.scored:
         raise first[0].silent()
@@ -252,7 +251,7 @@ def count_texts(
 
 
 def count_gold(run: Run, nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query], path: Path) -> Gathered:
-    """The labelled documents. RAISES C030: they have no gold. C226: they are fewer than two. And see `count_texts`."""
+    """Count the labelled documents. RAISES C030: they have no gold. C226: fewer than two. And see `count_texts`."""
     from ..doc.annotations import plain_name
     from ..errors import calib_error
 
@@ -275,22 +274,22 @@ def query_result(
     pipes: Sequence[Calibrator],
     counts: Gathered,
     drift: dict[str, Any],
-    labelled: Gathered | None,
+    gold_counts: Gathered | None,
 ) -> dict[str, Any]:
-    """The result of the query at a place, see `count`."""
+    """Return the result of the query at a place, see `count`."""
     from ..expect.counting import centre_of
     from ..pipe.counting import effects_for, verdict_for
 
-    effects, verdict, answered = effects_for(query, pipes), verdict_for(query, drift), counts.answered[place]
-    rows, total = counts.rows(place, effects, confidence, verdict, labelled)
-    drawn = answered.draws is not None
+    effects, verdict, answers = effects_for(query, pipes), verdict_for(query, drift), counts.answered[place]
+    rows, total = counts.rows(place, effects, confidence, verdict, gold_counts)
+    by_draws = answers.draws is not None
     return {
         "name": name,
         "query": query.text,
         "unit": query.unit,
-        "matched": answered.matched,
-        "drawn": drawn,
-        "centre": "labels" if labelled is not None else "draws" if drawn else centre_of(effects, verdict),
+        "matched": answers.matched,
+        "drawn": by_draws,
+        "centre": "labels" if gold_counts is not None else "draws" if by_draws else centre_of(effects, verdict),
         "effects": None if effects is None else effects.state(),
         "rows": rows,
         "total": total,

@@ -13,7 +13,7 @@ from .annotations import Hashes, columns_of, label_hashes
 
 @dataclass(frozen=True)
 class GoldColumns:
-    """columns (Ints): As `pair_up` wants them. n_gold, n_unknown (int): Tokens with gold, with unknown gold labels."""
+    """columns (Ints): For `pair_up`. n_gold, n_unknown (int): Tokens with gold, and with unknown gold labels."""
 
     columns: Ints
     n_gold: int
@@ -21,16 +21,16 @@ class GoldColumns:
 
 
 def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
-    """The gold column of each token: -1 where no column is the gold label, -2 without gold.
+    """Return the gold column of each token: -1 if no column is the gold label, -2 without gold.
 
-    gold (Hashes): Gold hash of each token, 0 for none, shape (n_tokens,). Where marginals have names of their own
-    (lemmas), the column is that of the entry with the gold name.
+    gold (Hashes): Gold hash of each token, 0 for none. Where marginals have their own names (lemmas), the column is that of the
+    entry with the gold name.
     """
     has_gold = gold != 0
     if marginals.names is None:
         columns = columns_of(gold, labels)
     else:
         columns = np.where(has_gold, -1, -2)
-        own = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]
-        columns[marginals.rows[own]] = marginals.tags[own]
+        is_gold = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]
+        columns[marginals.rows[is_gold]] = marginals.tags[is_gold]
     return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))

@@ -273,7 +273,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
         held: dict[str, Any] = form(given, "settings")
     except Misfit as error:
         name = error.where.partition(".")[2].partition("[")[0]
-        raise calib_error("C001", name=name, wanted=error.wanted, given=repr(given.get(name))) from None
+        raise calib_error("C001", name=name, wanted=error.expected, given=repr(given.get(name))) from None
     return held
 
 

@@ -16,7 +16,7 @@ from spacy_calib.doc.marked_text import (
     Mark,
     Passage,
     Word,
-    nested,
+    nest_marks,
     percent,
     step_of,
     style,
@@ -182,7 +182,7 @@ def test_text_with_crossing_marks_stays_too(text, data):
     page = Page(to_html([Passage("en", "ltr", "", text=text, marks=marks)], Look()))
     assert page.texts == [text]
     assert len(page.of_class("cb-chip")) == len(marks)
-    pieces = nested(marks)
+    pieces = nest_marks(marks)
     for piece in pieces:
         for other in pieces:
             inside = piece.start >= other.start and piece.end <= other.end

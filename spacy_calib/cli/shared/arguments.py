@@ -22,19 +22,19 @@ class WithOverrides(CalibCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        others, dotted = split_overrides(args)
-        ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted)}
-        return super().parse_args(ctx, others)
+        plain_arguments, dotted_settings = split_overrides(args)
+        ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted_settings)}
+        return super().parse_args(ctx, plain_arguments)
 
 
 def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
     """Dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
     settings: dict[str, Any] = {}
-    left = list(dotted)
-    while left:
-        setting, equals, value = left.pop(0).removeprefix("--").partition("=")
+    remaining = list(dotted)
+    while remaining:
+        setting, equals, value = remaining.pop(0).removeprefix("--").partition("=")
         if not equals:
-            value = left.pop(0) if left and not left[0].startswith("--") else "true"
+            value = remaining.pop(0) if remaining and not remaining[0].startswith("--") else "true"
         try:
             settings[setting] = json.loads(value, parse_constant=str)  # NaN and Infinity are no values of a config
         except ValueError:
@@ -44,20 +44,20 @@ def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
     """The arguments without the dotted settings, and those with their values; a setting without a value is true."""
-    others: list[str] = []
-    dotted: list[str] = []
-    left = list(args)
-    while left:
-        argument = left.pop(0)
+    plain_arguments: list[str] = []
+    dotted_settings: list[str] = []
+    remaining = list(args)
+    while remaining:
+        argument = remaining.pop(0)
         if argument == "--":
-            return [*others, argument, *left], dotted
+            return [*plain_arguments, argument, *remaining], dotted_settings
         if not _DOTTED.fullmatch(argument):
-            others.append(argument)
+            plain_arguments.append(argument)
             continue
-        dotted.append(argument)
-        if "=" not in argument and left and not left[0].startswith("--"):
-            dotted.append(left.pop(0))
-    return others, dotted
+        dotted_settings.append(argument)
+        if "=" not in argument and remaining and not remaining[0].startswith("--"):
+            dotted_settings.append(remaining.pop(0))
+    return plain_arguments, dotted_settings
 
 
 def override_path(name: str, setting: str) -> list[str]:
@@ -78,10 +78,10 @@ def override(name: str, settings: Mapping[str, Any], overrides: Mapping[str, Any
     Where another function is named (@calib_recalibrators), the settings of the one before are dropped.
     RAISES C170: see `override_path`.
     """
-    changed = copy.deepcopy(dict(settings))
+    new_settings = copy.deepcopy(dict(settings))
     places = [(override_path(name, setting), value) for setting, value in overrides.items()]
     for path, value in sorted(places, key=lambda place: (not place[0][-1].startswith("@"), place[0])):
-        block = changed
+        block = new_settings
         for part in path[:-1]:
             if not isinstance(block.get(part), dict):
                 block[part] = {}
@@ -89,4 +89,4 @@ def override(name: str, settings: Mapping[str, Any], overrides: Mapping[str, Any
         if path[-1].startswith("@") and block.get(path[-1]) != value:
             block.clear()
         block[path[-1]] = value
-    return changed
+    return new_settings

@@ -28,8 +28,8 @@ def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
 
 def check_number(name: str, flag: str, value: int) -> None:
     """name (str): Of the field that holds the option. RAISES C056: a whole number out of range."""
-    least, most = RANGES.get(name, COUNT)
-    check_option(flag, least <= value <= most, f"at least {least}" if value < least else f"at most {most:,}", value)
+    minimum, maximum = RANGES.get(name, COUNT)
+    check_option(flag, minimum <= value <= maximum, f"at least {minimum}" if value < minimum else f"at most {maximum:,}", value)
 
 
 def check_choice(flag: str, words: Sequence[str], value: str) -> None:
@@ -57,8 +57,8 @@ def check_confidence(confidence: float) -> None:
 
     RAISES C056: no interval has this confidence.
     """
-    least, most = 0.001, 0.99999
-    check_option("--confidence", least <= confidence <= most, f"between {least} and {most}", confidence)
+    minimum, maximum = 0.001, 0.99999
+    check_option("--confidence", minimum <= confidence <= maximum, f"between {minimum} and {maximum}", confidence)
 
 
 def check_registered(setting: str, registry: str, given: object) -> None:
@@ -88,9 +88,9 @@ def method_name(method: str) -> str:
     """
     from ...calibration.registered import REGISTRIES, recalibrators
 
-    by_short_name, registered = recalibrators(), REGISTRIES["calib_recalibrators"]
-    if method in by_short_name and method not in registered:
+    by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]
+    if method in by_short_name and method not in registry:
         return str(by_short_name[method].registered)
     names = ", ".join(("auto", *by_short_name))
-    check_option("--method", method in registered, f"one of {names} or a registered recalibrator", repr(method))
+    check_option("--method", method in registry, f"one of {names} or a registered recalibrator", repr(method))
     return method

@@ -126,9 +126,9 @@ def _named(name: str, info: Any) -> Any:
     flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
     if isinstance(info, ArgumentInfo) or any(flag.startswith("--") for flag in flags):
         return info
-    named = copy.copy(info)
-    named.default, named.param_decls = f"--{name.replace('_', '-')}", tuple(flags)
-    return named
+    declaration = copy.copy(info)
+    declaration.default, declaration.param_decls = f"--{name.replace('_', '-')}", tuple(flags)
+    return declaration
 
 
 class CalibCommand(TyperCommand):
@@ -180,8 +180,8 @@ class Command(Generic[P, R]):
     def checked(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The arguments of a call by name, checked; see `Declared.check`."""
         arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
-        declared = {parameter.name: parameter for parameter in self.parameters}
-        return {name: declared[name].check(value) if name in declared else value for name, value in arguments.items()}
+        declaration = {parameter.name: parameter for parameter in self.parameters}
+        return {name: declaration[name].check(value) if name in declaration else value for name, value in arguments.items()}
 
     @property
     def parameters(self) -> tuple[Declared, ...]:
@@ -198,8 +198,8 @@ class Command(Generic[P, R]):
 
         def run(ctx: typer.Context, **values: Any) -> None:
             with user_errors():
-                more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-                result = self.run(**self.checked(**values, **more))
+                extra_options = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
+                result = self.run(**self.checked(**values, **extra_options))
                 code = 0 if self.exit_code is None else self.exit_code(values, result)
             if code:
                 raise typer.Exit(code)

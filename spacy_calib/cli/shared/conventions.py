@@ -20,14 +20,14 @@ _COLUMNS = (
 
 def map_to_paste(conventions: Sequence[Mapping[str, Any]]) -> str:
     """The value of --map for those that the gold calls otherwise in most cases; "" without any that could stand in it."""
-    mostly = {one["said"]: one["gold"] for one in conventions if 2 * one["tokens"] > one["of"]}
-    return ",".join(f"{said}={gold}" for said, gold in mostly.items() if not set(",=") & set(said + gold))
+    mostly = {row["said"]: row["gold"] for row in conventions if 2 * row["tokens"] > row["of"]}
+    return ",".join(f"{predicted}={gold}" for predicted, gold in mostly.items() if not set(",=") & set(predicted + gold))
 
 
 def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
     """What a page shows of them: the first "rows", and the "map" to paste."""
-    found = conventions or ()
-    return {"rows": list(found[:SHOWN]), "map": map_to_paste(found)}
+    rows = conventions or ()
+    return {"rows": list(rows[:SHOWN]), "map": map_to_paste(rows)}
 
 
 def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
@@ -41,6 +41,6 @@ def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
     show_rows(conventions[:SHOWN], _COLUMNS if any(row["file"] for row in conventions) else _COLUMNS[1:])
     if len(conventions) > SHOWN:
         msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
-    pasted = map_to_paste(conventions)
-    if pasted:
-        msg.text(f"To go by the names of the gold: --map {pasted}")
+    map_text = map_to_paste(conventions)
+    if map_text:
+        msg.text(f"To go by the names of the gold: --map {map_text}")

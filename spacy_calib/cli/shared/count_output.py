@@ -22,9 +22,9 @@ def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
     from ...corpus.visible import csv_lines
 
     lines = (
-        [one["name"], one["query"], one["unit"], *(row[name] for name in COLUMNS[3:])]
-        for one in result["queries"]
-        for row in (one["rows"] or [one["total"]])
+        [query["name"], query["query"], query["unit"], *(row[name] for name in COLUMNS[3:])]
+        for query in result["queries"]
+        for row in (query["rows"] or [query["total"]])
     )
     return csv_lines(COLUMNS, lines, raw=raw)
 
@@ -36,28 +36,28 @@ def show(result: dict[str, Any]) -> None:
     """Print the counts."""
     per = result["per"]
     show_other_weights(result["weights_changed"])
-    for one in result["queries"]:
-        msg.divider(f"{one['name']} ({several(one['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
-        rows = [*one["rows"], {**one["total"], "group": "all"}]
+    for query in result["queries"]:
+        msg.divider(f"{query['name']} ({several(query['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
+        rows = [*query["rows"], {**query["total"], "group": "all"}]
         show_rows([told_by(row, per) for row in rows], columns_of(result["by"] or "Texts", result["confidence"], per))
-        if not one["matched"]:
+        if not query["matched"]:
             msg.warn(
                 "Nothing satisfies this query in any of the texts, and nothing has a chance to: look at how it is written."
             )
         elif (
-            not one["drawn"]
-            and one["effects"] is None
+            not query["drawn"]
+            and query["effects"] is None
             and result["gold"] is None
-            and one["total"]["low"] < one["total"]["high"]
+            and query["total"]["low"] < query["total"]["high"]
         ):
             msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
     if result["gold"] is None:
         for drift in result["drift"].values():
-            show_drift_of_counts(drift, [one for one in result["queries"] if one["centre"] == "found"])
+            show_drift_of_counts(drift, [query for query in result["queries"] if query["centre"] == "found"])
     else:
         among = result["gold_among"]
-        own = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
-        msg.text(f"Corrected by {result['gold']:,} labelled documents{own}.")
+        note = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
+        msg.text(f"Corrected by {result['gold']:,} labelled documents{note}.")
 
 
 def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:

@@ -37,17 +37,17 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.first), None)
     if doc is None:
         return f"they hold no {annotation.unit}s that it could score"
-    found = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
+    obstacle = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
     nothing = "" if annotation.spans_are_units else f"no {annotation.unit} carries a {annotation.gold.name} annotation"
-    return found or nothing
+    return obstacle or nothing
 
 
 def nothing_scored(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
     """C075, or C745. n_docs (int): How many there are. why (str): See `why_silent`."""
     if not why:
         return calib_error("C745", name=pipe.name, n_docs=n_docs)
-    none = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
-    return calib_error("C075", name=pipe.name, none=none, n_docs=n_docs, why=why)
+    no_unit = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
+    return calib_error("C075", name=pipe.name, none=no_unit, n_docs=n_docs, why=why)
 
 
 class FirstDoc:
@@ -74,11 +74,11 @@ class FirstDoc:
         return nothing_scored(self._pipe, self.n_docs, why)
 
 
-def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
+def check_scored(nlp: Language, pipe: Calibrator, examples: Sequence[Example]) -> None:
     """RAISES C075: the pipe has written nothing on any of the predicted Docs."""
     from ...doc.view import doc_view
 
-    docs = [example.predicted for example in done]
+    docs = [example.predicted for example in examples]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
         raise nothing_scored(pipe, len(docs), why_silent(nlp, pipe, docs))
 
@@ -96,35 +96,48 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in done)
     labels = pipe.lookup.labels()
-    known = label_hashes((*labels, *annotation.none))
-    found: Counter[tuple[int, int]] = Counter()
+    known_labels = label_hashes((*labels, *annotation.none))
+    unknown_pairs: Counter[tuple[int, int]] = Counter()
     for example in done:
-        wanted = annotation.aligned_gold(example)
-        unknown = (wanted != 0) & (wanted != NOT_THOSE) & ~np.isin(wanted, known)
-        found.update(zip(annotation.hashes(example.predicted)[unknown].tolist(), wanted[unknown].tolist(), strict=True))
+        gold_hashes = annotation.aligned_gold(example)
+        unknown = (gold_hashes != 0) & (gold_hashes != NOT_THOSE) & ~np.isin(gold_hashes, known_labels)
+        unknown_pairs.update(
+            zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
+        )
     names = {get_string_id(label): label for label in (*labels, *gold)}
-    check_gold(pipe, gold, Counter({(names.get(said, ""), names[key]): n for (said, key), n in found.items()}), silent)
+    check_gold(
+        pipe,
+        gold,
+        Counter({(names.get(predicted, ""), names[key]): n for (predicted, key), n in unknown_pairs.items()}),
+        silent,
+    )
 
 
 def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
     """Compare the gold labels of a scored corpus with those of the component. RAISES C151: see `check_gold`."""
     from ...doc.annotations import get_annotation
 
-    named = np.flatnonzero(corpus.gold >= 0)
+    gold_places = np.flatnonzero(corpus.gold >= 0)
     names = (*corpus.names, "")  # the place -1 is that of no label
-    pairs = Counter(zip(corpus.labels[named].tolist(), corpus.gold[named].tolist(), strict=True))
+    pairs = Counter(zip(corpus.labels[gold_places].tolist(), corpus.gold[gold_places].tolist(), strict=True))
     gold: Counter[str] = Counter()
-    for (_, wanted), n in pairs.items():
-        gold[names[wanted]] += n
+    for (_, gold_index), n in pairs.items():
+        gold[names[gold_index]] += n
     labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).none}
-    found = Counter({(names[said], names[wanted]): n for (said, wanted), n in pairs.items() if names[wanted] not in labels})
-    check_gold(pipe, gold, found, silent)
+    unknown_pairs = Counter(
+        {
+            (names[predicted], names[gold_index]): n
+            for (predicted, gold_index), n in pairs.items()
+            if names[gold_index] not in labels
+        }
+    )
+    check_gold(pipe, gold, unknown_pairs, silent)
 
 
-def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, str]], silent: bool) -> None:
+def check_gold(pipe: Calibrator, gold: Counter[str], unknown_pairs: Counter[tuple[str, str]], silent: bool) -> None:
     """Warn of gold labels that the component does not know, as `fit` does.
 
-    gold (Counter): Gold label -> frequency; empty where the data has no gold, which is no fault here. found (Counter): (label on the Doc,
+    gold (Counter): Gold label -> frequency; empty where the data has no gold, which is no fault here. unknown_pairs (Counter): (label on the Doc,
         unknown gold label) -> tokens. silent (bool): True gives no warning.
     RAISES C151: the component knows none of the gold labels. The label of tokens outside of entities does not count.
     """
@@ -133,13 +146,17 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
     if pipe.fit_info.layer in OPEN:
         return
     labels = pipe.lookup.labels()
-    named: list[Any] = sorted(set(gold) - {OUTSIDE})
+    gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE})
     component = pipe.source.component or "the source"
-    if named and set(labels).isdisjoint(named):
-        shown = [shorten(", ".join(of), _WIDTH) for of in (named, labels)]
-        raise calib_error("C151", component=component, gold=shown[0], known=shown[1])
-    if found and not silent:
-        warn(unknown_sentence(UnknownGold.of(found, found.total(), gold, labels).words(), component, pipe.fit_info.row_unit))
+    if gold_labels and set(labels).isdisjoint(gold_labels):
+        texts = [shorten(", ".join(names), _WIDTH) for names in (gold_labels, labels)]
+        raise calib_error("C151", component=component, gold=texts[0], known=texts[1])
+    if unknown_pairs and not silent:
+        warn(
+            unknown_sentence(
+                UnknownGold.of(unknown_pairs, unknown_pairs.total(), gold, labels).words(), component, pipe.fit_info.row_unit
+            )
+        )
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
@@ -218,11 +235,11 @@ def check_apart(share: SeenShare | None, allowed: bool) -> None:
         )
 
 
-def show_seen(seen: dict[str, Any] | None) -> None:
+def show_seen(overlap: dict[str, Any] | None) -> None:
     """Warn that the data is, in part, that of the fit."""
     from ...expect.record import warning_of
 
-    warning = warning_of(seen)
+    warning = warning_of(overlap)
     if warning:
         msg.fail(warning)
 
@@ -237,7 +254,7 @@ def show_other_weights(changed: bool | None) -> None:
 
 def differences_in(drift: dict[str, Any]) -> str:
     """In what texts differ from the fit data."""
-    return ", ".join(one["name"] for one in drift["checks"] if one["differs"])
+    return ", ".join(check["name"] for check in drift["checks"] if check["differs"])
 
 
 def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
@@ -247,11 +264,11 @@ def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, A
     if drift["verdict"] == TOO_FEW:
         msg.warn(TOO_FEW_TO_TELL)
     elif drift["verdict"] == DIFFERENT and from_found:
-        n = max(one["effects"]["sources"] for one in from_found)
-        told = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
+        n = max(query["effects"]["sources"] for query in from_found)
+        sources = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
         msg.warn(
             f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "
-            f"farther off. The intervals are as wide as {told}. Label a few of these texts: `count --gold` corrects the counts."
+            f"farther off. The intervals are as wide as {sources}. Label a few of these texts: `count --gold` corrects the counts."
         )
     elif drift["verdict"] == DIFFERENT:
         msg.warn(

@@ -51,9 +51,9 @@ def check_files(
     for output in outputs:
         with as_sentence(output.path):
             _check_file(output, force, read, model)
-    for one, other in itertools.combinations(outputs, 2):
-        if is_same(one.path, other.path):
-            raise calib_error("C102", first=one.option, second=other.option, path=one.path)
+    for first, second in itertools.combinations(outputs, 2):
+        if is_same(first.path, second.path):
+            raise calib_error("C102", first=first.option, second=second.option, path=first.path)
     for output in outputs:
         if folder is not None and _resolved(folder) in (_resolved(output.path), *_resolved(output.path).parents):
             raise calib_error("C102", first=output.option, second=f"the folder {folder}", path=output.path)
@@ -66,12 +66,12 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
         raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
     if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
         raise calib_error("C055", path=path, why="it is a socket.")
-    for given in inputs:
-        if given.is_dir():
-            among_them = suffix_of(path) in READABLE and _resolved(given) in _resolved(path).parents
+    for input_path in inputs:
+        if input_path.is_dir():
+            among_them = suffix_of(path) in READABLE and _resolved(input_path) in _resolved(path).parents
             check_option(option, not among_them, "outside the folder of the data", path)
         else:
-            check_option(option, not is_same(path, given), "none of the files that are read", path)
+            check_option(option, not is_same(path, input_path), "none of the files that are read", path)
     if is_stream(path):
         return
     _check_outside_pipelines(path, model)
@@ -115,34 +115,34 @@ def check_pipeline_folder(
 def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:
     """Whether a folder that is written and what is read are apart. RAISES C056, C100, C101: see `check_pipeline_folder`."""
     place = _resolved(target)
-    for given in filter(None, inputs):
-        if given.is_dir():
-            among_them = _resolved(given) in (place, *place.parents)
+    for input_path in filter(None, inputs):
+        if input_path.is_dir():
+            among_them = _resolved(input_path) in (place, *place.parents)
             check_option(option, not among_them, "outside the folder of the data", target)
-        if place in (_resolved(given), *_resolved(given).parents):
-            raise calib_error("C101", path=target, given=given)
-    loaded = model_folder(model)
-    if loaded is not None and loaded in place.parents:
-        raise calib_error("C100", path=target, folder=loaded)
-    if loaded is not None and place in loaded.parents:
-        raise calib_error("C101", path=target, given=loaded)
+        if place in (_resolved(input_path), *_resolved(input_path).parents):
+            raise calib_error("C101", path=target, given=input_path)
+    loaded_folder = model_folder(model)
+    if loaded_folder is not None and loaded_folder in place.parents:
+        raise calib_error("C100", path=target, folder=loaded_folder)
+    if loaded_folder is not None and place in loaded_folder.parents:
+        raise calib_error("C101", path=target, given=loaded_folder)
 
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
     """RAISES C100: the path lies in the pipeline that is loaded, or in another one."""
-    above = _resolved(path).parents
-    loaded = model_folder(model)
-    for folder in above:
-        if folder == loaded or has_marks(folder):
+    parents = _resolved(path).parents
+    loaded_folder = model_folder(model)
+    for folder in parents:
+        if folder == loaded_folder or has_marks(folder):
             raise calib_error("C100", path=path, folder=folder)
 
 
 def _check_writable(path: Path) -> None:
     """RAISES C055: the path lies below a file, or in a folder that may not be written."""
-    above = next(folder for folder in path.parents if folder.exists())
-    if not above.is_dir():
-        raise calib_error("C055", path=path, why=f"{above} is not a folder")
-    if not os.access(above, os.W_OK | os.X_OK):
+    parent = next(folder for folder in path.parents if folder.exists())
+    if not parent.is_dir():
+        raise calib_error("C055", path=path, why=f"{parent} is not a folder")
+    if not os.access(parent, os.W_OK | os.X_OK):
         raise calib_error("C055", path=path, why="Permission denied")
 
 
@@ -163,26 +163,26 @@ def as_sentence(path: Path) -> Iterator[None]:
 def is_stream(path: Path) -> bool:
     """Whether it is opened and written as it is: a device or a FIFO, or the file that the standard output or error goes to."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return False
-    return not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)) or standard_stream(found) is not None
+    return not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)) or standard_stream(status) is not None
 
 
-def standard_stream(found: os.stat_result) -> int | None:
+def standard_stream(status: os.stat_result) -> int | None:
     """The descriptor of the standard output or error, if that is this file and a regular one, as after `> file`."""
-    for number in _STANDARD_STREAMS if stat.S_ISREG(found.st_mode) else ():
+    for number in _STANDARD_STREAMS if stat.S_ISREG(status.st_mode) else ():
         with contextlib.suppress(OSError):
-            if os.path.samestat(found, os.fstat(number)):
+            if os.path.samestat(status, os.fstat(number)):
                 return number
     return None
 
 
-def is_same(one: Path, other: Path) -> bool:
+def is_same(a: Path, b: Path) -> bool:
     """Whether two paths name one file; of files that are not there yet, whether they would."""
-    if one.exists() and other.exists():
-        return not is_stream(one) and one.samefile(other)
-    return _resolved(one) == _resolved(other)
+    if a.exists() and b.exists():
+        return not is_stream(a) and a.samefile(b)
+    return _resolved(a) == _resolved(b)
 
 
 def is_pipeline(folder: Path) -> bool:
@@ -204,8 +204,8 @@ def is_pipeline(folder: Path) -> bool:
         or not isinstance(meta.get("pipeline"), list)
     ):
         return False
-    saved = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
-    return not meta["pipeline"] or any(name in saved for name in meta["pipeline"])
+    file_names = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
+    return not meta["pipeline"] or any(name in file_names for name in meta["pipeline"])
 
 
 def has_marks(folder: Path) -> bool:
@@ -220,9 +220,9 @@ def model_folder(model: str) -> Path | None:
     if os.path.exists(model):
         return _resolved(Path(model))
     with contextlib.suppress(ImportError, ValueError):
-        found = importlib.util.find_spec(model)
-        if found is not None and found.origin is not None:
-            return _resolved(Path(found.origin).parent)
+        spec = importlib.util.find_spec(model)
+        if spec is not None and spec.origin is not None:
+            return _resolved(Path(spec.origin).parent)
     return None
 
 

@@ -81,18 +81,18 @@ def score_blocks(
     names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
     first = FirstDoc(nlp, pipe)
 
-    collector, scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
-    for _ in read_through(nlp, examples, names, lambda some: collector.add(first.over(some)), how):
+    collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
+    for _ in read_through(nlp, examples, names, lambda batch: collector.add(first.over(batch)), how):
         if collector.n_rows >= BLOCK and not (how.gold or one):
             corpus = collector.take()
-            scored, n_blocks = scored or bool(corpus.counted.any()), n_blocks + 1
+            any_scored, n_blocks = any_scored or bool(corpus.counted.any()), n_blocks + 1
             yield corpus
     if collector.n_docs or not n_blocks:
         corpus = collector.take()
-        scored = scored or bool(corpus.counted.any())
-        if scored:
+        any_scored = any_scored or bool(corpus.counted.any())
+        if any_scored:
             yield corpus
-    if not scored:
+    if not any_scored:
         raise first.silent()
 
 
@@ -163,12 +163,14 @@ class Run:
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
-        wanted = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
-        last = max(map(order.index, wanted), default=-1)
-        done = list(run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process))
+        pipe_names = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
+        last = max(map(order.index, pipe_names), default=-1)
+        annotated_examples = list(
+            run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process)
+        )
         for pipe in pipes:
-            check_gold_of_examples(pipe, done, self.silent)
-        return done
+            check_gold_of_examples(pipe, annotated_examples, self.silent)
+        return annotated_examples
 
     def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
         """The examples of the data, or of another path, one by one, with what their lines have under the key of --by."""
@@ -242,13 +244,16 @@ def judge(
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
-    events = [one.name for several in asked for one in several]
-    done = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
-    scored = [corpus_of(done, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
-    found = [judge_pipe(pipe, events, done, corpus) for pipe, events, corpus in zip(pipes, asked, scored, strict=True)]
-    if not any(one.anything for one in found):
-        check_scored(nlp, pipes[0], done)
+    event_pipe_lists = [event_pipes(nlp, pipe.attr) for pipe in pipes]
+    events = [event_pipe.name for pipe_list in event_pipe_lists for event_pipe in pipe_list]
+    examples = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
+    corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
+    evaluations = [
+        judge_pipe(pipe, events, examples, corpus)
+        for pipe, events, corpus in zip(pipes, event_pipe_lists, corpora, strict=True)
+    ]
+    if not any(evaluation.anything for evaluation in evaluations):
+        check_scored(nlp, pipes[0], examples)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
-    return found, scored, done
+    return evaluations, corpora, examples

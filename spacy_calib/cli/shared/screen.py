@@ -71,10 +71,13 @@ class Column(NamedTuple):
 
 def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[Column]) -> None:
     """Print a table with a line for each row."""
-    kept = tuple(columns)
-    held = [[row[one.key] if one.key else row for one in kept] for row in rows]
-    cells = [["-" if value is None else one.show(value) for one, value in zip(kept, line, strict=True)] for line in held]
-    print_table(cells, [one.title for one in kept], [one.align for one in kept])
+    shown_columns = tuple(columns)
+    values = [[row[column.key] if column.key else row for column in shown_columns] for row in rows]
+    cells = [
+        ["-" if value is None else column.show(value) for column, value in zip(shown_columns, line, strict=True)]
+        for line in values
+    ]
+    print_table(cells, [column.title for column in shown_columns], [column.align for column in shown_columns])
 
 
 def shorten(text: str, width: int) -> str:
@@ -83,9 +86,9 @@ def shorten(text: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+def first_of(names: Sequence[str], maximum: int, separator: str = ", ") -> str:
     """The first so many names, and how many more there are."""
-    return between.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    return separator.join(names[:maximum]) + (f" and {len(names) - maximum:,} more" if len(names) > maximum else "")
 
 
 def number(value: float | None, digits: int = 4) -> str:

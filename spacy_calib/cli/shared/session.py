@@ -45,10 +45,10 @@ def _look(number: int, frame: FrameType | None) -> None:
     if multiprocessing.parent_process() is not None:
         return
     with contextlib.suppress(ChildProcessError):
-        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if ended is not None and ended.si_code != os.CLD_EXITED:
+        status = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if status is not None and status.si_code != os.CLD_EXITED:
             end_workers()
-            raise calib_error("C471", signal=signal.Signals(ended.si_status).name)
+            raise calib_error("C471", signal=signal.Signals(status.si_status).name)
 
 
 def _look_no_more() -> None:
@@ -82,13 +82,13 @@ def session() -> Iterator[None]:
     quietly.
     """
     with _signals_end(), _visible_warnings(), user_errors():
-        guarded = GuardedOutput(sys.stdout)
-        with contextlib.redirect_stdout(guarded):
+        output = GuardedOutput(sys.stdout)
+        with contextlib.redirect_stdout(output):
             try:
                 yield
             finally:
-                if not guarded.failed:
-                    guarded.flush()
+                if not output.failed:
+                    output.flush()
 
 
 class GuardedOutput:
@@ -168,9 +168,9 @@ def _signals_end() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _handled(number: signal.Signals, usual: Any, end: BaseException) -> Iterator[None]:
-    """Begin a block that a signal ends by an exception. usual (Any): Its usual handler; beside another one nothing changes."""
-    if signal.getsignal(number) != usual:
+def _handled(number: signal.Signals, usual_handler: Any, end: BaseException) -> Iterator[None]:
+    """Begin a block that a signal ends by an exception. usual_handler (Any): Its usual handler; beside another one nothing changes."""
+    if signal.getsignal(number) != usual_handler:
         yield
         return
     owner = os.getpid()
@@ -185,19 +185,19 @@ def _handled(number: signal.Signals, usual: Any, end: BaseException) -> Iterator
     try:
         yield
     finally:
-        signal.signal(number, usual)
+        signal.signal(number, usual_handler)
 
 
 @contextlib.contextmanager
 def _visible_warnings() -> Iterator[None]:
     """Make control characters visible in warnings, which may name labels and texts."""
-    before = warnings.formatwarning
+    format_warning = warnings.formatwarning
 
     def formatted(*args: Any, **kwargs: Any) -> str:
-        return visible(before(*args, **kwargs), keep="\n")
+        return visible(format_warning(*args, **kwargs), keep="\n")
 
     warnings.formatwarning = formatted
     try:
         yield
     finally:
-        warnings.formatwarning = before
+        warnings.formatwarning = format_warning
