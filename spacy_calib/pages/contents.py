@@ -36,11 +36,11 @@ TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")
 def view_contents(
     corpus: ScoredCorpus, judged: JudgedView, found: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything that a page says about the tokens, or the entities, of one calib pipe.
+    """Return everything that a page shows about the tokens, or the entities, of one calib pipe.
 
     judged (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
-        "weights_changed", "seen" (`expect.record.SeenShare`; None where not known), and more about the pipe.
-    RETURNS (dict): facts and what the functions of this module say: "verdict", "accuracy", "table", "figures", ...
+    "weights_changed", "seen" (`expect.record.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
+    results of this module: "verdict", "accuracy", "table", ...
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]
     n_documents = len(np.unique(judged.documents))
@@ -76,8 +76,8 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float | None) -> dict[str, Any]:
-    """Share of tokens whose highest-scored tag is right, or of entities that are right: "value", and "low" and "high"
-    of its 95 % interval by document.
+    """Return the share of tokens whose top tag is right, or of right entities: "value", and "low" and "high" of its 95 %
+    interval.
     """
     right, documents = _unit_hits(corpus, judged)
     low, high = _bounds(mean_interval(right, documents, seed=judged.seed))
@@ -85,7 +85,7 @@ def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float 
 
 
 def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
-    """(whether its highest-scored label is right, its document) of each token or entity."""
+    """Return (whether its top label is right, its document) of each token or entity."""
     pairs = judged.pairs
     if judged.kind == "entities":
         return pairs.hits.astype(np.float64), judged.documents
@@ -97,9 +97,9 @@ def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
 
 
 def figures(judged: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", with "_low" and "_high" of their
-    95 % interval by document (for errors of the true one, around "debiased"), and "floor" and "floor95", which exactly
-    true scores would show; None where not known.
+    """Return SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", with "_low" and "_high" of their 95
+    % interval by document (for errors of the true one, around "debiased"), and "floor" and "floor95" of perfectly calibrated
+    scores; None if unknown.
     """
     pairs, n_bins, seed = judged.pairs, judged.n_bins, judged.seed
     raw = {
@@ -123,7 +123,7 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 
 def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """The figures of the metrics; mean losses come first and have intervals."""
+    """Return the figures of the metrics; mean losses come first and have intervals."""
     scores_of_pairs = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     of_pair = losses(judged.metrics)
     columns = [loss(scores_of_pairs[kind], judged.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
@@ -137,8 +137,8 @@ def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str
 
 
 def curves(judged: JudgedView) -> dict[str, Any]:
-    """The `plot_data.Curve`s "raw" and "calibrated" of "all", of the "top" label of each token (None for entities,
-    which have one each), and of "groups" and "tags" by name.
+    """Return the `plot_data.Curve`s "raw" and "calibrated" of "all", of the "top" label of each token (None for entities), and
+    of "groups" and "tags" by name.
     """
     whole = np.arange(len(judged.pairs))
     by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
@@ -160,18 +160,18 @@ def _curve_pair(judged: JudgedView, index: Ints, n_bins: int | None = None) -> d
 
 
 def group_rows(judged: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Table 1 of Kranzlein et al. (2021) with intervals: each group's row with the "names" of its tags, "least" and
-    "most", the frequencies of the rarest and the most frequent, their "share" of all gold labels, "units" (tokens with
-    a pair), the interval of the raw error, "raw_low" and "raw_high", and the "change" relative to the raw error.
+    """Return Table 1 of Kranzlein et al. (2021) with intervals: each group's row with the "names" of its tags, "least" and
+    "most" frequency, their "share" of all gold labels, "units" (tokens with a pair), the interval of the raw error, and the
+    "change" relative to it.
     """
-    extended = []
+    extended_rows = []
     for index, (row, pair_index) in enumerate(zip(rows, judged.group_slices(), strict=True)):
         raw, hits = judged.pairs.scores[pair_index], judged.pairs.hits[pair_index]
         low, high = _bounds(error_interval(raw, hits, judged.documents[pair_index], judged.n_bins, seed=judged.seed))
         change = row["calibrated"] / row["raw"] - 1 if row["raw"] else None
         counts = {"units": len(np.unique(judged.pairs.rows[pair_index])), "raw_low": low, "raw_high": high, "change": change}
-        extended.append({**row, **_frequencies(judged, index), **counts})
-    return extended
+        extended_rows.append({**row, **_frequencies(judged, index), **counts})
+    return extended_rows
 
 
 def _frequencies(judged: JudgedView, group: int) -> dict[str, Any]:
@@ -188,14 +188,14 @@ def _frequencies(judged: JudgedView, group: int) -> dict[str, Any]:
 
 
 def decompositions(judged: JudgedView) -> dict[str, Any]:
-    """The parts of the Brier score, raw and calibrated: `metrics.proper.Decomposition`, with their sum as "brier"."""
+    """Return the parts of the Brier score, raw and calibrated: `metrics.proper.Decomposition`, with their sum as "brier"."""
     scores = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     parts = {kind: decompose(scores[kind], judged.pairs.hits, make_binner(judged.n_bins)) for kind in _KINDS}
     return {kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()}
 
 
 def confident_errors(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
-    """The wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
+    """Return the wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
     predicted_pairs = carried_by(corpus, judged)
     wrong = predicted_pairs[~judged.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-judged.calibrated[wrong], kind="stable")]
