@@ -88,10 +88,7 @@ def in_zones(
 
 
 def pipe_in_zones(
-    nlp: Language,
-    items: Iterable[tuple[str | Doc, Item]],
-    *,
-    in_zone: int | None = None,
+    nlp: Language, items: Iterable[tuple[str | Doc, Item]], *, in_zone: int | None = None
 ) -> Iterator[tuple[Doc, Item]]:
     """Run `nlp.pipe(items, as_tuples=True)` in zones: read a Doc before you ask for the next one.
 

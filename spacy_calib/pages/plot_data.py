@@ -117,13 +117,7 @@ def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 
 def reliability_panel(
-    raw: ArrayLike,
-    calibrated: ArrayLike,
-    hits: ArrayLike,
-    title: str = "",
-    note: str = "",
-    n_bins: int = 10,
-    norm: str = "l2",
+    raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10, norm: str = "l2"
 ) -> Panel:
     """Return the numbers of one diagram. norm (str): As in `reliability_curve`. RAISES C001: values out of range. C002: lengths
     differ.

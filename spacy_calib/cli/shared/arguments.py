@@ -1,4 +1,4 @@
-"""What typer cannot read: dotted settings of the pipe."""
+"""Dotted settings of the pipe on the command line, which typer cannot read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 
 
 class WithOverrides(CalibCommand):
-    """A command that takes dotted settings wherever they stand; every other option that it does not know stays an error.
+    """A command that accepts dotted settings anywhere; other unknown options stay an error.
 
     `spacy train` lets all unknown options pass instead, and then takes them for its arguments where one of those is missing.
     """
@@ -28,7 +28,7 @@ class WithOverrides(CalibCommand):
 
 
 def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
-    """Dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
+    """Return dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
     settings: dict[str, Any] = {}
     remaining = list(dotted)
     while remaining:
@@ -43,7 +43,7 @@ def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments without the dotted settings, and those with their values; a setting without a value is true."""
+    """Return (the arguments without dotted settings, these with their values); a setting without a value is true."""
     plain_arguments: list[str] = []
     dotted_settings: list[str] = []
     remaining = list(args)
@@ -61,10 +61,7 @@ def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def override_path(name: str, setting: str) -> list[str]:
-    """Where a dotted setting belongs in the block of the pipe with this name.
-
-    RAISES C170: in no place of it.
-    """
+    """Return the path of a dotted setting in the block of this pipe. RAISES C170: it names no place in it."""
     prefix = f"components.{name}."
     path = setting.removeprefix(prefix).split(".")
     if not setting.startswith(prefix) or not all(path):
@@ -73,9 +70,9 @@ def override_path(name: str, setting: str) -> list[str]:
 
 
 def override(name: str, settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the pipe with this name, with the dotted ones in their places; the settings given are not changed.
+    """Return the settings of this pipe with the dotted ones in place. A new function (@calib_recalibrators) drops the old one's
+    settings.
 
-    Where another function is named (@calib_recalibrators), the settings of the one before are dropped.
     RAISES C170: see `override_path`.
     """
     new_settings = copy.deepcopy(dict(settings))

@@ -1,4 +1,4 @@
-"""Where the labels of a component and those of the gold look like two conventions: what `fit`, `info`, `evaluate` and the page say of it."""
+"""Labels that differ between component and gold by convention, as `fit`, `info`, `evaluate` and the page show them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ _COLUMNS = (
 
 
 def map_to_paste(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """The value of --map for those that the gold calls otherwise in most cases; "" without any that could stand in it."""
+    """Return the value of --map for labels that the gold mostly calls otherwise, or ""."""
     mostly = {row["said"]: row["gold"] for row in conventions if 2 * row["tokens"] > row["of"]}
     return ",".join(f"{predicted}={gold}" for predicted, gold in mostly.items() if not set(",=") & set(predicted + gold))
 
 
 def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """What a page shows of them: the first "rows", and the "map" to paste."""
+    """Return the first "rows", and the "map" to paste, for a page."""
     rows = conventions or ()
     return {"rows": list(rows[:SHOWN]), "map": map_to_paste(rows)}
 
 
 def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
-    """Print the tags that the gold often calls otherwise though the component is sure, and the --map of those that it mostly does.
-
-    conventions (Sequence[Mapping] | None): As in `FitInfo`; None where it is not known.
+    """Print the tags that the gold often calls otherwise though the component is confident, and the --map. conventions: See
+    `FitInfo`.
     """
     if not conventions:
         return

@@ -1,4 +1,4 @@
-"""The counts of `calib count` as the lines of a CSV file, and as they are printed."""
+"""Output of `calib count`: the lines of a CSV file, and the printed tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
-    """The lines of a CSV file: a row for each group of each query, or for all texts where there are none. raw (bool): See `csv_lines`."""
+    """Yield the lines of a CSV file: a row for each group of each query, or for all texts. raw (bool): See `csv_lines`."""
     from ...corpus.visible import csv_lines
 
     lines = (
@@ -61,7 +61,7 @@ def show(result: dict[str, Any]) -> None:
 
 
 def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:
-    """Of the table of a query: counts, or rates."""
+    """Return the columns of a query's table: counts, or rates."""
     return (
         Column(title, "group", align="l"),
         Column("Documents", "documents", whole),
@@ -73,7 +73,7 @@ def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, 
 
 
 def told_by(row: dict[str, Any], per: int | None) -> dict[str, Any]:
-    """A row with rates in the place of counts. per (int | None): Tokens that the rates are of; None leaves the counts."""
+    """Return a row with rates for so many tokens in place of counts; None leaves the counts."""
     counts = ("raw", "expected", "low", "high")
     return row if per is None else {**row, **{name: row[name] * per / row["tokens"] for name in counts}}
 

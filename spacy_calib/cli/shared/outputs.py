@@ -1,4 +1,4 @@
-"""Checks, made before a command begins its work, that its outputs may be written and replace nothing that they should not."""
+"""Checks, before a command begins its work, that its outputs may be written and replace nothing that they should not."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _STANDARD_STREAMS = (1, 2)
 
 
 class Output(NamedTuple):
-    """option (str): Where the path was given, for the sentence of an error. path (Path): A file."""
+    """option (str): That gave the path. path (Path): A file."""
 
     option: str
     path: Path
 
 
 def wanted_output(output: Path | None) -> list[Output]:
-    """The file of --output, for `check_files`."""
+    """Return the file of --output, for `check_files`."""
     return [] if output is None else [Output("--output", output)]
 
 
 def check_files(
     outputs: Sequence[Output], force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", folder: Path | None = None
 ) -> None:
-    """Whether these files may all be written.
+    """Check that these files may all be written.
 
-    force (bool): Files that exist may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str): The pipeline that
-        is loaded. folder (Path | None): A folder that the same run writes.
-    RAISES C054: a file exists. C055: it is a folder or a socket, or its place cannot be written. C056: it is one of the inputs, or would be
-        one of them the next time. C061: what draws a picture is not installed. C100: it lies in a pipeline. C102: two outputs are one.
+    force (bool): Existing files may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str):
+    The pipeline. folder (Path | None): A folder that the same run writes. RAISES C054: a file exists. C055: it is a folder or a
+    socket, or cannot be written. C056: it is one of the inputs, or would be next time. C061: what draws a picture is not
+    installed. C100: it lies in a pipeline. C102: two outputs are one.
     """
     if any(output.path.suffix.lower() in PICTURES for output in outputs):
         from ...pages.plots import figure_class
@@ -81,10 +81,10 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Whether a folder may be made, or replaced whole.
+    """Check that a folder may be made, or replaced whole.
 
-    RAISES C054: the target exists and may not be replaced. C055: it is not a pipeline, which --force would lose, or lies below a file. C100: it
-        lies in another pipeline.
+    RAISES C054: it exists. C055: it is no pipeline, which --force would delete, or lies below a file. C100: it lies in another
+    pipeline.
     """
     with as_sentence(target):
         _check_outside_pipelines(target)
@@ -103,17 +103,17 @@ def check_folder(target: Path, force: bool) -> None:
 def check_pipeline_folder(
     target: Path, force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", option: str = "OUTPUT"
 ) -> None:
-    """Whether a pipeline may be written there; it may take the place of the one that is loaded, which is in memory by then.
+    """Check that a pipeline may be written there, also over the loaded one. inputs, model: As for `check_files`.
 
-    inputs, model: As for `check_files`. RAISES C054, C055, C100: see `check_folder`. C056: it lies among the data. C100: it lies in the
-        pipeline that is loaded. C101: what is read lies in it.
+    RAISES C054, C055, C100: see `check_folder`. C056: it lies among the data. C100: it lies in the loaded pipeline. C101: an
+    input lies in it.
     """
     check_folder(target, force)
     _check_apart(target, inputs, model, option)
 
 
 def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:
-    """Whether a folder that is written and what is read are apart. RAISES C056, C100, C101: see `check_pipeline_folder`."""
+    """Check that outputs and inputs do not contain each other. RAISES C056, C100, C101: see `check_pipeline_folder`."""
     place = _resolved(target)
     for input_path in filter(None, inputs):
         if input_path.is_dir():
@@ -129,7 +129,7 @@ def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option
 
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
-    """RAISES C100: the path lies in the pipeline that is loaded, or in another one."""
+    """RAISES C100: the path lies in a pipeline."""
     parents = _resolved(path).parents
     loaded_folder = model_folder(model)
     for folder in parents:
@@ -161,7 +161,7 @@ def as_sentence(path: Path) -> Iterator[None]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether it is opened and written as it is: a device or a FIFO, or the file that the standard output or error goes to."""
+    """Return whether it is written as it is: a device or a FIFO, or the file of the standard output or error."""
     try:
         status = path.stat()
     except OSError:
@@ -170,7 +170,7 @@ def is_stream(path: Path) -> bool:
 
 
 def standard_stream(status: os.stat_result) -> int | None:
-    """The descriptor of the standard output or error, if that is this file and a regular one, as after `> file`."""
+    """Return the descriptor of the standard output or error if that is this regular file, as after `> file`."""
     for number in _STANDARD_STREAMS if stat.S_ISREG(status.st_mode) else ():
         with contextlib.suppress(OSError):
             if os.path.samestat(status, os.fstat(number)):
@@ -179,14 +179,14 @@ def standard_stream(status: os.stat_result) -> int | None:
 
 
 def is_same(a: Path, b: Path) -> bool:
-    """Whether two paths name one file; of files that are not there yet, whether they would."""
+    """Return whether two paths name one file, or would if they existed."""
     if a.exists() and b.exists():
         return not is_stream(a) and a.samefile(b)
     return _resolved(a) == _resolved(b)
 
 
 def is_pipeline(folder: Path) -> bool:
-    """Whether it is a pipeline as `nlp.to_disk` writes it: a config and a meta that can be read, a vocab, and what its components saved."""
+    """Return whether it is a pipeline as `nlp.to_disk` writes it: readable config and meta, a vocab, and saved components."""
     import srsly
     from thinc.api import Config
 
@@ -209,12 +209,12 @@ def is_pipeline(folder: Path) -> bool:
 
 
 def has_marks(folder: Path) -> bool:
-    """Whether it has the two files by which spaCy knows a pipeline."""
+    """Return whether it has the two files by which spaCy knows a pipeline."""
     return all((folder / name).is_file() for name in ("config.cfg", "meta.json"))
 
 
 def model_folder(model: str) -> Path | None:
-    """The folder of a pipeline that was named by its path, or by its package; None where there is none."""
+    """Return the folder of a pipeline given by path or package, or None."""
     if not model:
         return None
     if os.path.exists(model):
@@ -227,5 +227,5 @@ def model_folder(model: str) -> Path | None:
 
 
 def _resolved(path: Path) -> Path:
-    """The absolute path without links. (`os.path.realpath` keeps names whose bytes are not UTF-8.)"""
+    """Return the absolute path without links. (`os.path.realpath` keeps names whose bytes are not UTF-8.)"""
     return Path(os.path.realpath(path))

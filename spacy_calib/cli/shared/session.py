@@ -1,4 +1,4 @@
-"""What all commands need of the process: a clean end, of its workers too, and a standard output that may be closed, full, or read no further."""
+"""The process of a command: a clean end, also of its workers, and a standard output that may be closed or full."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ _KNOWN = hasattr(signal, "SIGCHLD") and hasattr(os, "waitid")
 
 @contextlib.contextmanager
 def watched(n_process: int) -> Iterator[None]:
-    """Begin a block in which a pipeline runs with so many worker processes. Where the system has no signal for it, or somebody else handles it, nobody looks.
-
-    RAISES C471: one was killed.
+    """Watch worker processes in a block, unless the system has no signal for it or somebody else handles it. RAISES C471: one
+    was killed.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if n_process == 1 or not _KNOWN or not is_main or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL:
@@ -57,9 +56,9 @@ def _look_no_more() -> None:
 
 
 def end_workers() -> None:
-    """End those that run, before an exception leaves the pipeline: it would wait for them, and they for somebody who reads what they send.
+    """End the workers before an exception leaves the pipeline, which would wait for them forever.
 
-    One that has only just been forked may lose the signal, since Python forgets those that came before it was ready: it is killed after a while.
+    One that has only just been forked may lose the signal, as Python forgets early ones: it is killed after a while.
     """
     _look_no_more()
     workers, until = multiprocessing.active_children(), time.monotonic() + PATIENCE
@@ -78,7 +77,7 @@ _SIGPIPE = 13
 
 @contextlib.contextmanager
 def session() -> Iterator[None]:
-    """The context in which a command runs. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe (`| head`) ends it
+    """Run a command. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe (`| head`) ends it
     quietly.
     """
     with _signals_end(), _visible_warnings(), user_errors():
@@ -92,10 +91,7 @@ def session() -> Iterator[None]:
 
 
 class GuardedOutput:
-    """The standard output, whose system errors become errors of this package.
-
-    stream (TextIO | None): None where it was closed before Python started.
-    """
+    """The standard output, whose system errors become errors of this package. stream (TextIO | None): None if it was closed."""
 
     def __init__(self, stream: TextIO | None):
         self._stream = stream
@@ -120,9 +116,7 @@ class GuardedOutput:
 
     @contextlib.contextmanager
     def _sentence(self) -> Iterator[None]:
-        """Turn a system error into one of ours, and raise it again at each later write: typer swallows the first, as it tries a stream before it
-        prints.
-        """
+        """Turn a system error into one of ours, and raise it at each later write: typer swallows the first."""
         if self._fault is not None:
             raise self._fault
         try:
@@ -136,7 +130,7 @@ class GuardedOutput:
             raise self._fault
 
     def _give_up(self) -> None:
-        """Send what is still in the buffer to the null device; Python would report it as an error when it ends."""
+        """Send the rest of the buffer to the null device; Python would report it as an error when it ends."""
         if self._stream is sys.__stdout__ and self._stream is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
@@ -150,15 +144,15 @@ class GuardedOutput:
 
 
 def _encodable(text: str, encoding: str | None) -> str:
-    """The text with characters escaped that the encoding lacks, at which Python would fail."""
+    """Escape characters that the encoding lacks, at which Python would fail."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextlib.contextmanager
 def _signals_end() -> Iterator[None]:
-    """SIGTERM ends the command as SystemExit does, so that what it was writing is removed, and SIGINT (Ctrl-C) as it does without us. Worker processes end
-    at once, without a word; where somebody else handles a signal, that stays.
+    """Let SIGTERM end the command as SystemExit does, so that partial output is removed, and SIGINT as usual; workers end at
+    once.
     """
     with contextlib.ExitStack() as stack:
         if threading.current_thread() is threading.main_thread():
@@ -169,7 +163,7 @@ def _signals_end() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handled(number: signal.Signals, usual_handler: Any, end: BaseException) -> Iterator[None]:
-    """Begin a block that a signal ends by an exception. usual_handler (Any): Its usual handler; beside another one nothing changes."""
+    """Begin a block that a signal ends by an exception. usual_handler (Any): Another handler stays."""
     if signal.getsignal(number) != usual_handler:
         yield
         return
