@@ -170,7 +170,8 @@ class MentionWords:
         yield hash_columns(pair("gender"), pair("person"))
         yield pair("entity")
         yield hash_columns(same_head, columns["first"][later])
-        yield _same_speaker(columns["speaker"][later], columns["speaker"][earlier])
+        a, b = columns["speaker"][later], columns["speaker"][earlier]
+        yield np.where((a == _NONE) | (b == _NONE), 0, np.where(a == b, 1, 2)).astype(np.uint64)
 
     def _holds(self, mentions: Ints, words: Ints) -> NDArray[np.bool_]:
         """Return whether each of these mentions holds a word. words (Ints): Columns."""
@@ -181,11 +182,6 @@ class MentionWords:
 
 def _bucket(distances: Ints) -> Hashes:
     return np.searchsorted(_STEPS, distances, side="right").astype(np.uint64)
-
-
-def _same_speaker(a: Hashes, b: Hashes) -> Hashes:
-    """Return 1 for the same speaker, 2 for two, 0 if unknown."""
-    return np.where((a == _NONE) | (b == _NONE), 0, np.where(a == b, 1, 2)).astype(np.uint64)
 
 
 def _occurred_before(words: Hashes) -> Hashes:

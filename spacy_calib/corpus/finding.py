@@ -80,7 +80,8 @@ def find_slices(
         p.append(max((float(prop[0]) if len(prop) else 1.0) for prop in tests))
         residual_gaps = residual_gaps - gap * in_part
     confirmed = np.flatnonzero(stand(p))
-    slices = [Slice(_in_words(properties, parts[i][0]), confirming[members[i]]) for i in confirmed.tolist()]
+    names_of_parts = [", ".join(properties[i].levels[level] for i, level in part) for part, _ in parts]
+    slices = [Slice(names_of_parts[i], confirming[members[i]]) for i in confirmed.tolist()]
     return slices, confirming
 
 
@@ -125,7 +126,3 @@ def _test_parts(units: Judged, properties: Sequence[Property], gaps: Floats) -> 
 def _members(properties: Sequence[Property], part: Part) -> NDArray[np.bool_]:
     members: NDArray[np.bool_] = np.all([properties[i].codes == level for i, level in part], axis=0)
     return members
-
-
-def _in_words(properties: Sequence[Property], part: Part) -> str:
-    return ", ".join(properties[i].levels[level] for i, level in part)

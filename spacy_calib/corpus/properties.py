@@ -57,9 +57,10 @@ def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequ
     times = Counter(text.lower() for text in texts)
     long = units.ends - starts if (units.ends - starts > 1).any() else np.array([len(text) for text in texts])
     unit_text = "of {} words" if (units.ends - starts > 1).any() else "of {} characters"
+    shapes = [next(place for place, (_, holds) in enumerate(_SHAPES) if holds(text)) for text in texts]
     return [
         *result,
-        Property(np.array([_shape(text) for text in texts], dtype=np.intp), [name for name, _ in _SHAPES]),
+        Property(np.array(shapes, dtype=np.intp), [name for name, _ in _SHAPES]),
         _banded(long, [2, 3, 4, 7, 11], unit_text),
         _banded(np.array([times[text.lower()] for text in texts]), [2, 4, 10, 100], "occurring {}x in this data"),
         _banded(words[sentences], [6, 11, 21, 31], "in a sentence of {} tokens"),
@@ -84,10 +85,6 @@ def _banded(values: Floats | Ints, edges: Sequence[int], words: str) -> Property
     lows = [1, *edges]
     bands = [f"{low}" if low == high - 1 else f"{low} to {high - 1}" for low, high in zip(lows, edges, strict=False)]
     return Property(np.digitize(values, edges), [words.format(band) for band in (*bands, f"{edges[-1]} or more")])
-
-
-def _shape(text: str) -> int:
-    return next(place for place, (_, holds) in enumerate(_SHAPES) if holds(text))
 
 
 _SHAPES: tuple[tuple[str, Callable[[str], bool]], ...] = (

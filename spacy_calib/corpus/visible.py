@@ -19,16 +19,11 @@ def visible(text: object, keep: str = "", json: bool = False) -> str:
 
     keep (str): Characters that stay as they are.
     """
-    escape = _in_json if json else _in_python
+
+    def escape(sign: str) -> str:
+        return f"\\u{ord(sign):04x}" if json else sign.encode("unicode_escape").decode("ascii")
+
     return _STEERING.sub(lambda match: match[0] if match[0] in keep else escape(match[0]), str(text))
-
-
-def _in_python(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
-
-
-def _in_json(character: str) -> str:
-    return f"\\u{ord(character):04x}"
 
 
 def shown_path(path: Path) -> str:

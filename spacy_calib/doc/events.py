@@ -60,21 +60,13 @@ class GoldSpans:
         return {token for start, end, span_label in self.keys if span_label == label for token in range(start, end)}
 
 
-def _exact(gold: GoldSpans, start: int, end: int, label: int) -> bool:
-    return (start, end, label) in gold.keys
-
-
-def _type(gold: GoldSpans, start: int, end: int, label: int) -> bool:
-    return gold.covered(label).issuperset(range(start, end))
-
-
-def _overlap(gold: GoldSpans, start: int, end: int, label: int) -> bool:
-    return not gold.covered(label).isdisjoint(range(start, end))
-
-
 # exact: a gold span has the same tokens and label. type: every token of the span is in a gold span of its label.
 # overlap: at least one token is.
-EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {"exact": _exact, "type": _type, "overlap": _overlap}
+EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {
+    "exact": lambda gold, start, end, label: (start, end, label) in gold.keys,
+    "type": lambda gold, start, end, label: gold.covered(label).issuperset(range(start, end)),
+    "overlap": lambda gold, start, end, label: not gold.covered(label).isdisjoint(range(start, end)),
+}
 
 
 def check_event(event: str) -> str:

@@ -73,10 +73,12 @@ def score_rows(
     attrs, rows_of, names = (attr,) if isinstance(attr, str) else tuple(attr), _ROWS[unit], _Names()
     for number, doc in enumerate(docs):
         own_id = doc.user_data.get(ORIGIN, {}).get("id") if ids is None else ids[number]
+        if own_id is not None and not isinstance(own_id, str):
+            own_id = json.dumps(own_id, ensure_ascii=False, default=str)
         for prefix in attrs:
             rows = rows_of(doc, prefix, names)
             n_rows = len(rows["start"])
-            rows |= {"id": [_as_text(own_id)] * n_rows, "doc": [first + number] * n_rows, "attr": [prefix] * n_rows}
+            rows |= {"id": [own_id] * n_rows, "doc": [first + number] * n_rows, "attr": [prefix] * n_rows}
             for name, column in columns.items():
                 column += rows[name] if name in rows else [None] * n_rows
     return columns
@@ -113,10 +115,6 @@ def score_schema(unit: str) -> Any:
         "categories": pa.list_(category),
     }
     return pa.schema([(name, kinds[kind]) for name, (kind, _) in columns.items()])
-
-
-def _as_text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 class _Names:

@@ -31,29 +31,23 @@ def render_report(contents: Mapping[str, Any]) -> str:
     contents = make_visible(contents)
     scripts = [_script(_file(name)) for name in ("pictures.js", "page.js")]
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    env.filters |= {
-        "number": number,
-        "count": count,
-        "percent": percent,
-        "bounds": bounds,
-        "tie": tie,
-        "change": change,
-        "score": score,
-    }
+    env.filters |= {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, score)}
     return env.from_string(_file("page.html.j2")).render(
         **{name: value for name, value in contents.items() if name != "views"},
         policy=_policy(scripts),
         style=_file("page.css"),
         scripts=scripts,
-        views=[{**view, "cut": _cut(view), "alarm": _alarm(view)} for view in contents["views"]],
+        views=[
+            {
+                **view,
+                "cut": MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None,
+                "alarm": OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"]),
+            }
+            for view in contents["views"]
+        ],
         page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
         names=FIGURE_NAMES,
     )
-
-
-def _alarm(view: Mapping[str, Any]) -> str | None:
-    """Return the warning above a view that is no test: weights have changed, or the fit saw the data."""
-    return OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"])
 
 
 # What the page says of the figures that it knows; another one has its title.
@@ -107,10 +101,12 @@ def script_json(data: Any) -> Any:
 
 def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the script draws: the curves as bare arrays of four digits, and the errors of the groups."""
-    curves = view["curves"]
+    curves, errors, slices = view["curves"], view["table"]["errors"], view["slices"]["rows"] if view.get("slices") else []
+    if len(errors) > MAX_ERROR_ROWS:  # the last is the mean
+        errors = [*errors[: MAX_ERROR_ROWS - 1], errors[-1]]
     return {
-        "errors": error_marks(_rows_to_draw(view["table"]["errors"])),
-        "slices": [{"name": row["slice"], **row} for row in _slices(view)[:MAX_ERROR_ROWS]],
+        "errors": error_marks(errors),
+        "slices": [{"name": row["slice"], **row} for row in slices[:MAX_ERROR_ROWS]],
         "columns": _CURVE,
         "all": _compact(curves["all"]),
         "top": curves["top"] and _compact(curves["top"]),
@@ -118,20 +114,6 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
         "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
         "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
     }
-
-
-def _slices(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return view["slices"]["rows"] if view.get("slices") else []
-
-
-def _rows_to_draw(errors: list[Any]) -> list[Any]:
-    """Return the rows for the picture: all, or the first ones and the mean, which is the last."""
-    return errors if len(errors) <= MAX_ERROR_ROWS else [*errors[: MAX_ERROR_ROWS - 1], errors[-1]]
-
-
-def _cut(view: Mapping[str, Any]) -> int | None:
-    """Return how many groups the picture shows, besides the row of all and the mean; None for all."""
-    return MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None
 
 
 def _compact(pair: Mapping[str, Any]) -> list[list[list[float]]]:

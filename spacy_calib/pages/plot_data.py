@@ -171,14 +171,15 @@ def group_note(groups: Groups, index: int, labels: Sequence[str], what: str = "t
     if not len(tags):
         return f"no {what}s"
     names = " · ".join(labels[tag] for tag in tags[:2])
-    text = f"{len(tags)} {what}{'s' if len(tags) > 1 else ''}: {_cut(names)}{' · …' if len(tags) > 2 else ''}"
+    text = f"{len(tags)} {what}{'s' if len(tags) > 1 else ''}: {cut_text(names)}{' · …' if len(tags) > 2 else ''}"
     maximum, minimum = int(groups.counts[tags[0]]), int(groups.counts[tags[-1]])
     if not maximum:
         return text
     return f"{text}\ncounted {f'{minimum:,} to ' if minimum != maximum else ''}{maximum:,} times"
 
 
-def _cut(text: str, width: int = 28) -> str:
+def cut_text(text: str, width: int = 28) -> str:
+    """Cut a text to at most so many letters."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -192,7 +193,7 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
                 pairs.scores[index],
                 calibrated[index],
                 pairs.hits[index],
-                _cut(tag),
+                cut_text(tag),
                 f"{len(index):,} pair{'' if len(index) == 1 else 's'}",
                 bins_for(len(index), n_bins),
             )

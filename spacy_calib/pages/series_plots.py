@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..pairs.documents import several
+from .plot_data import cut_text
 from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame, wrap_title
 
 # Names that an axis shows at most, and letters of a query in a title.
@@ -45,7 +46,7 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
                 ax.fill_between(x, low, high, color=CALIBRATED_COLOR, alpha=0.2, linewidth=0)
             ax.plot(x, means, color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
         ax.plot(places, values["raw"], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False)
-        ax.set_title(drawable(_short(_title(query))), loc="left", fontsize="medium")
+        ax.set_title(drawable(cut_text(_title(query), _LETTERS)), loc="left", fontsize="medium")
         ax.set_ylim(bottom=0)
         ax.yaxis.get_major_locator().set_params(integer=per is None)
         ax.margins(x=0.02)
@@ -97,10 +98,6 @@ def _stretches(places: Sequence[int], numeric: bool) -> list[list[int]]:
         else:
             stretches.append([i])
     return stretches
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
 
 
 # Okabe and Ito's palette; lines differ in style too, for print in grey.

@@ -194,9 +194,8 @@ def draws_of_head(
             scores, Potentials.none(n) if is_plain else Potentials(of_pairs.reshape(n, n), of_ends[:n], of_ends[n:])
         )
 
-    plain_potentials = Potentials.none(n) if potentials is None else _on_host(ops, potentials)
+    plain_potentials = Potentials.none(n)
+    if potentials is not None:
+        arrays = (potentials.transitions, potentials.starts, potentials.ends)
+        plain_potentials = Potentials(*map(ops.to_numpy, arrays))
     return Draws(Chains.of([part @ weights.T + bias for part in parts], plain_potentials), move)
-
-
-def _on_host(ops: Any, potentials: Potentials) -> Potentials:
-    return Potentials(*(ops.to_numpy(array) for array in (potentials.transitions, potentials.starts, potentials.ends)))

@@ -40,7 +40,7 @@ class WeightWatch:
         held = getattr(component, "model", component)
         if self._model is not held:
             self._model = held
-            self._reads = [read for model in _models_of(nlp, component) for read in _small(model)]
+            self._reads = [read for model in _models_of(nlp, component) for read in _small_arrays(model)]
             self._sample = None
         arrays = [array if isinstance(array := read(), np.ndarray) else to_numpy(array) for read in self._reads]
         sample = [(array.dtype, array.shape, array.tobytes()) for array in arrays]
@@ -75,12 +75,10 @@ def _digest(arrays: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _small(model: Any) -> list[Any]:
-    return [read for read in _parameters(model) if _size(read()) <= _SMALL][-_FEW:]
-
-
-def _size(array: Any) -> int:
-    return array.numel() if hasattr(array, "numel") else array.size
+def _small_arrays(model: Any) -> list[Any]:
+    """Return the functions of the last few small arrays of a model."""
+    sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in _parameters(model)]
+    return [read for size, read in sizes if size <= _SMALL][-_FEW:]
 
 
 def _parameters(model: Any) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -62,13 +62,16 @@ def show(result: dict[str, Any]) -> None:
 
 def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:
     """Return the columns of a query's table: counts, or rates."""
+    digits = 0 if per is None else 2
     return (
         Column(title, "group", align="l"),
         Column("Documents", "documents", whole),
         Column("Tokens", "tokens", whole),
         Column("Found", "raw", whole if per is None else partial(number, digits=2)),
         Column("Expected", "expected", partial(number, digits=1 if per is None else 2)),
-        Column(f"{100 * confidence:g} % interval", "", partial(_range, digits=0 if per is None else 2)),
+        Column(
+            f"{100 * confidence:g} % interval", "", lambda row: f"{number(row['low'], digits)} to {number(row['high'], digits)}"
+        ),
     )
 
 
@@ -76,7 +79,3 @@ def told_by(row: dict[str, Any], per: int | None) -> dict[str, Any]:
     """Return a row with rates for so many tokens in place of counts; None leaves the counts."""
     counts = ("raw", "expected", "low", "high")
     return row if per is None else {**row, **{name: row[name] * per / row["tokens"] for name in counts}}
-
-
-def _range(row: Mapping[str, Any], digits: int) -> str:
-    return f"{number(row['low'], digits)} to {number(row['high'], digits)}"

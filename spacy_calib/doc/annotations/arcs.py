@@ -37,7 +37,9 @@ class ArcAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         strings = doc.vocab.strings
-        return map_unique(column_of(doc, "DEP").view(np.uint64), lambda key: _label_hash(strings, key))
+        return map_unique(
+            column_of(doc, "DEP").view(np.uint64), lambda key: get_string_id(_as_label(strings[key])) if key else 0
+        )
 
     def label(self, token: Token) -> str:
         return _as_label(token.dep_)
@@ -98,10 +100,6 @@ def head_places(doc: Doc) -> NDArray[np.int32]:
 
 def _as_label(name: str) -> str:
     return _ROOT if name.lower() == "root" else name
-
-
-def _label_hash(strings: StringStore, key: int) -> int:
-    return get_string_id(_as_label(strings[key])) if key else 0
 
 
 def _lower_hashes(strings: StringStore, hashes: Hashes) -> Hashes:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from ...errors import calib_error
@@ -199,6 +199,10 @@ class MappedAnnotation(Annotation):
         self.judge_spans = judge and partial(judge, self)  # by what this one says of labels
         self._no_counterpart = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
         self._gold = inner.in_scheme(self.counterpart)
+        for name in ("n_units", "places", "spans_on", "known_tokens"):
+            setattr(self, name, getattr(inner, name))
+        for name in ("gold_hashes", "aligned_gold", "is_gold", "is_known", "refused", "foreign", "count"):
+            setattr(self, name, getattr(self._gold, name))
         self._spans = {
             get_string_id(label): get_string_id(gold_label) if gold_label else 0 for label, gold_label in self.table.items()
         }
@@ -206,12 +210,6 @@ class MappedAnnotation(Annotation):
     @property
     def gold(self) -> Annotation:
         return self._gold.gold
-
-    def n_units(self, doc: Doc) -> int:
-        return self.inner.n_units(doc)
-
-    def places(self, doc: Doc) -> Hashes:
-        return self.inner.places(doc)
 
     def counterpart(self, label: str) -> str:
         """Return the gold's name for a label, or ""."""
@@ -229,40 +227,13 @@ class MappedAnnotation(Annotation):
     def label_at(self, doc: Doc, row: int) -> str:
         return self.counterpart(self.inner.label_at(doc, row))
 
-    def gold_hashes(self, doc: Doc) -> Hashes:
-        return self._gold.gold_hashes(doc)
-
-    def aligned_gold(self, example: Example) -> Hashes:
-        return self._gold.aligned_gold(example)
-
-    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        return self._gold.is_gold(example, rows, hashes)
-
-    def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        return self._gold.is_known(example, rows, hashes)
-
-    def spans_on(self, doc: Doc) -> Sequence[Span]:
-        return self.inner.spans_on(doc)
-
-    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
-        return self.inner.known_tokens(doc)
-
-    def refused(self, example: Example) -> set[tuple[int, int]] | None:
-        return self._gold.refused(example)
-
     def gold_span_label(self, label: int) -> int:
         return self._spans.get(label, label)
-
-    def foreign(self, docs: Iterable[Doc]) -> list[str]:
-        return self._gold.foreign(docs)
 
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
         """Count the component's span labels by their counterparts in gold."""
         gold = self.inner.count_spans(docs)
         return Counter({**gold, **{label: gold[gold_label] for label, gold_label in self.table.items()}})
-
-    def count(self, docs: Iterable[Doc]) -> Counter[str]:
-        return self._gold.count(docs)
 
 
 def named_map(name: str) -> tuple[str, LabelMap]:

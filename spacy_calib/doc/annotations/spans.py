@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import StringStore, get_string_id
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
@@ -87,13 +87,17 @@ class BiluoAnnotation(_OfEntities):
 
     def hashes(self, doc: Doc) -> Hashes:
         iob, kinds = _entity_columns(doc)
+
+        def hash_of_tag(letter: str, kind: Any) -> int:
+            return get_string_id(f"{letter}-{doc.vocab.strings[int(kind)]}")
+
         goes_on = np.append(iob[1:] == 1, False)[: len(iob)]
         prefix = np.where(iob == 3, np.where(goes_on, 1, 4), np.where(goes_on, 2, 3))  # B, U, I, L
         codes = np.where(kinds != 0, prefix, 0)
         hashes = np.where(iob != 0, _OUT, np.uint64(0))
         for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
             tokens = np.flatnonzero(codes == code)
-            hashes[tokens] = map_unique(kinds[tokens], partial(_hash_of_tag, doc.vocab.strings, letter))
+            hashes[tokens] = map_unique(kinds[tokens], partial(hash_of_tag, letter))
         return hashes
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
@@ -107,10 +111,6 @@ class BiluoAnnotation(_OfEntities):
         follows = token.i + 1 < len(token.doc) and token.nbor().ent_iob == 1
         prefix = ("B" if follows else "U") if token.ent_iob == 3 else ("I" if follows else "L")
         return f"{prefix}-{token.ent_type_}"
-
-
-def _hash_of_tag(strings: StringStore, letter: str, kind: Any) -> int:
-    return get_string_id(f"{letter}-{strings[int(kind)]}")
 
 
 class SpanAnnotation(_OfSpans):

@@ -153,9 +153,6 @@ class LabelQuery(Query):
         label_scores = self.scored
         return label == self.label or (label_scores.annotation.prefixed and label[2:] == self.label)
 
-    def _begins(self, label: str) -> bool:
-        return self._is_label(label) and label[:2] in ("B-", "U-")
-
     @property
     def _of_entities(self) -> bool:
         """Whether entities are counted, or documents by their entities."""
@@ -169,7 +166,7 @@ class LabelQuery(Query):
             spans = [] if view is None else [span for span in (*view.ents, *view.candidates) if span.label == self.label]
             return Answer(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), n_found)
         if self._of_entities and self.scored.annotation.prefixed:
-            raw, calibrated = self.scored.chances(doc, self._begins, view_of)
+            raw, calibrated = self.scored.chances(doc, lambda name: self._is_label(name) and name[:2] in ("B-", "U-"), view_of)
         elif self._of_entities:
             of_tokens = self.scored.chances(doc, self._is_label, view_of)
             raw, calibrated = (self._beginnings(doc, column) for column in of_tokens)
