@@ -185,9 +185,7 @@ def plain(kind: type[Saved]) -> Form:
 
 
 def kept(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
-    """Declare a field of a `Saved` class. default (Any): A class or function makes it. key (str): Its key in a state, if
-    another.
-    """
+    """Declare a field of a `Saved` class. default (Any): A class or function makes it. key (str): Its key in a state."""
     settings: Any = {"default_factory": default} if callable(default) else {"default": default}
     return field(**settings, metadata={"form": form, "key": key})
 
@@ -207,7 +205,7 @@ def as_saved(value: Any) -> Any:
 
 
 def registered(kind: str) -> Form:
-    """The state of a registered object: name, settings and what it learned. kind (str): As in a config: "@calib_recalibrators"."""
+    """The state of a registered object: name, settings, what it learned. kind (str): As in a config: "@calib_recalibrators"."""
     return record({kind: text, "settings": keyed(anything), "learned": keyed(anything)})
 
 

@@ -113,9 +113,7 @@ def audited(run: Run, component: str | None = None, label_map: str | None = None
 
 
 def _placed(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
-    """Return the pipeline with an unfitted pipe, with the settings of its own one if it has one. RAISES C317, C318: no such
-    component.
-    """
+    """Return the pipeline with an unfitted pipe that has the settings of its own one. RAISES C317, C318: no such component."""
     from ..pairs.label_map import read_map
     from ..pipe.component import Calibrator
 

@@ -86,9 +86,7 @@ _STATE = record(
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """The learned state. index (FeatureIndex): The known features. weights (Floats): Of these. penalty (float): Of their
-    squares.
-    """
+    """The learned state. index (FeatureIndex): Known features. weights (Floats): Of these. penalty (float): Of their squares."""
 
     index: FeatureIndex
     weights: Floats

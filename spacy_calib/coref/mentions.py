@@ -112,7 +112,7 @@ def speakers_of(doc: Doc, key: str) -> NDArray[np.uint64]:
 
 
 def gold_clusters(doc: Doc, prefix: str, key: str) -> list[list[Span]]:
-    """Return the clusters of a gold Doc: the groups prefix_1, prefix_2 and so on, and each other mention of `doc.spans[key]`."""
+    """Return the clusters of a gold Doc: the groups prefix_1, prefix_2, ... and each other mention of `doc.spans[key]`."""
     groups = [list(group) for name, group in doc.spans.items() if _is_cluster(name, prefix)]
     in_group = {(span.start, span.end) for group in groups for span in group}
     return groups + [[span] for span in doc.spans.get(key, ()) if (span.start, span.end) not in in_group]

@@ -63,7 +63,7 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What was found in gold. doubts (list[Doubt]): Highest priority first, ties in text order. expected: See `expected_wrong`."""
+    """The audit of gold. doubts (list[Doubt]): Highest priority first, ties in text order. expected: See `expected_wrong`."""
 
     doubts: list[Doubt]
     labels: int
@@ -220,9 +220,7 @@ def _overlapping(
 def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] = lambda doubt: {}
 ) -> MadeOnDemand[Task]:
-    """Return a task for each doubt, with the rival as alternative. unit (str): See units.KINDS. extra (Callable): Further
-    fields.
-    """
+    """Return a task for each doubt, with the rival as alternative. unit (str): See units.KINDS. extra (Callable): More fields."""
     names = tuple(dict.fromkeys([*corpus.names, *(name for one in doubts for name in (one.gold, one.rival))]))
     place = {name: number for number, name in enumerate(names)}
     columns: Any = zip(*((one.first, one.last, place[one.gold or one.rival]) for one in doubts), strict=True)

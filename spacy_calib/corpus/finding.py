@@ -26,9 +26,7 @@ Part = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """n units of D documents. gaps (Floats): Score minus hit. variances (Floats): score (1 - score). apart: See
-    `documents_apart`.
-    """
+    """n units of D documents. gaps (Floats): Score minus hit. variances (Floats): score (1 - score). apart: `documents_apart`."""
 
     gaps: Floats
     variances: Floats

@@ -53,9 +53,7 @@ class Finds:
     touched: ByDocument
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """Return the counts with "recall", "share" flagged, and its interval "low" to "high" for as many tokens of other
-        documents.
-        """
+        """Return the counts with "recall", "share" flagged, and its interval "low" to "high" for as many other tokens."""
         (n_scored, n_flagged), (n, n_found) = self.flagged.totals(), self.found.totals()
         share = n_flagged / n_scored if n_scored else None
         low = high = None

@@ -81,7 +81,7 @@ def _of_fields(fields: Mapping[str, Sequence[str | None]], docs: Ints) -> list[P
 
 
 def _banded(values: Floats | Ints, edges: Sequence[int], words: str) -> Property:
-    """Put counts from 1 on into bands. edges (Sequence[int]): Start of each but the first. words (str): With {} for the band."""
+    """Put counts from 1 on into bands. edges (Sequence[int]): Start of each but the first. words (str): {} is the band."""
     lows = [1, *edges]
     bands = [f"{low}" if low == high - 1 else f"{low} to {high - 1}" for low, high in zip(lows, edges, strict=False)]
     return Property(np.digitize(values, edges), [words.format(band) for band in (*bands, f"{edges[-1]} or more")])

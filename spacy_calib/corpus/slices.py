@@ -27,7 +27,7 @@ class Slice(NamedTuple):
 
 
 def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Slice]:
-    """Return a slice for each value, sorted. values (Sequence): Of each Doc, or None. units (Ints): Places in the judged pairs."""
+    """Return a slice for each value, sorted. values (Sequence): Of each Doc, or None. units (Ints): Places in the pairs."""
     names = sorted({value for value in values if value is not None})
     number = {name: place for place, name in enumerate(names)}
     of_docs = np.array([-1 if value is None else number[value] for value in values], dtype=np.intp)

@@ -282,9 +282,7 @@ class Answer:
 
 
 def _with_held_back(emitted: bytes, number: float, tops: tuple[tuple[bytes, float], ...]) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens with what the server held back before the emitted one, such as white space that might begin a stop
-    word (llama.cpp).
-    """
+    """Return the top tokens with what the server held back before the emitted one, such as white space (llama.cpp)."""
     matches = [
         top
         for top, logprob in tops

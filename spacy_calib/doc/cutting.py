@@ -37,9 +37,7 @@ def cut(doc: Doc, start: int, end: int) -> Doc:
 
 
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
-    """Remove from a part's user data what does not belong to it. part (Doc): Cut by spaCy, which shifts offsets: below 0 is
-    before the part.
-    """
+    """Remove from the user data of a part, cut by spaCy, what does not belong to it. Offsets below 0 are before the part."""
     length, text = len(part.text), get_string_id(part.text)
     blocks: dict[str, list[Block]] = {}
     for key, value in list(part.user_data.items()):
@@ -68,9 +66,7 @@ def _has_token_rows(block: Block) -> bool:
 
 
 def cut_block(block: Block, start: int, length: int) -> Block:
-    """Cut a block to a text of this length. start (int): Character of the text at which the block's Doc begins, perhaps below
-    0.
-    """
+    """Cut a block to a text of this length. start (int): Character at which the block's Doc begins, perhaps below 0."""
     starts = block["start"].astype(np.int64) + start
     first, last = np.searchsorted(starts, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])

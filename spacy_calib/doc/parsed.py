@@ -133,9 +133,7 @@ class ParsedBlock:
         return row
 
     def has_head(self, row: int, token: Token) -> bool:
-        """Return whether the token of a row still has its partner (head, or last token of its entity), for labels of two
-        tokens.
-        """
+        """Return whether the token of a row still has its partner (head, or last token of its entity), if it needs one."""
         if self.head is None:
             return True
         head = self.annotation.partner(token)

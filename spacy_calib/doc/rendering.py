@@ -184,9 +184,7 @@ def marks_spans(layer: str) -> bool:
 
 
 def read_units(doc: Doc, units: Callable[[Doc], Iterable[Span]], attr: str, called: str, raw: bool = False) -> Passage:
-    """Return the text with its scored units marked, such as whole sentences. called (str): Name of a unit. raw (bool): See
-    `read_words`.
-    """
+    """Return the text with its scored units marked. called (str): Name of a unit. raw (bool): See `read_words`."""
     marks = [
         Mark(unit.start_char, unit.end_char, called, *_order_scores(values.raw, values.calibrated, raw), None, ())
         for unit in units(doc)

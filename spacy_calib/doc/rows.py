@@ -42,7 +42,7 @@ def find_span(span: Span, attr: str) -> SpanValues | None:
 
 
 def _is_in_place(span: Span) -> bool:
-    """Return whether a span's tokens are at its characters: spaCy does not update span groups when tokens are merged or split."""
+    """Return whether a span's tokens are at its characters: spaCy does not update span groups when tokens are merged."""
     doc, last = span.doc, span.end - 1
     return last < len(doc) and (doc[span.start].idx, doc[last].idx + len(doc[last])) == (span.start_char, span.end_char)
 
@@ -207,7 +207,7 @@ def claimed_rows(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
 
 
 def _fitting_rows(block: Block, start: int, place: Hashes) -> tuple[NDArray[np.bool_], Ints]:
-    """Return (whether there is a row, it) for all tokens, as `ParsedBlock.row_of`. place: Start, hash and width of each token."""
+    """Return (whether there is a row, it), as `ParsedBlock.row_of`. place: Start, hash and width of each token."""
     row_starts, starts = block["start"].astype(np.int64) + start, place[:, 0].astype(np.int64)
     if not len(row_starts):
         return np.zeros(len(place), dtype=bool), np.zeros(len(place), dtype=np.intp)

@@ -231,9 +231,7 @@ class TreeDraws(Draws):
         return np.asarray((self.same_heads() | is_space(self.of))[:, start:end].all(axis=1))
 
     def best(self, n: int = 10, span: Span | None = None) -> list[Tree]:
-        """Return the n distinct trees (heads and labels) with the largest shares of the draws, ties by probability. span: As in
-        `same`.
-        """
+        """Return the n trees (heads and labels) with the largest shares of the draws, ties by probability. span: As in `same`."""
         start, end = (0, len(self.of)) if span is None else (span.start, span.end)
         trees = np.concatenate([self.heads[:, start:end], self.codes[:, start:end]], axis=1)
         order = np.argsort(-self.log_probability, kind="stable")

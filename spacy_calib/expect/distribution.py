@@ -41,9 +41,7 @@ class Counted:
         return float(np.square(self.numbers - self.mean) @ self.chances)
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """Return the (lowest, highest) number of an interval with at most half of 1 - confidence outside on each side. RAISES
-        C001.
-        """
+        """Return (lowest, highest) number of an interval with at most (1 - confidence) / 2 outside on each side. RAISES C001."""
         if not 0 < confidence < 1:
             raise calib_error("C001", name="confidence", wanted="a number between 0 and 1", given=confidence)
         tail = (1 - confidence) / 2

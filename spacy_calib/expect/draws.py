@@ -50,9 +50,7 @@ def draw_entries(rows: Ints, scores: Floats, n_units: int, n: int, rng: np.rando
 
 
 def draw_columns(weights: Floats, chances: Floats) -> Ints:
-    """Sample a column of each row, by its share. weights (Floats): 0 or more, (n, K). chances (Floats): Uniform in [0, 1),
-    (n,).
-    """
+    """Sample a column of each row, by its share. weights (Floats): From 0 up, (n, K). chances (Floats): Uniform in [0, 1)."""
     sums = np.cumsum(weights, axis=1)
     total = sums[:, -1]
     columns: Ints = (sums <= np.minimum(chances * total, np.nextafter(total, 0.0))[:, None]).sum(axis=1)

@@ -90,9 +90,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. stretch (int): Tokens of each stretch compared instead of
-    documents; 0 for documents.
-    """
+    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. stretch (int): Tokens of each stretch; 0 for documents."""
 
     verdict: str
     checks: tuple[Check, ...]
@@ -282,9 +280,7 @@ def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
 
 
 def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:
-    """Replace documents by stretches of about so many tokens; unchanged for 0. A span goes to the stretch as far into its
-    document, counted in spans.
-    """
+    """Replace documents by stretches of so many tokens; unchanged for 0. A span's place is counted in spans."""
     if not stretch:
         return tokens, spans
     sizes = np.bincount(tokens.documents, minlength=tokens.n_docs)

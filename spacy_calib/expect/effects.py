@@ -57,9 +57,7 @@ WIDTHS = 0.05 * 2.0 ** np.arange(9)
 
 
 def of_new_source(sources: int) -> float:
-    """Return the factor on the width of shifts for an unknown source, chosen on parts of EWT and GUM: few sources seldom show
-    how far others may be off.
-    """
+    """Return the factor on the width of shifts for an unknown source, as few sources show too little; chosen on EWT and GUM."""
     return float(np.sqrt(1 + 2 / sources))
 
 

@@ -31,9 +31,7 @@ Chosen = NDArray[np.bool_]
 
 
 def check_drawn(sampling: Sequence[str | None]) -> None:
-    """Check that the labelled Docs are a fair sample. sampling: See `corpus.queue.tasks.Task`. RAISES C690: some were chosen by
-    doubt.
-    """
+    """Check that the labelled Docs are a fair sample (`corpus.queue.tasks.Task`). RAISES C690: some were chosen by doubt."""
     doubtful = sum(how == BY_DOUBT for how in sampling)
     if doubtful:
         raise calib_error("C690", n=doubtful, of=len(sampling))

@@ -93,9 +93,7 @@ def candidates() -> tuple[Forecaster, ...]:
 def fit_units(
     features: Floats, hits: NDArray[np.bool_], documents: Ints, prototypes: Sequence[Forecaster]
 ) -> tuple[Tried, list[Trial]]:
-    """Fit the forecaster with the lowest squared loss on held-out documents, and return it with all trials. RAISES C373: no
-    units.
-    """
+    """Fit the forecaster with the lowest squared loss on held-out documents; also return all trials. RAISES C373: no units."""
     trials = [tune(prototype, features, hits, documents, _SIZES, _FOLDS) for prototype in prototypes]
     return choose(trials), [Trial(described(prototype.forecaster), prototype.loss) for prototype in trials]
 

@@ -92,9 +92,7 @@ class Survey:
         return _interval(value, self.variance(weights) / denominator**2, self.documents(weights), confidence)
 
     def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
-        """Estimate a share from the labelled documents alone. part, whole (Floats): Of each. RAISES C001: confidence out of
-        range.
-        """
+        """Estimate a share from labelled documents alone. part, whole (Floats): Of each. RAISES C001: confidence out of range."""
         total = float(whole.sum())
         value = float(part.sum()) / total
         residuals = _residuals(part, whole)
@@ -144,16 +142,14 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def _residuals(part: Floats, units: Floats) -> Floats:
-    """Return each document's part minus what the ratio of the totals expects, corrected for its own share (HC2, MacKinnon and
-    White 1985).
-    """
+    """Return each document's part minus the expectation by the ratio of totals (HC2, MacKinnon and White 1985)."""
     total = units.sum(axis=0)
     spare = np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
     return np.asarray((part - _ratio(part.sum(axis=0), total) * units) / np.sqrt(spare))
 
 
 def _by_chance(events: Floats, total: Floats | float) -> Floats:
-    """Return the variance of this number of independent events, with one more of either kind: no error seen does not mean none."""
+    """Return the variance of this number of independent events, with one more of either kind: 0 seen is not 0."""
     share = (events + 1) / (total + 2)
     return np.asarray(total * share * (1 - share))
 

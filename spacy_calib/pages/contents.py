@@ -76,9 +76,7 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float | None) -> dict[str, Any]:
-    """Return the share of tokens whose top tag is right, or of right entities: "value", and "low" and "high" of its 95 %
-    interval.
-    """
+    """Return the share of tokens whose top tag is right, or of right entities: "value", and its interval "low" and "high"."""
     right, documents = _unit_hits(corpus, judged)
     low, high = _bounds(mean_interval(right, documents, seed=judged.seed))
     return {"value": accuracy, "low": low, "high": high}
@@ -137,9 +135,7 @@ def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str
 
 
 def curves(judged: JudgedView) -> dict[str, Any]:
-    """Return the `plot_data.Curve`s "raw" and "calibrated" of "all", of the "top" label of each token (None for entities), and
-    of "groups" and "tags" by name.
-    """
+    """Return the `Curve`s "raw" and "calibrated" of "all", of the "top" label (None for entities), of "groups" and "tags"."""
     whole = np.arange(len(judged.pairs))
     by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
     return {

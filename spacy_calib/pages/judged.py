@@ -74,7 +74,7 @@ def judged_tokens(
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
 ) -> JudgedView:
-    """Return the scores of tokens with gold, or of documents if these have the labels. labels: The first names of the corpus."""
+    """Return the scores of tokens with gold, or of documents if these have labels. labels: First names of the corpus."""
     pairs = corpus.pairs()
     tags, columns = corpus.tags[corpus.hits >= 0], pairs.pairs.tags
     return JudgedView(

@@ -64,9 +64,7 @@ def bins_for(n_pairs: int, n_bins: int) -> int:
 
 
 def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
-    """Bin n scores with their hits. norm (str): Of the error: "l2" (root mean square) or "l1" (mean absolute). RAISES C001,
-    C002.
-    """
+    """Bin n scores with their hits. norm (str): "l2" (root mean square error) or "l1" (mean absolute). RAISES C001, C002."""
     binner = make_binner(check_count("n_bins", n_bins))
     table = table_of(scores, hits, binner)
     error = error_of_table(table, norm) if len(table) else None
@@ -119,9 +117,7 @@ def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
 def reliability_panel(
     raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10, norm: str = "l2"
 ) -> Panel:
-    """Return the numbers of one diagram. norm (str): As in `reliability_curve`. RAISES C001: values out of range. C002: lengths
-    differ.
-    """
+    """Return the numbers of one diagram. norm (str): As in `reliability_curve`. RAISES C001, C002: see there."""
     curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)
 

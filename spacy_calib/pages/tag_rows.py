@@ -114,7 +114,7 @@ def _worst_row(judged: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
 
 
 def _examples(corpus: ScoredCorpus, judged: JudgedView, index: Ints, leaning: str) -> list[dict[str, Any]]:
-    """Return where the tag had a high score and is wrong; for an underconfident one, where it is right in spite of a low score."""
+    """Return where the tag had a high score and is wrong, or, if underconfident, where it had a low one and is right."""
     candidates = index[judged.pairs.hits[index] == (leaning == "modest")]
     sign = 1.0 if leaning == "modest" else -1.0
     order = candidates[np.argsort(sign * judged.calibrated[candidates], kind="stable")]

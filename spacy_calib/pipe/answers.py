@@ -27,9 +27,7 @@ _PATIENCE = 60.0
 
 
 class Cache:
-    """Answers in one SQLite file that several processes may share. path (str): Made with its folder if missing; answers quote
-    texts.
-    """
+    """Answers in one SQLite file for several processes; they quote texts. path (str): Made with its folder if missing."""
 
     def __init__(self, path: str):
         self.path = Path(path)

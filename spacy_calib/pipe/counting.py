@@ -292,9 +292,7 @@ class Counting:
 
 
 def text_number(text: str, prefix: int = 0) -> int:
-    """Return the bytes of a text without white space as one number modulo a prime (Rabin 1981). before (int): Of the text
-    before it.
-    """
+    """Return a text's bytes without white space as a number modulo a prime (Rabin 1981). prefix (int): Of the text before."""
     text_bytes = "".join(text.split()).encode()
     return (prefix * pow(256, len(text_bytes), _PRIME) + int.from_bytes(text_bytes, "big")) % _PRIME
 

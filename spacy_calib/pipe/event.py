@@ -261,9 +261,7 @@ class HeldOutScores:
         self._offset = 0
 
     def of_next(self, doc: Doc, raw: Floats) -> Floats:
-        """Return the held-out score of each token's label in the next Doc, NaN for none. raw (Floats): On the Doc, to match
-        tokens.
-        """
+        """Return the held-out score of each token's label in the next Doc, or NaN. raw (Floats): On the Doc, to match tokens."""
         result = np.full(len(doc), np.nan)
         offset, self._offset = self._offset, self._offset + len(doc)
         columns = columns_of(self._annotation.hashes(doc), self._labels)

@@ -48,9 +48,7 @@ _STATE = record({"forecaster": maybe(anything), "info": maybe(EventInfo.read)})
 
 @dataclass(frozen=True, eq=False)
 class EventState:
-    """What was learned. forecaster (Forecaster | None): None if the product of the tokens' scores, or the event's own estimate,
-    is the forecast.
-    """
+    """The learned state. forecaster (Forecaster | None): None if the product of token scores, or the event's estimate, serves."""
 
     forecaster: Forecaster | None = None
     info: EventInfo | None = None
@@ -67,9 +65,7 @@ class EventState:
 
     @classmethod
     def read(cls, data: Any, load: Callable[[dict[str, Any]], Any], width: int) -> EventState:
-        """Build it from a checked state. load (Callable): Rebuilds a registered part. width (int): Features of a unit. RAISES
-        Misfit.
-        """
+        """Build it from a checked state. load (Callable): Rebuilds a part. width (int): Features of a unit. RAISES Misfit."""
         fields = _STATE(data, "state")
         if fields["forecaster"] is None:
             if fields["info"] is not None and fields["info"].chosen:

@@ -54,9 +54,7 @@ _LOOKS = {name: Look(doubtful=2.0, tags="all", beside=label, scores=True) for na
 
 
 class Way(NamedTuple):
-    """One view of a text. name (str): Its title. what (str): The unit that has labels. read (Callable): (Doc, raw: bool) ->
-    marks.
-    """
+    """One view of a text. name (str): Its title. what (str): Unit of its labels. read (Callable): (Doc, raw: bool) -> marks."""
 
     name: str
     what: str
@@ -215,9 +213,7 @@ _VERDICTS = {
 
 
 def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
-    """Return (verdict, sentence) on whether a text is unlike the fit data. For texts shorter than fit documents a difference
-    shows nothing.
-    """
+    """Return (verdict, sentence) on whether a text is unlike the fit data; a difference of a short text shows nothing."""
     if pipe.lookup.weights_changed():
         return _VERDICTS[OTHER_WEIGHTS]
     record, labels = pipe.learned.record, pipe.lookup.labels()
@@ -241,9 +237,7 @@ class Handler(WSGIRequestHandler):
 
 
 class Server(socketserver.ThreadingMixIn, WSGIServer):
-    """Serves a viewer on 127.0.0.1, a thread for each connection. port (int): 0 for any free one. RAISES OSError: it cannot be
-    opened.
-    """
+    """Serves a viewer on 127.0.0.1, a thread for each connection. port (int): 0 for any free one. RAISES OSError."""
 
     daemon_threads = True
 

@@ -117,9 +117,7 @@ _BEYOND, _KEPT = 1 << 40, np.uint64(20)
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """The binary features of one sequence. rows (Ints): Token after token. starts (Ints): First feature of each token, and the
-    end, (n + 1,).
-    """
+    """The binary features of one sequence. rows (Ints): Token after token. starts (Ints): First one of each, and the end."""
 
     rows: Ints
     starts: Ints

@@ -21,9 +21,7 @@ from .inference.sums import sum_chains
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """loss (float): Summed over sequences. scores (list): Gradient by each sequence's scores, (length, K). potentials: By the
-    potentials.
-    """
+    """loss (float): Sum over sequences. scores (list): Gradient by each sequence's scores. potentials: By the potentials."""
 
     loss: float
     scores: list[Any]
@@ -112,7 +110,7 @@ def perceptron(question: Question) -> Loss:
 
 
 def hinge(question: Question) -> Loss:
-    """Return how far the best rival, with a point for each wrong label, scores above the best right one (Taskar et al. 2003)."""
+    """Return how far the best rival, with a point for each wrong label, is above the best right one (Taskar et al. 2003)."""
     return _compare_rivals(question, viterbi(_with_cost(question)), with_cost=True)
 
 

@@ -24,9 +24,7 @@ from .inference.best import k_best_one, viterbi_one
 
 
 class Difference(NamedTuple):
-    """Features of the right labelling minus those of a rival. at (Ints): Parameters. by (Floats): Values. distance (int):
-    Differing labels.
-    """
+    """Features of the right labelling minus a rival's. at (Ints): Parameters. by (Floats): Values. distance (int): Labels."""
 
     at: Ints
     by: Floats
@@ -111,9 +109,7 @@ def _products(rivals: Sequence[Difference]) -> Floats:
 
 @dataclass(frozen=True)
 class _Gaussian(Rule):
-    """mu += alpha Sigma Delta; of the full update of Sigma its diagonal is kept (Algorithm 1, with equation 2). variance:
-    Initial, greater than 0.
-    """
+    """mu += alpha Sigma Delta; only the diagonal of Sigma is kept (Algorithm 1, with equation 2). variance: Initial."""
 
     variance: float = 1.0
 

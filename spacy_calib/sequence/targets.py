@@ -120,9 +120,7 @@ class Extension(Target):
 
 
 def get_target(name: str) -> Target:
-    """Return the target called "tag", "ents", or "_.name" for an extension of Token. RAISES C001: another name. C324: no such
-    extension.
-    """
+    """Return the target "tag", "ents", or "_.name" for an extension of Token. RAISES C001: another. C324: no such extension."""
     if name == "tag":
         return Tags()
     if name == ENTITIES:

@@ -26,9 +26,7 @@ class ParsedDocs(list):
 
 
 def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
-    """Return the layer that turns state features into vectors, on the CPU. lower (Model): The layer that state features pass
-    first.
-    """
+    """Return the layer that turns state features into vectors, on the CPU. lower (Model): The layer that they pass first."""
     state2vec = step_model.state2vec
     if state2vec.get_dim("nP") == 1:
         # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.

@@ -163,9 +163,7 @@ def distinct_labels(labels: Sequence[str], expected: str) -> tuple[str, ...]:
 
 
 def differ_in_dollars(saved: Sequence[str], labels: Sequence[str]) -> bool:
-    """Return whether the labels differ only in the number of dollar signs, which spaCy doubles each time that it writes a
-    config.
-    """
+    """Return whether the labels differ only in numbers of dollar signs: spaCy doubles them each time it writes a config."""
     return tuple(saved) != tuple(labels) and [_single(label) for label in saved] == [_single(label) for label in labels]
 
 

@@ -112,9 +112,7 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Return the similarity of each option. As in spaCy, each window is encoded once, alone, by the first row of the model's
-    output.
-    """
+    """Return the similarity of each option. As in spaCy, each window is encoded once, by the first row of the output."""
     encodings: dict[tuple[int, int, int], Floats] = {}
     parts = [np.zeros(0)]
     for vectors_, (doc, start, end) in zip(vectors, windows, strict=True):
@@ -145,7 +143,7 @@ class _GoldOptions:
 
     @classmethod
     def of(cls, options: Options, gold: NDArray[np.uint64], rejected: Collection[tuple[int, int]]) -> _GoldOptions:
-        """gold: Hash of each entity's identity, 0 for none. rejected (Collection): (row of the entity, hash of the identity)."""
+        """gold: Hash of each entity's identity, 0 for none. rejected (Collection): (row of the entity, hash of identity)."""
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == NOT_THOSE
         return cls(
@@ -165,9 +163,7 @@ class _GoldOptions:
         return np.where(np.repeat(self.is_open, lengths), open_, self.right)
 
     def shares(self, chances: Floats) -> list[float]:
-        """Return how often the gold is among the options, with candidates and without. chances (Floats): Of each option, if it
-        is.
-        """
+        """Return how often the gold is among the options, with candidates and without. chances (Floats): Of each option."""
         n = np.zeros(0)
         gold_sums, wrong = (
             np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else n
@@ -269,7 +265,7 @@ class EntityLinkerSource(OutputSource):
     def settle(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn the shares and the weights from gold; for entities with only rejected links by the likelihood of the rejection."""
+        """Learn shares and weights from gold; for entities with only rejected links by the likelihood of the rejection."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]

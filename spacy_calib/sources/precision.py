@@ -9,9 +9,7 @@ from spacy.language import Language
 
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
-    """Return the names of the half-precision models among a component and those that it listens to. component (str): "" for
-    none.
-    """
+    """Return the names of half-precision models among a component, "" for none, and those that it listens to."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
     read_by = [
         (name, pipe) for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())

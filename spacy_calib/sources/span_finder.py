@@ -88,7 +88,7 @@ class SpanFinderSource(OutputSource):
 
 
 def _spans_from(scores: Floats, lowest: float, shortest: int, longest: int) -> Ints:
-    """Return (start, end, 0) of the spans whose score reaches the lowest. scores (Floats): Of starts and ends, (n_tokens, 2)."""
+    """Return (start, end, 0) of the spans that reach the lowest score. scores (Floats): Of starts and ends, (n, 2)."""
     starts, ends = (np.flatnonzero(scores[:, side] >= lowest) for side in (0, 1))
     # Of each start the ends within reach alone: all pairs of a long text would not fit in memory.
     nearest = np.searchsorted(ends, starts + shortest - 1)

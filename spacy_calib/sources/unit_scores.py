@@ -55,9 +55,7 @@ class UnitScoresSource(LeftScoresSource):
 
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
-        """Return the value of each unit, None for nothing; [] for a Doc without values. RAISES C281: no extension. C283: other
-        length.
-        """
+        """Return the value of each unit, or None; [] for a Doc without values. RAISES C281: no extension. C283: other length."""
 
     @abstractmethod
     def named(self, doc: Doc, row: int) -> str:
@@ -88,9 +86,7 @@ class UnitScoresSource(LeftScoresSource):
         return super().learn_labels(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Read the scores of known labels. RAISES C281 to C283: see `entries`. C288: exclusive labels whose scores sum to more
-        than 1.
-        """
+        """Read the scores of known labels. RAISES C281 to C283: see `entries`. C288: exclusive labels that sum to more than 1."""
         column = {label: i for i, label in enumerate(self.labels(pipe))}
         units = [(doc, row, scores) for doc in docs for row, scores in enumerate(self.entries(pipe, doc))]
         cells = [sorted((column[label], score) for label, score in scores.items() if label in column) for _, _, scores in units]

@@ -31,9 +31,7 @@ def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str,
 
 
 def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
-    """Print the tags that the gold often calls otherwise though the component is confident, and the --map. conventions: See
-    `FitInfo`.
-    """
+    """Print the tags that the gold often calls otherwise though the component is confident, and the --map."""
     if not conventions:
         return
     msg.divider("Looks like another convention")

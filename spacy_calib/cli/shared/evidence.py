@@ -156,7 +156,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], unknown_pairs: Counter[tupl
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Check before the pipeline runs. RAISES C030: no gold of the pipe's annotation. C263: only categories of another scheme."""
+    """Check before the pipeline runs. RAISES C030: no gold of the pipe's annotation. C263: categories of another scheme."""
     from ...doc.annotations import has_gold
 
     annotation = pipe.source.annotation(pipe.lookup.component())

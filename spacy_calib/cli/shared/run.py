@@ -97,9 +97,7 @@ def score_blocks(
 
 @dataclass(frozen=True)
 class Run:
-    """A pipeline and the data that it runs over, as given by the options of commands. needs_gold (bool): Whether DATA has to be
-    gold.
-    """
+    """A pipeline and the data that it runs over, by the options of commands. needs_gold (bool): Whether DATA has to be gold."""
 
     needs_gold: ClassVar[bool] = False
 
@@ -211,9 +209,7 @@ class Run:
         what: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> Iterator[ScoredCorpus]:
-        """Yield the scored corpora of some texts at a time; of gold, which is not checked, one. Arguments and RAISES: see
-        `score`.
-        """
+        """Yield the corpora of some texts at a time; of gold, which is not checked, one. Arguments and RAISES: see `score`."""
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)
 

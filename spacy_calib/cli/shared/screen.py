@@ -51,7 +51,7 @@ def warn(sentence: str) -> None:
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
-    """Print a table whose columns are as wide as their longest cell (wasabi's default ends at 30 characters and breaks rows)."""
+    """Print a table whose columns are as wide as their longest cell; wasabi's default ends at 30 characters."""
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 
 

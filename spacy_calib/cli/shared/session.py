@@ -25,9 +25,7 @@ _KNOWN = hasattr(signal, "SIGCHLD") and hasattr(os, "waitid")
 
 @contextlib.contextmanager
 def watched(n_process: int) -> Iterator[None]:
-    """Watch worker processes in a block, unless the system has no signal for it or somebody else handles it. RAISES C471: one
-    was killed.
-    """
+    """Watch worker processes in a block, where the system has a free signal for it. RAISES C471: one was killed."""
     is_main = threading.current_thread() is threading.main_thread()
     if n_process == 1 or not _KNOWN or not is_main or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL:
         yield
@@ -77,9 +75,7 @@ _SIGPIPE = 13
 
 @contextlib.contextmanager
 def session() -> Iterator[None]:
-    """Run a command. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe (`| head`) ends it
-    quietly.
-    """
+    """Run a command. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe ends it quietly."""
     with _signals_end(), _visible_warnings(), user_errors():
         output = GuardedOutput(sys.stdout)
         with contextlib.redirect_stdout(output):
@@ -151,9 +147,7 @@ def _encodable(text: str, encoding: str | None) -> str:
 
 @contextlib.contextmanager
 def _signals_end() -> Iterator[None]:
-    """Let SIGTERM end the command as SystemExit does, so that partial output is removed, and SIGINT as usual; workers end at
-    once.
-    """
+    """Let SIGTERM end the command as SystemExit does, so that partial output is removed, and SIGINT as usual."""
     with contextlib.ExitStack() as stack:
         if threading.current_thread() is threading.main_thread():
             stack.enter_context(_handled(signal.SIGTERM, signal.SIG_DFL, SystemExit(_ENDED_BY + signal.SIGTERM)))

@@ -75,7 +75,7 @@ for _number, (_a, _b) in enumerate(_KINDS):
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The properties that decide the group of a pair. kinds (Ints): Of each mention, in KINDS. sentences (Ints): Its sentence."""
+    """The properties that decide the group of a pair. kinds (Ints): Of each mention, in KINDS. sentences (Ints): Its own."""
 
     kinds: Ints
     sentences: Ints
@@ -116,9 +116,7 @@ CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context
 
 @dataclass(frozen=True, eq=False)
 class PairCalibration:
-    """The calibration of pairs: maps, one for each group, or a context. rest (Floats): Probability of pairs below the
-    threshold, by group.
-    """
+    """The calibration of pairs: maps by group, or a context. rest (Floats): Probability of pairs below the threshold, by group."""
 
     maps: GroupedRecalibrator | None
     rest: Floats
@@ -128,9 +126,7 @@ class PairCalibration:
     def fit(
         cls, documents: Sequence[JudgedMentions], prototype: Recalibrator, name: str, context: bool = False
     ) -> PairCalibration:
-        """prototype (Recalibrator): Of the maps. context (bool): Use the context if documents suffice. name (str): Of the
-        component. RAISES C361: too few pairs.
-        """
+        """prototype (Recalibrator): Of the maps. context (bool): Use it if documents suffice. RAISES C361: too few pairs."""
         groups = [document.places.groups(*document.kept) for document in documents]
         empty = np.zeros(0, dtype=np.intp)
         tags = np.concatenate([empty, *groups])
@@ -168,9 +164,7 @@ class PairCalibration:
 
 
 def shares_below(documents: Sequence[JudgedMentions], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
-    """Return for each group the share in one cluster of the pairs below the threshold; 0 without any. tags, hits: Of the
-    others.
-    """
+    """Return for each group the share in one cluster of the pairs below the threshold, or 0. tags, hits: Of the others."""
     n = len(PAIR_GROUPS)
     all_hits, all_pairs = np.zeros(n), np.zeros(n)
     for document in documents:

@@ -72,9 +72,7 @@ class DocumentAnnotation(Annotation):
 
 
 class CatsAnnotation(DocumentAnnotation):
-    """The top category in `doc.cats`. labels (Sequence[str]): () for all. overlapping (bool): Whether a document may have
-    several.
-    """
+    """The top category in `doc.cats`. labels (Sequence[str]): () for all. overlapping (bool): A document may have several."""
 
     def __init__(self, labels: Sequence[str] = (), overlapping: bool = False):
         self.labels = tuple(labels)

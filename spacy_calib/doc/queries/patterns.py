@@ -75,9 +75,7 @@ def label_test(condition: Any) -> Test:
 
 @dataclass(frozen=True)
 class Place:
-    """The condition on one token of a pattern. plain (dict): Attributes for spaCy's Matcher. tests (tuple): (scores, test) of
-    uncertain ones.
-    """
+    """The condition on one token. plain (dict): Attributes for spaCy's Matcher. tests (tuple): (scores, test) of others."""
 
     plain: Mapping[str, Any]
     tests: tuple[tuple[Scored, Test], ...]

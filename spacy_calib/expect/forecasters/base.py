@@ -43,7 +43,7 @@ class Forecaster(Part):
     n_features_: int
 
     def fit(self, features: ArrayLike, hits: ArrayLike) -> Forecaster:
-        """Learn from n rows of k features and their hits. RAISES C372: no finite numbers. C002: lengths differ. C373: no rows."""
+        """Learn from n rows of k features. RAISES C372: no finite numbers. C002: lengths differ. C373: no rows."""
         rows = as_features(features)
         if not len(rows):
             raise calib_error("C373", what=type(self).__name__)
@@ -51,9 +51,7 @@ class Forecaster(Part):
         return self
 
     def predict(self, features: ArrayLike) -> Floats:
-        """Return the probability of each row. RAISES C004: not fitted. C372: no finite numbers. C374: another number of
-        features.
-        """
+        """Return each row's probability. RAISES C004: not fitted. C372: no finite numbers. C374: another number of features."""
         if not self.fitted:
             raise calib_error("C004", what=type(self).__name__)
         rows = as_features(features)
@@ -66,7 +64,7 @@ class Forecaster(Part):
         return type(self)(**{**self.settings(), self.size_name: size})
 
     def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], new_features: Floats, sizes: Sequence[int]) -> Floats:
-        """Return the predictions of forecasters of these sizes, fitted on features and hits, (len(sizes), len(new_features))."""
+        """Return predictions of forecasters of these sizes, fitted on features and hits, (len(sizes), len(new_features))."""
         return np.stack([self.sized(size).fit(features, hits).predict(new_features) for size in sizes])
 
     @property

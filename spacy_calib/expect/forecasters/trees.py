@@ -140,7 +140,7 @@ class Boosting(_OfTrees):
     start_: float
 
     def __init__(self, n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25):
-        """Take scikit-learn's `n_estimators`, `max_depth`, `learning_rate` and `min_samples_leaf`. RAISES C001: out of range."""
+        """Take scikit-learn's `n_estimators`, `max_depth`, `learning_rate`, `min_samples_leaf`. RAISES C001: out of range."""
         self.n_trees, self.depth = check_count("n_trees", n_trees), check_count("depth", depth)
         self.min_leaf = check_count("min_leaf", min_leaf)
         if not 0 < rate <= 1:

@@ -46,9 +46,7 @@ class Maxima:
 
     @cached_property
     def _into(self) -> tuple[Any, Any, Any, Any]:
-        """For each label: the _TRIED labels with the greatest transitions into it, these, the greatest, the greatest of the
-        others.
-        """
+        """For each label: the _TRIED labels with the greatest transitions into it, these, the maximum, the next greatest."""
         into = np.ascontiguousarray(self.transitions.T)
         order = np.argpartition(-into, _TRIED, axis=1)[:, : _TRIED + 1]
         values = np.take_along_axis(into, order, axis=1)
@@ -128,9 +126,7 @@ def _descending(values: Any, xp: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """The k best labellings of one sequence, or fewer where fewer are allowed. labels (array): Columns, (k, length). scores
-    (array): Highest first.
-    """
+    """The at most k best labellings of one sequence. labels (array): Columns, (k, length). scores (array): Highest first."""
 
     labels: Any
     scores: Any

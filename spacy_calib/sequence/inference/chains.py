@@ -160,9 +160,7 @@ class Chains:
 
     @classmethod
     def of(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
-        """scores: Of each sequence, shape (length, K), not empty. RAISES C321: another number of labels than the potentials.
-        C322: NaN or infinity.
-        """
+        """scores: Of each sequence, (length, K). RAISES C321: another number of labels. C322: NaN or infinity."""
         xp = get_array_module(potentials.transitions)
         width = potentials.n_labels
         other_width = next((array.shape[1] for array in scores if array.shape[1] != width), width)

@@ -73,9 +73,7 @@ class Sums(ABC):
 
     @abstractmethod
     def _chances(self, places: slice, next_labels: Any) -> Any:
-        """Return the probability of each label at the places of a time, up to a factor: (b, n, K). next_labels (array): In each
-        sample, (at most b, n).
-        """
+        """Return the probability of each label at places of a time, up to a factor: (b, n, K). next_labels: (at most b, n)."""
 
     def sample(self, n: int, seed: int = 0) -> list[Any]:
         """Sample n independent labellings of each sequence: columns, shape (n, length) each, in the order given."""
@@ -138,9 +136,7 @@ class ScaledSums(Sums):
 
 @dataclass(frozen=True, eq=False)
 class LogSums(Sums):
-    """The same in logarithms. forward (array): Sum over the previous labels, with the position's score. future (array): Over
-    the next.
-    """
+    """The same in logarithms. forward (array): Sum up to and with each position. future (array): After it."""
 
     forward: Any
     future: Any

@@ -189,9 +189,7 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return the readings of `beam_parse`'s beams. presets: What each Doc held before. final_entities: None takes the best
-    parse.
-    """
+    """Return the readings of `beam_parse`'s beams. presets: Of each Doc. final_entities: None takes the best parse."""
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):

@@ -33,9 +33,7 @@ class CalibEntityRecognizer(EntityRecognizer):
     """
 
     def predict(self, docs: Sequence[Doc] | Doc) -> Any:
-        """Return the final state or beam of each Doc. RAISES C024: the scores hold NaN. C033: the model's states are of another
-        kind.
-        """
+        """Return the final state or beam of each Doc. RAISES C024: NaN scores. C033: states of another kind."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if not any(len(doc) for doc in docs):
             return self.moves.init_batch(docs)
@@ -90,7 +88,7 @@ def make_recognizer(nlp: Language, name: str, **settings: Any) -> CalibEntityRec
 
 
 def decode_docs(recognizer: Any, docs: Sequence[Doc], cleared: bool = False) -> list[EntityReading]:
-    """Decode non-empty Docs at once. cleared (bool): As if they had no entities. RAISES C024: NaN scores. C033: other states."""
+    """Decode non-empty Docs at once. cleared (bool): As if without entities. RAISES C024: NaN scores. C033: other states."""
     step_model = recognizer.model.predict(docs)
     try:
         decoded = decode(
@@ -104,7 +102,7 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], cleared: bool = False) -> 
 def search_beam(
     recognizer: Any, docs: Sequence[Doc], readings_before: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Return readings with probabilities from spaCy's beam search, but the given entities. width, density: As in `beam_parse`."""
+    """Return the given readings with probabilities from spaCy's beam search. width, density: As in `beam_parse`."""
     nonempty = [i for i, doc in enumerate(docs) if len(doc)]
     copies = [clear_copy(docs[i]) for i in nonempty]
     for i, copy in zip(nonempty, copies, strict=True):

@@ -35,7 +35,7 @@ ROOT, SUBTOKEN = "ROOT", "subtok"
 
 @dataclass(frozen=True, eq=False)
 class Actions:
-    """Which class of the model is which transition. moves (Ints), labels (tuple[str, ...]): Of each class; "" without a label."""
+    """Which class of the model is which transition. moves (Ints), labels (tuple[str, ...]): Of each; "" for no label."""
 
     moves: Ints
     labels: tuple[str, ...]
@@ -109,7 +109,7 @@ class ArcProbabilities:
     minimum: Floats
 
     def score(self, event: str) -> Floats:
-        """Return the probability of each arc: "head" alone, or the "arc" with its label; without a head that no arc was made."""
+        """Return the probability of each arc, "head" alone or "arc" with its label; without a head that no arc was made."""
         return self.no_other_head * (self.head if event == "head" else self.arc)
 
     def slice(self, first: int, end: int) -> ArcProbabilities:
@@ -126,7 +126,7 @@ def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcP
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: Actions) -> tuple[list[Any], ArcProbabilities]:
-    """Return (final state of each non-empty Doc, arc probabilities of all tokens). RAISES C024: NaN scores. C271: other states."""
+    """Return (final state of each non-empty Doc, arc probabilities of tokens). RAISES C024: NaN. C271: other states."""
     step_model = parser.model.predict(docs)
     try:
         scorer = Scorer(parser, step_model, docs)
@@ -200,9 +200,7 @@ class ParserStates:
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the scores, -inf where a transition is not valid (`is_valid` of spaCy's ArcEager). tokens (Ints): See
-        `first_tokens`.
-        """
+        """Return the scores, -inf where a transition is not valid (spaCy's ArcEager). tokens (Ints): See `first_tokens`."""
         b0, b1, s0, s1 = tokens
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
         starting = self.starts[b0] & ~no_b0

@@ -29,10 +29,10 @@ kept_reading = KeptReadings()
 
 
 class CalibDependencyParser(DependencyParser):
-    """spaCy's DependencyParser with the same weights, heads and labels, decoded a batch at a time (`sources.parser.decoding`)."""
+    """spaCy's DependencyParser with the same heads and labels, decoded a batch at a time (`sources.parser.decoding`)."""
 
     def predict(self, docs: Sequence[Doc] | Doc) -> Any:
-        """Return the final state of each Doc. RAISES C024: the scores hold NaN. C271: the model's states are of another kind."""
+        """Return the final state of each Doc. RAISES C024: NaN scores. C271: states of another kind."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if not any(len(doc) for doc in docs):
             return self.moves.init_batch(docs)
@@ -54,9 +54,7 @@ def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyPar
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """What a parser predicted for one Doc. arcs (NDArray[int64]): (relative head, hash of the label) of each token, as it left
-    them.
-    """
+    """What a parser predicted for one Doc. arcs (NDArray[int64]): (relative head, hash of the label) of each token."""
 
     probabilities: ArcProbabilities
     arcs: NDArray[np.int64]

@@ -54,9 +54,7 @@ def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str =
 
 
 def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
-    """Sample trees. RAISES C001: n or seed. C680: the Doc has changed. C681: no parser without a beam. C024, C271: see
-    `decode`.
-    """
+    """Sample trees. RAISES C001: n or seed. C680: the Doc has changed. C681: no parser, or a beam. C024, C271: see `decode`."""
     doc, event = view.doc, plain_name(view.layer)
     if not isinstance(parser, DependencyParser) or parser.cfg["beam_width"] != 1:
         raise calib_error("C681", name=getattr(parser, "name", "?"), kind=type(parser).__name__)
