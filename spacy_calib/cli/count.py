@@ -167,10 +167,7 @@ def check_groups(run: Run, every: str | None) -> None:
 def make_queries(
     nlp: Language, texts: Sequence[str], attr: str | None, unit: str | None, draws: int
 ) -> tuple[list[Calibrator], list[Query]]:
-    """Return the calib pipes, and the queries that they can answer.
-
-    RAISES C027, C068: there is no such pipe. C021, C069: see `check_readable`. C392 to C395, C398: see `make_query`.
-    """
+    """Return the calib pipes and their queries. RAISES C027, C068: no such pipe. Others: see `check_readable`, `make_query`."""
     from ..doc.queries.patterns import make_query, split_query
     from ..pipe.component import pipes_named
     from ..pipe.counting import asked_of

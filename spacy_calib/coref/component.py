@@ -194,10 +194,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return JudgedMentions(document.words.mentions.places, pair_chances(antecedents, self.threshold), document.clusters)
 
     def calibrate(self, examples: Iterable[Example]) -> None:
-        """Learn the calibration of pairs from other gold; the weights stay.
-
-        examples: Predicted Docs that passed this component. RAISES C361: no recalibrator, or too few pairs.
-        """
+        """Learn the calibration of pairs from other Docs that passed it. RAISES C361: no recalibrator, or too few pairs."""
         state, mentions = self.learned, []
         if self.recalibrator is None:
             raise calib_error("C361", name=self.name, why="its setting recalibrator is null")

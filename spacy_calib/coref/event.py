@@ -25,10 +25,7 @@ PAIR_FEATURES = (
 
 
 class PairEvent(Event):
-    """Asked about each mention of `Doc._.coref` that has a likeliest antecedent; a unit is the mention.
-
-    prefix (str), mentions (str): Of the gold clusters, as in `calib_coref`.
-    """
+    """Asked about each mention with a likeliest antecedent. prefix, mentions (str): Of the gold clusters, as in `calib_coref`."""
 
     registered = "spacy-calib.Pair.v1"
     called = ("pair", "pairs")

@@ -128,10 +128,7 @@ class DocCoref:
         return self.pairs.where(a, b)
 
     def sample(self, n: int = 100, seed: int = 0) -> Ints:
-        """Sample clusterings from the model before calibration: first mention of each one's cluster, (n, n_mentions).
-
-        RAISES C001: n is negative.
-        """
+        """Sample clusterings without calibration: first mention of each one's cluster, (n, n_mentions). RAISES C001: n < 0."""
         return self.antecedents.sample(n, seed)
 
     def draws(self, n: int = 100, seed: int = 0, calibrated: bool = True) -> ClusterDraws:
@@ -209,10 +206,7 @@ class ClusterDraws(Draws):
 
 
 def draw_clusters(view: DocCoref, n: int, seed: int, calibrated: bool) -> ClusterDraws:
-    """Sample clusterings, by the calibrated pairs if requested.
-
-    RAISES C001: n or seed is negative. C415: more than 1,000 mentions with calibrated pairs.
-    """
+    """Sample clusterings, by calibrated pairs if requested. RAISES C001: n or seed is negative. C415: too many mentions."""
     rng = generator(n, seed, get_string_id(view.doc.text))
     antecedents = view.antecedents
     target = view.pairs.chances

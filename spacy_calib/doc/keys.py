@@ -40,10 +40,7 @@ def name_of(value: Any) -> str | None:
 
 
 def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
-    """Return the name under a key of each Doc, or None.
-
-    RAISES C601: no Doc has one. C602: each of several has one of its own. C600, C500: see `value_of`.
-    """
+    """Return each Doc's name under a key, or None. RAISES C601: there is none. C602: each has its own. Others: see `value_of`."""
     names = [name_of(value_of(doc, key)) for doc in docs]
     check_names(Counter(names), key)
     return names

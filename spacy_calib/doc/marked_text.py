@@ -94,10 +94,7 @@ class Look:
 
 
 def to_html(passages: Iterable[Passage], look: Look, page: bool = False, minify: bool = False) -> str:
-    """Return the whole markup: a <style>, the legend, a <div> for each passage; with `page` an HTML document.
-
-    minify (bool): Leave out the white space that is not text.
-    """
+    """Return style, legend and a <div> for each passage; with `page` an HTML document, with `minify` without extra space."""
     passage_list = list(passages)
     gap = "" if minify else "\n"
     blocks = [legend_html(look)] if look.legend else []

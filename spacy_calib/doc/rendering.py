@@ -156,10 +156,7 @@ def _word(token: Token, attr: str, view: DocCalib, raw: bool) -> Word:
 
 
 def read_marks(part: Doc | Span, attr: str, raw: bool = False) -> Passage:
-    """Return the text and its entities (or categorized spans), scored or not.
-
-    raw (bool): See `read_words`. RAISES C095: no scores. C096: the scores are of tokens or documents alone.
-    """
+    """Return the text and its entities or categorized spans. RAISES C095: no scores. C096: of tokens or documents alone."""
     doc = part.doc
     view = _view(doc, attr)
     if view is None:

@@ -139,10 +139,7 @@ RowsOfTokens = tuple[ParsedBlock, Sequence[int], Sequence[int]]
 
 
 def rows_of_tokens(doc: Doc, attr: str) -> list[RowsOfTokens]:
-    """Return (block, tokens, rows): the result of `find_row` for all tokens, by block.
-
-    Where the one block fits the Doc token by token, no token is looked up.
-    """
+    """Return (block, tokens, rows): `find_row` for all tokens, by block, at once if the one block fits the Doc."""
     blocks = _held_in(doc.user_data, attr).parsed_tokens()
     if len(blocks) == 1 and blocks[0].stands_on(doc):
         return [(blocks[0], range(len(doc)), range(len(doc)))]

@@ -18,11 +18,7 @@ REST = -1
 
 
 def generator(n: int, seed: int, text: int) -> np.random.Generator:
-    """Return the random numbers for samples of a text. text (int): Its hash, so that samples of different texts are
-    independent.
-
-    RAISES C001: n or seed is negative, or not whole.
-    """
+    """Return random numbers for samples of a text. text (int): Its hash. RAISES C001: n or seed is negative, or not whole."""
     for name, value in (("n", n), ("seed", seed)):
         if not isinstance(value, (int, np.integer)) or value < 0:
             raise calib_error("C001", name=name, wanted="a whole number, 0 or more", given=repr(value))

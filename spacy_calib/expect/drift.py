@@ -41,11 +41,7 @@ _FEW_FROM, _FEW, _STRETCH = 10, 100, 100
 
 @dataclass(frozen=True)
 class Labelled:
-    """n tokens or entities of D documents.
-
-    documents (Ints): Document of each. n_docs (int): D. labels (Sequence[str] | None): Label of each. raw, calibrated (Floats):
-    Its score.
-    """
+    """n tokens or entities: documents (Ints): Of each, from 0 to n_docs - 1. labels (Sequence[str] | None): Of each."""
 
     documents: Ints
     n_docs: int
@@ -248,10 +244,7 @@ class DriftProfile(Saved):
         }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """Return the smallest difference that matters, by check.
-
-        It is more if consecutive parts of the fit data differ from the rest by more than that and more than chance.
-        """
+        """Return the smallest difference that matters, by check; more if parts of the fit data differ by more than chance."""
         fit, n = self.held, len(self.scores)
         part = np.arange(n) * _PARTS // n
         in_part = (part == np.arange(_PARTS)[:, None]).astype(float)

@@ -171,11 +171,7 @@ _PRIOR, _OPEN, _STEPS = 1.0, 0.5, 100
 
 
 class SourceSums(NamedTuple):
-    """Counts by S sources and L labels, shapes (S, L).
-
-    gold, found (Floats): Of gold and model. opens (Floats): Sum of p (1 - p). squares (Floats): Sum over documents of their
-    squares.
-    """
+    """Counts by source and label. gold, found (Floats): Of gold and model. opens, squares (Floats): Sum of p (1 - p), squared."""
 
     gold: Floats
     found: Floats

@@ -172,10 +172,7 @@ class Parts:
 
 
 def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> Parts | None:
-    """Split the loss by equation 3 of Kuleshov and Liang (2015), over bins of equal width. RETURNS (Parts): None for n = 0.
-
-    RAISES C001: values out of range. C002: lengths differ.
-    """
+    """Split the loss by equation 3 of Kuleshov and Liang (2015), over bins of equal width. RAISES C001: range. C002: lengths."""
     edges = fixed_edges(check_count("n_bins", n_bins))
     parts = decompose(forecasts, hits, lambda scores: edges)
     if parts is None:

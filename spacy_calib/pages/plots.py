@@ -267,10 +267,7 @@ def drawable(text: str) -> str:
 
 
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
-    """Return the figure as a file's bytes, without a date and with fixed names in SVG.
-
-    suffix (str): ".png", ".svg" or ".pdf". RAISES C104: it would have too many pixels.
-    """
+    """Return a figure as bytes of a ".png", ".svg" or ".pdf" without dates. RAISES C104: it would have too many pixels."""
     import io
 
     from matplotlib import rc_context

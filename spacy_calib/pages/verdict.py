@@ -99,10 +99,7 @@ class Evidence:
 
 
 def beyond_chance(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return whether an error is more than chance: (by the noise floor, by the interval or else the floor).
-
-    Only the interval knows that pairs of one document are alike.
-    """
+    """Return whether an error is more than chance: (by the noise floor, by the interval, which knows of documents, or else it)."""
     by_floor = error > floor95
     return by_floor, by_floor if low is None else low > 0
 

@@ -119,9 +119,8 @@ class Asking(Pipe):
         return doc
 
     def answer(self, text: str) -> Answer:
-        """Return the answer about a text, from the cache if the settings are the same.
-
-        RAISES C641 to C643: see `Answer.of`. C644: the function that asks failed. C646: see `Cache`.
+        """Return the cached or new answer about a text. RAISES C641 to C643, C646: see `Answer.of`, `Cache`. C644: asking
+        failed.
         """
         digest = self._digest(text)
         answer = None if self.cache is None else self.cache.get(digest)

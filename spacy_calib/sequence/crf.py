@@ -80,10 +80,7 @@ def potentials_of(model: Model[Any, Any]) -> Potentials:
 
 
 def fault_of_weights(model: Model[Any, Any], n_labels: int, vocab: Vocab) -> str:
-    """Return why a chain model from a file cannot score so many labels, "" if it can, or has no weights yet.
-
-    vocab (Vocab): Whose vectors it may look up.
-    """
+    """Return why a chain model from a file cannot score so many labels, or "". vocab (Vocab): Whose vectors it may look up."""
     if not model.get_ref("potentials").has_param(_PARAMS[0]):
         return ""
     head = model.get_ref("output_layer")

@@ -143,10 +143,7 @@ class FeatureIndex:
         return cls(hashes[counts >= minimum])
 
     def rows(self, hashes: Hashes, unseen: bool = False) -> Sparse:
-        """Return the known features of each token. hashes (Hashes): Shape (n, n_templates).
-
-        unseen (bool): Also unknown features, each in a row of its own beyond any table.
-        """
+        """Return the known features of each token. unseen (bool): Also unknown ones, each in a row beyond any table."""
         place = np.searchsorted(self.hashes, hashes.reshape(-1))
         is_known = np.zeros(len(place), dtype=bool)
         in_range = place < len(self.hashes)

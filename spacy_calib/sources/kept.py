@@ -62,10 +62,7 @@ _READ: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
-    """Copy the words and what a model reads (vectors, transformer data), without entities and heads.
-
-    keep_arcs (bool): Whether sentence starts and the labels of arcs are copied.
-    """
+    """Copy the words and what a model reads, without entities and heads. keep_arcs (bool): Copy sentence starts and arc labels."""
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
     copy = Doc(

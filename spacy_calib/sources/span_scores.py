@@ -124,10 +124,7 @@ class SpanScoresSource(LeftScoresSource):
         return f"there is nothing at {self.where}" if in_group and len(group) and self.score not in group.attrs else ""
 
     def scored(self, doc: Doc) -> list[tuple[Span, float, list[float]]]:
-        """Return the spans that have a score, with their further scores.
-
-        RAISES C281: no such extension. C282: a score not in [0, 1]. C283: not as many scores as spans. C286: no pairs.
-        """
+        """Return the spans with a score, and their further scores. RAISES C281 to C283, C286: unreadable scores."""
         if not isinstance(self.score, str):
             scored_pairs = _pairs_of(self.score, doc, self.where)
             spans, columns = [span for span, _ in scored_pairs], [[value for _, value in scored_pairs]]

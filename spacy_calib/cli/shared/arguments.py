@@ -70,11 +70,7 @@ def override_path(name: str, setting: str) -> list[str]:
 
 
 def override(name: str, settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of this pipe with the dotted ones in place. A new function (@calib_recalibrators) drops the old one's
-    settings.
-
-    RAISES C170: see `override_path`.
-    """
+    """Return the settings with the dotted ones in place; a new function drops the old one's. RAISES C170: see `override_path`."""
     new_settings = copy.deepcopy(dict(settings))
     places = [(override_path(name, setting), value) for setting, value in overrides.items()]
     for path, value in sorted(places, key=lambda place: (not place[0][-1].startswith("@"), place[0])):

@@ -79,10 +79,7 @@ def with_methods(help: str) -> str:
 
 
 def method_name(method: str) -> str:
-    """Return the registered name of a recalibrator, or of its short name.
-
-    RAISES C056: nothing of this name is registered. C185: two registered things have one short name.
-    """
+    """Return the registered name of a recalibrator or short name. RAISES C056: there is none. C185: two with one short name."""
     from ...calibration.registered import REGISTRIES, recalibrators
 
     by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]

@@ -125,10 +125,7 @@ def show_documents(documents: list[dict[str, Any]], confidence: float, unit: str
 
 
 def show_drift(drift: dict[str, Any], unit: str, corrected: bool = False) -> None:
-    """Print the comparison with the fit data, and what follows.
-
-    unit (str): What has labels. corrected (bool): By labelled documents of the new kind.
-    """
+    """Print the comparison with the fit data, and what follows. corrected (bool): By labelled documents of the new kind."""
     from ...expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 
     msg.divider("Are these texts like the fit data?")

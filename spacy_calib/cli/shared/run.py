@@ -69,10 +69,7 @@ def score_blocks(
     sentences: bool = False,
     one: bool = False,
 ) -> Iterator[ScoredCorpus]:
-    """Yield `score` of some texts at a time, so that only one corpus is in memory; of gold, or with `one`, all at once.
-
-    RAISES C075: no token got a score.
-    """
+    """Yield `score` of some texts at a time to save memory; of gold, or with `one`, all at once. RAISES C075: no scores."""
     from ...doc.annotations import get_annotation
     from ...doc.collect import Collector
 
@@ -139,9 +136,8 @@ class Run:
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
     def open(self, outputs: Sequence[Output] = (), **files: Any) -> tuple[Language, Calibrator]:
-        """Return the pipeline and the requested calib pipe. outputs, files: See `begin`.
-
-        RAISES C027, C068: there is none. C021, C069: see `check_readable`; and see `begin`.
+        """Return the pipeline and the requested calib pipe. RAISES C027, C068: there is none. Others: see `begin`,
+        `check_readable`.
         """
         nlp = self.begin(outputs, **files)
         return nlp, pipe_of(nlp, self.attr)

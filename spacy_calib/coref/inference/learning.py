@@ -81,10 +81,7 @@ def known_features(documents: Sequence[Choices], minimum: int) -> NDArray[np.boo
 
 
 def fit_weights(documents: Sequence[Choices], penalty: float, minimum: int = 1) -> Floats:
-    """Minimize the negative log likelihood plus penalty / 2 times the squared weights, by L-BFGS from 0.
-
-    minimum (int): Features that fewer documents have keep weight 0.
-    """
+    """Minimize the penalized negative log likelihood by L-BFGS. minimum (int): Rarer features (by document) keep weight 0."""
     from scipy.optimize import minimize
 
     data, is_known = _Stacked.of(documents), known_features(documents, minimum)

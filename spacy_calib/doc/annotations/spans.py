@@ -24,10 +24,7 @@ _OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
 
 
 class _OfSpans(Annotation):
-    """An annotation of tokens by the spans that cover them.
-
-    Answers about spans say nothing about tokens: spans were chosen by the predictions, so their tokens are no fair sample.
-    """
+    """An annotation of tokens by their spans. Answers about spans are no gold of tokens, as predictions chose the spans."""
 
     rejected_key = REJECTED
 

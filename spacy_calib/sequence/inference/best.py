@@ -29,10 +29,7 @@ _DEVICE_CELLS = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class Maxima:
-    """The best sums of a score and of a transition into each label.
-
-    transitions (array): From each label (row) to each (column), shape (K, K); or those of G models, shape (G, K, K).
-    """
+    """The best sums of a score and of a transition into each label. transitions (array): Shape (K, K), or (G, K, K)."""
 
     transitions: Any
 

@@ -21,11 +21,7 @@ from .chains import Chains
 
 @dataclass(frozen=True, eq=False)
 class Sums(ABC):
-    """The result of forward-backward.
-
-    log_z (array): Log of the sum over all labellings of each sequence, shape (B,). marginals (array): P(label at position),
-    packed, shape (N, K).
-    """
+    """The result of forward-backward. log_z (array): Of each sequence. marginals (array): P(label at position), packed, (N, K)."""
 
     chains: Chains
     log_z: Any
@@ -45,9 +41,8 @@ class Sums(ABC):
         """Return P(labels at two neighbouring places), shape (n, K, K). first, second (array): Packed places."""
 
     def paths(self, places: Any, labels: Any, lengths: Ints) -> Any:
-        """Return the probability of each of n stretches of labels.
-
-        places, labels (array): Packed places and labels, stretch after stretch. lengths (Ints): At least 1, shape (n,).
+        """Return the probability of each stretch. places, labels (array): Packed, stretch after stretch. lengths (Ints): From 1
+        up.
         """
         if not len(lengths):
             return self.chains.xp.zeros(0)

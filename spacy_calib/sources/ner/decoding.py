@@ -120,10 +120,7 @@ class StateScorer:
 def decode(
     step_model: Any, lower: Any, docs: Sequence[Doc], actions: Actions, component: str, cleared: bool = False
 ) -> Decoded:
-    """Find the greedy entities of non-empty Docs. cleared (bool): As if the Docs had no entities.
-
-    RAISES C024: NaN or infinite scores. C033: states of another kind.
-    """
+    """Find the greedy entities of non-empty Docs. cleared (bool): As if without any. RAISES C024: NaN. C033: other states."""
     scorer = StateScorer(step_model, docs, component, lower)
     rules = read_rule_input(docs, cleared)
     openings, choice, stuck = _openings(scorer, rules, actions)
