@@ -131,16 +131,18 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     def _calibrate(self, artifacts: NlpArtifacts) -> NlpArtifacts:
         """Replace the scores by those of the Doc's own entities; those of the artifacts have Presidio's labels."""
         spans = {(span.start, span.end): span for span in artifacts.tokens.ents}
-        scored = []
+        scored_entities = []
         for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
             span = spans[entity.start, entity.end]
             score = span._.get(f"{self.attr}_score")
             if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
-                scored.append((entity, default if score is None else score * self._factor(entity.label_)))
+                scored_entities.append((entity, default if score is None else score * self._factor(entity.label_)))
         if self.flagged:
-            scored = sorted([*scored, *self._doubtful(artifacts.tokens, spans)], key=lambda item: item[0].start)
-        artifacts.entities = [entity for entity, _ in scored]
-        artifacts.scores = [score for _, score in scored]
+            scored_entities = sorted(
+                [*scored_entities, *self._doubtful(artifacts.tokens, spans)], key=lambda item: item[0].start
+            )
+        artifacts.entities = [entity for entity, _ in scored_entities]
+        artifacts.scores = [score for _, score in scored_entities]
         return artifacts
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:

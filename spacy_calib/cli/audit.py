@@ -106,13 +106,13 @@ def audited(run: Run, component: str | None = None, label_map: str | None = None
     from ..pipe.auditing import audit_gold
     from ..pipe.scorer import corpus_of
 
-    nlp, calib = _placed(run, run.begin(outputs), component, label_map)
-    examples = _scored(run, nlp, calib)
+    nlp, calib = _place_pipe(run, run.begin(outputs), component, label_map)
+    examples = _score_gold(run, nlp, calib)
     corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
     return Audited(calib, examples, corpus, *audit_gold(calib, examples, corpus))
 
 
-def _placed(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
+def _place_pipe(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
     """Return the pipeline with an unfitted pipe that has the settings of its own one. RAISES C317, C318: no such component."""
     from ..pairs.label_map import read_map
     from ..pipe.component import Calibrator
@@ -131,7 +131,7 @@ def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
     return not (annotation.overlapping or annotation.judges or annotation.any_label or span_labels)
 
 
-def _scored(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
+def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold with cross-validated scores. RAISES C625, and see `Calibrator.fit`."""
     from ..pipe.held_out import score_held_out
 

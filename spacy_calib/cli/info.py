@@ -126,7 +126,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
             description["weights_changed"]
         ],
         "Attributes": attributes_of(pipe),
-        "Labels called": ", ".join(f"{label}={other}" for label, other in (info.label_map or {}).items())
+        "Labels called": ", ".join(f"{label}={gold_label}" for label, gold_label in (info.label_map or {}).items())
         or "as in the component",
         "Scaling": _scaling_line(info.scaling),
         "Method": info.method,

@@ -118,10 +118,10 @@ def find_cutoffs(
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
     spans = corpus if pipe.spans.groups is None else corpus.spans
-    by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
-    seen = Seen(pipe)
-    deque(seen.over(examples), maxlen=0)
-    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": seen.to_dict()}
+    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
+    overlap = Seen(pipe)
+    deque(overlap.over(examples), maxlen=0)
+    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": overlap.to_dict()}
     accepting = flagging = None
     if precision is not None:
         accepting, table = precision_cutoffs(pipe, corpus, precision, confidence, per)
@@ -171,9 +171,9 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
 _KEYS_NAMED = 8
 
 
-def _reached(result: dict[str, Any]) -> str:
+def _highest_precisions(result: dict[str, Any]) -> str:
     """Return the highest precision of each key where the target is not reached, and how much is kept; "" if none."""
-    noun, lines = _what(result), []
+    noun, lines = _unit_noun(result), []
     for row in result["rows"]:
         if row["highest"] is not None:
             label_prefix = "" if row["key"] == "all" else f"{row['key'] or '(no group)'} "
@@ -187,7 +187,7 @@ def _reached(result: dict[str, Any]) -> str:
 def check_accepts(result: dict[str, Any], apply: Path) -> None:
     """RAISES C530: no cut-off reaches the precision, so the pipeline would accept nothing."""
     if all(row["cutoff"] is None for row in result["rows"]):
-        highest = _reached(result)
+        highest = _highest_precisions(result)
         highest_note = f" (the highest that is reached: {highest})" if highest else ""
         raise calib_error("C530", precision=f"{100 * result['precision']:g}", path=apply, reached=highest_note)
 
@@ -212,7 +212,7 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
         msg.good(f"The pipeline with these cut-offs ({', '.join(names)}): {apply}")
 
 
-def _what(result: dict[str, Any]) -> str:
+def _unit_noun(result: dict[str, Any]) -> str:
     return "documents" if result["event"] is None else "entities"
 
 
@@ -221,7 +221,7 @@ def _cutoff(row: dict[str, Any], digits: str) -> str:
     return value if value == "-" else "not reached" if value is None else format(value, digits)
 
 
-def _between(row: dict[str, Any], scale: float, digits: int) -> str:
+def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
     return "-" if row["low"] is None else f"{number(scale * row['low'], digits)} to {number(scale * row['high'], digits)}"
 
 
@@ -229,7 +229,7 @@ def show_precision(result: dict[str, Any]) -> None:
     """Print the cut-offs for a precision and their guarantee."""
     from ..pairs.documents import by_unit
 
-    target, confidence, noun = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _what(result)
+    target, confidence, noun = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _unit_noun(result)
     event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
     msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])
@@ -240,13 +240,13 @@ def show_precision(result: dict[str, Any]) -> None:
         Column("Kept", "kept", whole),
         Column("% kept", "share", in_percent),
         Column("Precision", "precision", number),
-        Column("Elsewhere", "", lambda row: _between(row, 1, 4)),
+        Column("Elsewhere", "", lambda row: _format_range(row, 1, 4)),
     )
     show_rows(result["rows"], columns)
     nowhere = all(row["cutoff"] is None for row in result["rows"])
     if nowhere:
         msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")
-    highest = _reached(result)
+    highest = _highest_precisions(result)
     if highest:
         msg.text(
             f"The highest precision that is reached: {highest}. It was found by looking at this gold, so it is no promise; ask for it "
@@ -267,7 +267,7 @@ _RECALL = (
     Column("Found", "found", whole),
     Column("Recall", "recall", number),
     Column("% flagged", "share", in_percent),
-    Column("Elsewhere", "", lambda row: _between(row, 100, 1)),
+    Column("Elsewhere", "", lambda row: _format_range(row, 100, 1)),
     Column("Entities", "entities", whole),
     Column("Touched", "touched", whole),
 )

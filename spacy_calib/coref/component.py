@@ -80,7 +80,7 @@ CLUSTERS = ("best", "sample")
 # The saved form of what was learned.
 _STATE = record(
     {"hashes": digests, "weights": floats(), "penalty": number(0.0), "calibration": maybe(CALIBRATION)},
-    lambda held: lengths({"weights": len(held["hashes"]) + 1}, held),
+    lambda fields: lengths({"weights": len(fields["hashes"]) + 1}, fields),
 )
 
 

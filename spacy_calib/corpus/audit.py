@@ -138,36 +138,36 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
     names = [corpus.names[label] for label in spans.labels.tolist()]
     names = names if table is None else [table.get(name, name) for name in names]
     places = zip(spans.starts + offsets, spans.ends + offsets, strict=True)
-    predicted = [(int(start), int(end)) for start, end in places]
+    span_bounds = [(int(start), int(end)) for start, end in places]
     has_name = np.array([bool(name) for name in names], dtype=bool)
     has_gold, outside_scores = (spans.right != UNKNOWN) & has_name, _outside_scores(corpus)
     bounds = [(int(corpus.doc_starts[span.doc]) + span.start, int(corpus.doc_starts[span.doc]) + span.end) for span in gold]
-    rivals, matched = _overlapping(bounds, predicted, np.flatnonzero(has_name).tolist())
+    rivals, matches = _overlapping(bounds, span_bounds, np.flatnonzero(has_name).tolist())
     doubts = []
     for span, bound, rival_spans in zip(gold, bounds, rivals, strict=True):
-        if any((predicted[i], names[i]) == (bound, span.label) for i in rival_spans):
+        if any((span_bounds[i], names[i]) == (bound, span.label) for i in rival_spans):
             continue
         if rival_spans:
             best = max(rival_spans, key=lambda i: spans.calibrated[i])
             score = float(spans.calibrated[best])
             doubts.append(
                 Doubt(
-                    LABEL if predicted[best] == bound else BORDER,
+                    LABEL if span_bounds[best] == bound else BORDER,
                     *bound,
                     span.label,
                     names[best],
                     1 - score,
                     score,
-                    *predicted[best],
+                    *span_bounds[best],
                 )
             )
         else:
             score = float(outside_scores[slice(*bound)].min())
             doubts.append(Doubt(SUPERFLUOUS, *bound, span.label, "", 1 - score, score, *bound))
     for i in np.flatnonzero(has_gold).tolist():
-        if i not in matched:
+        if i not in matches:
             score = float(spans.calibrated[i])
-            doubts.append(Doubt(MISSING, *predicted[i], "", names[i], 1 - score, score, *predicted[i]))
+            doubts.append(Doubt(MISSING, *span_bounds[i], "", names[i], 1 - score, score, *span_bounds[i]))
     n_wrong = expected_wrong(spans.calibrated[has_gold], spans.right[has_gold] == RIGHT)
     return Audit.of(doubts, len(gold), None if n_wrong is None else n_wrong * len(gold) / int(has_gold.sum()))
 
@@ -205,12 +205,12 @@ def _outside_scores(corpus: ScoredCorpus) -> Floats:
 
 
 def _overlapping(
-    bounds: Sequence[tuple[int, int]], predicted: Sequence[tuple[int, int]], numbers: Sequence[int]
+    bounds: Sequence[tuple[int, int]], span_bounds: Sequence[tuple[int, int]], numbers: Sequence[int]
 ) -> tuple[list[list[int]], set[int]]:
     """Return (numbers of the predictions that overlap each gold span; all that overlap one). numbers: Those to consider."""
     spans_at: dict[int, set[int]] = {}
     for i in numbers:
-        for token in range(*predicted[i]):
+        for token in range(*span_bounds[i]):
             spans_at.setdefault(token, set()).add(i)
     empty: set[int] = set()
     overlaps = [sorted(empty.union(*(spans_at.get(token, empty) for token in range(*bound)))) for bound in bounds]
@@ -221,13 +221,13 @@ def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] = lambda doubt: {}
 ) -> MadeOnDemand[Task]:
     """Return a task for each doubt, with the rival as alternative. unit (str): See units.KINDS. extra (Callable): More fields."""
-    names = tuple(dict.fromkeys([*corpus.names, *(name for one in doubts for name in (one.gold, one.rival))]))
+    names = tuple(dict.fromkeys([*corpus.names, *(name for item in doubts for name in (item.gold, item.rival))]))
     place = {name: number for number, name in enumerate(names)}
-    columns: Any = zip(*((one.first, one.last, place[one.gold or one.rival]) for one in doubts), strict=True)
+    columns: Any = zip(*((item.first, item.last, place[item.gold or item.rival]) for item in doubts), strict=True)
     firsts, lasts, labels = (np.array(column, dtype=np.intp) for column in columns) if doubts else (_NONE, _NONE, _NONE)
-    scores = np.array([one.p_gold for one in doubts])
+    scores = np.array([item.p_gold for item in doubts])
     units = Units(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
-    priorities = np.array([one.priority for one in doubts])
+    priorities = np.array([item.priority for item in doubts])
     queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, np.arange(len(doubts)), {}, True, 1)
     tasks = tasks_of(queue)
     return MadeOnDemand(len(doubts), lambda number: _audit_task(corpus, tasks[number], doubts[number], extra))

@@ -77,9 +77,9 @@ def find_slices(
         tests = [other_half.tested(np.where(in_part, 0, -1), gaps)[2] for gaps in (other_half.gaps, residual_gaps)]
         p.append(max((float(prop[0]) if len(prop) else 1.0) for prop in tests))
         residual_gaps = residual_gaps - gap * in_part
-    confirmed = np.flatnonzero(stand(p))
+    standing = np.flatnonzero(stand(p))
     names_of_parts = [", ".join(properties[i].levels[level] for i, level in part) for part, _ in parts]
-    slices = [Slice(names_of_parts[i], confirming[members[i]]) for i in confirmed.tolist()]
+    slices = [Slice(names_of_parts[i], confirming[members[i]]) for i in standing.tolist()]
     return slices, confirming
 
 

@@ -60,10 +60,10 @@ class Finds:
         if share is not None:
             size = effective_size(*self.flagged)
             low, high = prediction_interval(share, size, size, confidence)
-        entities, touched = self.touched.totals()
+        entities, n_touched = self.touched.totals()
         return {
             "tokens": n, "found": n_found, "recall": n_found / n if n else None,
-            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": touched,
+            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": n_touched,
         }  # fmt: skip
 
 
@@ -142,13 +142,13 @@ class EntityTokens:
         flags_by_key = cutoffs.flags(self.scores, self.types)
         return {key: flags & self.scored for key, flags in flags_by_key.items()}
 
-    def finds(self, key: str, per: str, flagged: Bools) -> Finds:
+    def finds(self, key: str, per: str, is_flagged: Bools) -> Finds:
         """Count what flagged tokens find."""
         to_find = self.wanted(key, per)
-        starts, has_score, is_touched = self._entities(key, per, flagged)
+        starts, has_score, is_touched = self._entities(key, per, is_flagged)
         return Finds(
-            self._by_document(self.documents, self.scored, flagged),
-            self._by_document(self.documents, to_find, to_find & flagged),
+            self._by_document(self.documents, self.scored, is_flagged),
+            self._by_document(self.documents, to_find, to_find & is_flagged),
             self._by_document(self.documents[starts], has_score, has_score & is_touched),
         )
 
@@ -160,19 +160,19 @@ class EntityTokens:
             for key, flags in self.flagged(cutoffs).items()
         }
 
-    def _entities(self, key: str, per: str, flagged: Bools) -> tuple[Ints, Bools, Bools]:
+    def _entities(self, key: str, per: str, is_flagged: Bools) -> tuple[Ints, Bools, Bools]:
         """Return (first token of each gold entity, whether it has a scored token, whether it has a flagged one)."""
         entities = self.entities
         of_key = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
         starts, ends = entities.starts[of_key], entities.ends[of_key]
-        cumulative = [np.append(0, np.cumsum(tokens)) for tokens in (self.scored, flagged)]
+        cumulative = [np.append(0, np.cumsum(tokens)) for tokens in (self.scored, is_flagged)]
         has_score, is_touched = (counts[ends] > counts[starts] for counts in cumulative)
         return starts, has_score, is_touched
 
     def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> ByDocument:
         """Count units and hits by document."""
         n = int(self.documents.max(initial=-1)) + 1
-        return ByDocument(*(np.bincount(documents[selected], minlength=n) for selected in (units, hits)))
+        return ByDocument(*(np.bincount(documents[mask], minlength=n) for mask in (units, hits)))
 
 
 def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
@@ -180,13 +180,13 @@ def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]
     return [result.row(key, cutoffs) for key, result in tokens.caught(cutoffs).items()]
 
 
-def review_of(tokens: EntityTokens, flagged: Bools, accepted: Bools) -> dict[str, dict[str, Any]]:
+def review_of(tokens: EntityTokens, is_flagged: Bools, is_accepted: Bools) -> dict[str, dict[str, Any]]:
     """Return the parts of a corpus: "accept" and "drop", which nobody reviews, and "look"; flagged tokens of accepted entities
     count as accepted.
 
     RETURNS: Of each part "tokens" with a score, their "share", those with "gold", "inside" gold entities, and "inside_share".
     """
-    parts = {"accept": accepted, "look": flagged & ~accepted, "drop": ~flagged & ~accepted}
+    parts = {"accept": is_accepted, "look": is_flagged & ~is_accepted, "drop": ~is_flagged & ~is_accepted}
     n = int(tokens.scored.sum())
     review = {}
     for name, part in parts.items():

@@ -15,12 +15,12 @@ from .scored import RIGHT, UNKNOWN, ScoredCorpus
 from .slices import FEWEST_DOCUMENTS, FEWEST_UNITS, RATE, slices_by
 
 
-def same_units(model: ScoredCorpus, other: ScoredCorpus) -> tuple[Ints, Ints]:
+def same_units(model: ScoredCorpus, other_corpus: ScoredCorpus) -> tuple[Ints, Ints]:
     """Return the rows of units at the same characters of the same Doc, with a scored label in both and gold."""
-    (start, end), (other_start, end_other) = (_places(corpus) for corpus in (model, other))
+    (start, end), (other_start, end_other) = (_places(corpus) for corpus in (model, other_corpus))
     width = 1 + int(max(end.max(initial=0), end_other.max(initial=0)))
-    _, model_rows, other_rows = np.intersect1d(model.docs * width + start, other.docs * width + other_start, True, True)
-    is_same = (end[model_rows] == end_other[other_rows]) & judged(model)[model_rows] & judged(other)[other_rows]
+    _, model_rows, other_rows = np.intersect1d(model.docs * width + start, other_corpus.docs * width + other_start, True, True)
+    is_same = (end[model_rows] == end_other[other_rows]) & judged(model)[model_rows] & judged(other_corpus)[other_rows]
     return model_rows[is_same], other_rows[is_same]
 
 
@@ -53,19 +53,21 @@ def all_pairs(corpus: ScoredCorpus, rows: Ints) -> JudgedPairs:
     )
 
 
-def compare_units(model: ScoredCorpus, other: ScoredCorpus, rows: tuple[Ints, Ints], n_bins: int = 10) -> list[dict[str, Any]]:
+def compare_units(
+    model: ScoredCorpus, other_corpus: ScoredCorpus, rows: tuple[Ints, Ints], n_bins: int = 10
+) -> list[dict[str, Any]]:
     """Compare accuracy, log loss and SMCE of the same units, see `metrics.paired.row_of`. rows (tuple): From `same_units`."""
     first, second = rows
-    unit_results = unit_rows(labelled(model, first), labelled(other, second))
-    error = error_row(all_pairs(model, first), all_pairs(other, second), n_bins)
+    unit_results = unit_rows(labelled(model, first), labelled(other_corpus, second))
+    error = error_row(all_pairs(model, first), all_pairs(other_corpus, second), n_bins)
     return unit_results if error is None else [*unit_results, error]
 
 
-def compare_spans(model: ScoredCorpus, other: ScoredCorpus, gold: Ints, n_bins: int = 10) -> list[dict[str, Any]]:
+def compare_spans(model: ScoredCorpus, other_corpus: ScoredCorpus, gold: Ints, n_bins: int = 10) -> list[dict[str, Any]]:
     """Compare precision, recall, F and SMCE of entities, see `metrics.paired.row_of`. gold (Ints): Entities of each Doc."""
     of_gold = np.bincount(model.documents_of(np.arange(model.n_docs)), gold, model.n_documents).astype(np.float64)
-    error = error_row(model.span_pairs(model.names), other.span_pairs(other.names), n_bins)
-    return [*found_rows(_counts(model, of_gold), _counts(other, of_gold)), *([] if error is None else [error])]
+    error = error_row(model.span_pairs(model.names), other_corpus.span_pairs(other_corpus.names), n_bins)
+    return [*found_rows(_counts(model, of_gold), _counts(other_corpus, of_gold)), *([] if error is None else [error])]
 
 
 def _counts(corpus: ScoredCorpus, gold: Floats) -> Floats:
@@ -77,14 +79,16 @@ def _counts(corpus: ScoredCorpus, gold: Floats) -> Floats:
 
 
 def compare_slices(
-    model: ScoredCorpus, other: ScoredCorpus, rows: tuple[Ints, Ints], values: Sequence[str | None]
+    model: ScoredCorpus, other_corpus: ScoredCorpus, rows: tuple[Ints, Ints], values: Sequence[str | None]
 ) -> dict[str, Any]:
     """Compare accuracy in each part of the data, first where the other is surely worse, see `metrics.paired.part_row`.
 
     values (Sequence): Of each Doc, see `slices_by`. RETURNS: "rate", "too_small", "rows" with "surely" (Benjamini and Hochberg
     1995).
     """
-    right, right_other = (corpus.right[index].astype(np.float64) for corpus, index in zip((model, other), rows, strict=True))
+    right, right_other = (
+        corpus.right[index].astype(np.float64) for corpus, index in zip((model, other_corpus), rows, strict=True)
+    )
     documents, parts = model.documents[rows[0]], slices_by(values, model.docs[rows[0]], np.arange(len(rows[0])))
     slice_rows = [{"slice": name, **part_row(right[index], right_other[index], documents[index])} for name, index in parts]
     large_slices = [row for row in slice_rows if row["n"] >= FEWEST_UNITS and row["documents"] >= FEWEST_DOCUMENTS]

@@ -16,7 +16,7 @@ from .scored import ScoredCorpus, ScoredSpans
 # Columns with a row for each token, each score, and each span.
 OF_TOKENS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")
 OF_SCORES = ("rows", "tags", "columns", "tag_raw", "tag_calibrated", "hits")
-OF_SPANS = tuple(one.name for one in fields(ScoredSpans))
+OF_SPANS = tuple(column.name for column in fields(ScoredSpans))
 # Those of them that are places in the names.
 _NAMED, _NAMED_SCORES = ("labels", "gold"), ("tags",)
 
@@ -110,8 +110,8 @@ class Kept:
         if self.n_blocks == 2:
             self.count(self._corpora[0])
         self.count(corpus)
-        merged = joined(some_docs(self.corpus, self.wanted(self.corpus)), corpus)
-        self._corpora = [some_docs(merged, self.wanted(merged))]
+        joint_corpus = joined(some_docs(self.corpus, self.wanted(self.corpus)), corpus)
+        self._corpora = [some_docs(joint_corpus, self.wanted(joint_corpus))]
 
     @property
     def corpus(self) -> ScoredCorpus:

@@ -46,7 +46,7 @@ def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequ
         *_of_fields(fields, corpus.docs[units.starts]),
     ]
     if corpus.row_unit == DOCUMENT:
-        return [*result, _banded(corpus.lengths[units.starts], [20, 50, 100, 200], "of {} words")]
+        return [*result, _band_counts(corpus.lengths[units.starts], [20, 50, 100, 200], "of {} words")]
     starts, sentences = units.starts, corpus.sentences[units.starts]
     words = np.diff(corpus.sentence_starts)
     begins = starts == corpus.sentence_starts[sentences]
@@ -61,9 +61,9 @@ def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequ
     return [
         *result,
         Property(np.array(shapes, dtype=np.intp), [name for name, _ in _SHAPES]),
-        _banded(long, [2, 3, 4, 7, 11], unit_text),
-        _banded(np.array([times[text.lower()] for text in texts]), [2, 4, 10, 100], "occurring {}x in this data"),
-        _banded(words[sentences], [6, 11, 21, 31], "in a sentence of {} tokens"),
+        _band_counts(long, [2, 3, 4, 7, 11], unit_text),
+        _band_counts(np.array([times[text.lower()] for text in texts]), [2, 4, 10, 100], "occurring {}x in this data"),
+        _band_counts(words[sentences], [6, 11, 21, 31], "in a sentence of {} tokens"),
         Property(np.where(begins, 0, np.where(ends, 1, 2)), ["at the begin of a sentence", "at the end of a sentence", "inside a sentence"]),
         Property(np.digitize(place, [0.25, 0.5, 0.75]), [f"in the {part} quarter of the document" for part in _QUARTERS]),
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def _of_fields(fields: Mapping[str, Sequence[str | None]], docs: Ints) -> list[P
     return result
 
 
-def _banded(values: Floats | Ints, edges: Sequence[int], words: str) -> Property:
+def _band_counts(values: Floats | Ints, edges: Sequence[int], words: str) -> Property:
     """Put counts from 1 on into bands. edges (Sequence[int]): Start of each but the first. words (str): {} is the band."""
     lows = [1, *edges]
     bands = [f"{low}" if low == high - 1 else f"{low} to {high - 1}" for low, high in zip(lows, edges, strict=False)]

@@ -36,9 +36,7 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
     return [Slice(name, units[order[bounds[place] : bounds[place + 1]]]) for name, place in number.items()]
 
 
-def judge_slices(
-    evaluated: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0
-) -> dict[str, Any]:
+def judge_slices(pairs: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
     """Evaluate the scores in each slice: those that are surely off first, then the largest gaps.
 
     judged (JudgedPairs): A pair of each unit and its label. among (Ints): Places of all units, which show how far documents
@@ -46,23 +44,23 @@ def judge_slices(
     `metrics.table.ErrorRow`.
     """
     tested_slices, small = [], 0
-    document_spread = documents_apart(evaluated.calibrated[among], evaluated.pairs.hits[among], evaluated.documents[among])
+    document_spread = documents_apart(pairs.calibrated[among], pairs.pairs.hits[among], pairs.documents[among])
     for name, units in slices:
-        gap = gap_of(evaluated.calibrated[units], evaluated.pairs.hits[units], evaluated.documents[units], document_spread)
+        gap = gap_of(pairs.calibrated[units], pairs.pairs.hits[units], pairs.documents[units], document_spread)
         if gap is None or gap.n < FEWEST_UNITS or gap.documents < FEWEST_DOCUMENTS:
             small += 1
         else:
             tested_slices.append((name, units, gap))
     off = stand([gap.p for _, _, gap in tested_slices])
     rows = [
-        {**_row(evaluated, name, units, gap, n_bins, seed), "off": bool(flag)}
+        {**_row(pairs, name, units, gap, n_bins, seed), "off": bool(flag)}
         for (name, units, gap), flag in zip(tested_slices, off, strict=True)
     ]
     return {"rate": RATE, "too_small": small, "rows": sorted(rows, key=lambda row: (not row["off"], -abs(row["gap"])))}
 
 
-def _row(evaluated: JudgedPairs, name: str, units: Ints, gap: Gap, n_bins: int, seed: int) -> dict[str, Any]:
-    judging = Judging(max(1, min(n_bins, gap.n // _IN_A_BIN)), seed, evaluated.documents)
-    errors = asdict(judging.row(name, 0, evaluated.pairs, evaluated.calibrated, units))
+def _row(pairs: JudgedPairs, name: str, units: Ints, gap: Gap, n_bins: int, seed: int) -> dict[str, Any]:
+    judging = Judging(max(1, min(n_bins, gap.n // _IN_A_BIN)), seed, pairs.documents)
+    errors = asdict(judging.row(name, 0, pairs.pairs, pairs.calibrated, units))
     names = ("pairs", "raw", "calibrated", "debiased", "true_low", "true_high", "floor", "floor95")
     return {"slice": name, **gap.to_dict(), **{key: errors[key] for key in names}}

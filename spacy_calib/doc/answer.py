@@ -281,17 +281,19 @@ class Answer:
         return spans, dict(counts)
 
 
-def _with_held_back(emitted: bytes, number: float, tops: tuple[tuple[bytes, float], ...]) -> tuple[tuple[bytes, float], ...]:
+def _with_held_back(
+    emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
+) -> tuple[tuple[bytes, float], ...]:
     """Return the top tokens with what the server held back before the emitted one, such as white space (llama.cpp)."""
     matches = [
         top
         for top, logprob in tops
-        if top and abs(logprob - number) < _SAME and (emitted.endswith(top) or top.strip() == emitted.strip())
+        if top and abs(logprob - number) < _SAME and (emitted_token.endswith(top) or top.strip() == emitted_token.strip())
     ]
-    if not matches or emitted in dict(tops):
+    if not matches or emitted_token in dict(tops):
         return tops
-    prefix = emitted[: -len(matches[0])] if emitted.endswith(matches[0]) else b""
-    return tuple((emitted if top == matches[0] else prefix + top, logprob) for top, logprob in tops)
+    prefix = emitted_token[: -len(matches[0])] if emitted_token.endswith(matches[0]) else b""
+    return tuple((emitted_token if top == matches[0] else prefix + top, logprob) for top, logprob in tops)
 
 
 def _splits_word(text: str, start: int, end: int) -> bool:

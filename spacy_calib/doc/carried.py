@@ -64,11 +64,11 @@ class CarriedReader:
                 return {**columns, "space": doc.to_array([IS_SPACE]) if has_flag else is_blank(annotation, doc)}
         return self._by_units(doc)
 
-    def read(self, prepared: Sequence[Carried | Block]) -> Carried:
+    def read(self, inputs: Sequence[Carried | Block]) -> Carried:
         """Return the units and spans of all these Docs."""
-        blocks = [(i, part) for i, part in enumerate(prepared) if isinstance(part, dict)]
+        blocks = [(i, part) for i, part in enumerate(inputs) if isinstance(part, dict)]
         unit_parts = [
-            part._replace(documents=np.full(len(part.raw), i)) for i, part in enumerate(prepared) if isinstance(part, Carried)
+            part._replace(documents=np.full(len(part.raw), i)) for i, part in enumerate(inputs) if isinstance(part, Carried)
         ]
         parts = [*unit_parts, *([self._of_blocks(*map(list, zip(*blocks, strict=True)))] if blocks else [])]
         documents, columns, raw, calibrated, *spans = self._join(parts)

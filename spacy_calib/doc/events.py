@@ -35,11 +35,11 @@ class GoldSpans:
 
     @classmethod
     def of(cls, doc: Doc, annotation: Annotation) -> GoldSpans:
-        rejected = rejected_in(annotation, doc)
+        rejected_spans = rejected_in(annotation, doc)
         return cls(
             frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)),
             annotation.known_tokens(doc),
-            None if rejected is None else frozenset(rejected),
+            None if rejected_spans is None else frozenset(rejected_spans),
         )
 
     def says(self, key: _Key, right: bool, event: str, labels: Iterable[int]) -> int:

@@ -50,13 +50,13 @@ def _is_in_place(span: Span) -> bool:
 def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
     """Return (key, values, event) of an annotation's spans, in text order, without those that two blocks claim."""
     by_key: dict[SpanKey, tuple[SpanValues, str]] = {}
-    repeated: set[SpanKey] = set()
+    duplicates: set[SpanKey] = set()
     for _, block, spans in _held_in(user_data, attr).blocks:
         for key, values in spans.items() if block["layer"] == layer else ():
             if key in by_key:
-                repeated.add(key)
+                duplicates.add(key)
             by_key[key] = (values, block["spans"]["event"])
-    return [(key, *by_key[key]) for key in sorted(by_key) if key not in repeated]
+    return [(key, *by_key[key]) for key in sorted(by_key) if key not in duplicates]
 
 
 class _Held:

@@ -145,9 +145,9 @@ class SpanDraws(Draws):
     def write(self, doc: Doc, number: int) -> None:
         scored_keys = {(scored_span.start, scored_span.end, scored_span.label) for scored_span in self.spans}
         on_doc = {(span.start, span.end, span.label_): span for span in get_annotation(self.layer).spans_on(self.of)}
-        unscored = [key for key in on_doc if key not in scored_keys]
+        keys_without_score = [key for key in on_doc if key not in scored_keys]
         sampled_keys = [self.spans[i][:3] for i in np.flatnonzero(self.held[number]).tolist()]
-        spans = [_span_like(doc, key, on_doc.get(key)) for key in sorted([*unscored, *sampled_keys])]
+        spans = [_span_like(doc, key, on_doc.get(key)) for key in sorted([*keys_without_score, *sampled_keys])]
         inner = plain_name(self.layer)
         if inner.startswith(SPANS_PREFIX):
             name = inner.removeprefix(SPANS_PREFIX)

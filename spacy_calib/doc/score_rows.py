@@ -121,11 +121,11 @@ class _Names:
     """The texts of hashes, each looked up once in a call."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[int, str | None]] = {}
+        self._by_kind: dict[str, dict[int, str | None]] = {}
 
     def of(self, kind: str, hashes: Sequence[int], name_at: Callable[[int], str]) -> list[str | None]:
         """Return the name of each hash, None for 0. kind (str): Kind of the hashes. name_at (Callable): Place -> name."""
-        names = self._known.setdefault(kind, {0: None})
+        names = self._by_kind.setdefault(kind, {0: None})
         for i, key in enumerate(hashes):
             if key not in names:
                 names[key] = name_at(i) or None

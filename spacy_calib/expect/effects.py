@@ -141,15 +141,15 @@ def _shrink_variances(excess: Floats, squares: Floats, noise: Floats) -> Floats:
 
 
 def with_missed(
-    effects: dict[str, Effects], missed: Ints, documents: Ints, sizes: Floats, names: Sequence[str]
+    effects: dict[str, Effects], missed_labels: Ints, documents: Ints, sizes: Floats, names: Sequence[str]
 ) -> dict[str, Effects]:
     """Add the effects of units that have no score of their gold label.
 
-    missed (Ints): Gold label of each such unit, a place in `names`. documents (Ints): Its document. sizes (Floats): Units with
+    missed_labels (Ints): Gold label of each such unit, a place in `names`. documents (Ints): Its document. sizes (Floats): Units with
     gold in each document.
     """
     total = float(sizes.sum())
-    labels, rows = np.unique(missed, return_inverse=True)
+    labels, rows = np.unique(missed_labels, return_inverse=True)
     if not len(labels):
         return effects
     counts = cross_sums(rows, documents, (len(labels), len(sizes)))
@@ -159,11 +159,13 @@ def with_missed(
     excess = (np.square(counts - means) - means).sum(axis=1)
     uneven = _shrink_variances(excess, squares, (means + 2 * np.square(means)).sum(axis=1))
     unsure = 1 / counts.sum(axis=1) + uneven / effective_documents(sizes)
-    updated = dict(effects)
+    new_effects = dict(effects)
     for label, *values in zip(labels.tolist(), rates.tolist(), uneven.tolist(), unsure.tolist(), strict=True):
         missing, spread, error = values
-        updated[names[label]] = replace(updated.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error)
-    return updated
+        new_effects[names[label]] = replace(
+            new_effects.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error
+        )
+    return new_effects
 
 
 # Weight of the even prior on the grid, in labels; labels with fewer open units than this are left out; steps of the EM.
@@ -180,9 +182,9 @@ class SourceSums(NamedTuple):
 
 
 def source_sums(
-    chances: Floats, documents: Ints, labels: Ints, found: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
+    chances: Floats, documents: Ints, labels: Ints, top_pairs: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
 ) -> SourceSums:
-    """chances (Floats), documents, labels (Ints): Of each pair. found (Ints): Each unit's top pair. gold (tuple): (document,
+    """chances (Floats), documents, labels (Ints): Of each pair. top_pairs (Ints): Each unit's top pair. gold (tuple): (document,
     label) of units with gold. of_sources (Ints): Of each document, or -1.
     """
     names, sources = np.unique(of_sources, return_inverse=True)
@@ -195,12 +197,12 @@ def source_sums(
     cells, inverse = np.unique(documents * n_labels + labels, return_inverse=True)
     of_documents = sum_by(inverse, opens, len(cells))
     squares = table(cells // n_labels, cells % n_labels, np.square(of_documents)) if len(of_sources) else np.zeros(shape)
-    return SourceSums(table(*gold), table(documents[found], labels[found]), table(documents, labels, opens), squares)
+    return SourceSums(table(*gold), table(documents[top_pairs], labels[top_pairs]), table(documents, labels, opens), squares)
 
 
 def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequence[str]) -> dict[str, Effects]:
     """Add the widths of shifts by which found numbers are off. names (Sequence[str]): The labels."""
-    updated = dict(effects)
+    new_effects = dict(effects)
     index = np.array([place for place, name in enumerate(names) if name in effects], dtype=np.intp)
     known_sums = SourceSums(*(table[:, index] for table in sums))
     variances = np.array([effects[names[place]].between for place in index.tolist()])
@@ -208,8 +210,8 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
         known_sums.gold - known_sums.found, known_sums.opens, known_sums.opens + variances * known_sums.squares
     )
     for place, shares in zip(index.tolist(), weights.tolist() if weights is not None else (), strict=False):
-        updated[names[place]] = replace(effects[names[place]], sources=len(sums.gold), widths=tuple(shares))
-    return updated
+        new_effects[names[place]] = replace(effects[names[place]], sources=len(sums.gold), widths=tuple(shares))
+    return new_effects
 
 
 def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:

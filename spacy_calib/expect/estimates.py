@@ -92,11 +92,11 @@ class Residuals(Saved):
         return form
 
     @classmethod
-    def of(cls, observed: Floats, sums: Sums) -> Residuals:
-        """observed (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out."""
+    def of(cls, events: Floats, sums: Sums) -> Residuals:
+        """events (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out."""
         with_tokens = np.flatnonzero(sums.units > 0)
         units = sums.units[with_tokens].astype(np.float64)
-        residual = (observed - sums.expected)[with_tokens]
+        residual = (events - sums.expected)[with_tokens]
         deviations = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
         return cls(
             len(with_tokens), float(units.sum()), float(np.square(units).sum()), residual.sum(axis=0),
@@ -111,8 +111,8 @@ class Residuals(Saved):
         """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square that
         independence leaves unexplained (a variance component by moments).
         """
-        unexplained = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
-        return max(0.0, unexplained) / self.squares
+        excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
+        return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: Sums) -> float:
         """Variance of the error of a weighted sum of new documents' events: their own, and that of the correction.
@@ -241,8 +241,8 @@ class EntityModel(Saved):
         total = float((parts @ rates).sum())
         rates = rates * max(0.0, float(n_missed.sum())) / total if total > 0 else rates
         model = cls(float(rates[0]), float(rates[1]), Residuals(0, 0.0, 0.0, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
-        observed = np.stack([right, n_missed], axis=1)
-        return cls(model.per_wrong, model.per_outside, Residuals.of(observed, model.sums(sums)))
+        events = np.stack([right, n_missed], axis=1)
+        return cls(model.per_wrong, model.per_outside, Residuals.of(events, model.sums(sums)))
 
     def sums(self, entity_sums: EntitySums) -> Sums:
         """Expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""

@@ -79,12 +79,12 @@ class Beside:
         documents = _documents(texts.corpus)[is_new]
         sums = []
         for labelled_sums in _by_doc(texts, self.labels, self.model):
-            expected, units = (
+            expected_sums, units = (
                 _sum_by_document(labelled_sums.expected[is_new], documents),
                 _sum_by_document(labelled_sums.units[is_new], documents),
             )
             squares = float(np.square(units[:, -1]).sum())
-            sums.append(UnlabelledSums(expected.sum(axis=0, keepdims=True), units.sum(axis=0, keepdims=True), squares))
+            sums.append(UnlabelledSums(expected_sums.sum(axis=0, keepdims=True), units.sum(axis=0, keepdims=True), squares))
         self._rest = [a + b for a, b in zip(self._rest, sums, strict=True)] if self._rest else sums
 
     def met(self, digests: Sequence[int]) -> Chosen:
@@ -104,16 +104,16 @@ class Beside:
 
     def among(self) -> Chosen:
         """Return which of the labelled documents are among the texts."""
-        is_among, unmatched = np.zeros(len(self.few.digests), dtype=bool), Counter(self._used)
+        is_among, remaining = np.zeros(len(self.few.digests), dtype=bool), Counter(self._used)
         for i in np.flatnonzero(self.few.labelled()).tolist():
-            is_among[i] = unmatched[self.few.digests[i]] > 0
-            unmatched[self.few.digests[i]] -= is_among[i]
+            is_among[i] = remaining[self.few.digests[i]] > 0
+            remaining[self.few.digests[i]] -= is_among[i]
         return is_among
 
     def surveys(self) -> list[Survey]:
         """Return the survey of right tokens, and with a model of right and missed entities; by documents with tokens."""
         among, documents, surveys = self.among(), _documents(self.few.corpus), []
-        for sums, doc_sums in zip(self._rest, _by_doc(self.few, self.labels, self.model, judged=True), strict=True):
+        for sums, doc_sums in zip(self._rest, _by_doc(self.few, self.labels, self.model, only_gold=True), strict=True):
             whole = Known(*(_sum_by_document(part, documents) for part in doc_sums))
             has_units = whole.units[:, -1] > 0
             sums_among = doc_sums.observed[among].sum(axis=0), doc_sums.units[among].sum(axis=0)
@@ -186,13 +186,13 @@ def known_of(
     return sums_by_kind
 
 
-def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, judged: bool = False) -> list[Known]:
-    """Return `known_of` by Doc. judged (bool): Whether to take only tokens and entities with gold."""
+def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, only_gold: bool = False) -> list[Known]:
+    """Return `known_of` by Doc. only_gold (bool): Whether to take only tokens and entities with gold."""
     corpus = read.corpus
     right, spans_right = corpus.right[corpus.counted], corpus.spans.right
     tokens = replace(tokens_of(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
     spans = replace(spans_of(corpus), documents=corpus.spans.docs, n_docs=corpus.n_docs)
-    if judged:
+    if only_gold:
         index, own_spans = (np.flatnonzero(column != UNKNOWN) for column in (right, spans_right))
         tokens, spans, right, spans_right = tokens.take(index), spans.take(own_spans), right[index], spans_right[own_spans]
     return known_of(tokens, right, spans, spans_right, read.gold, model)

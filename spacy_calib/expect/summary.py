@@ -194,11 +194,11 @@ def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict
         "recall": _share(right, gold),
         "f": _share(2 * right, predicted + gold),
     }
-    expected = {"accuracy": result["accuracy"], **(result["entities"] or {})}
+    estimates = {"accuracy": result["accuracy"], **(result["entities"] or {})}
     return {
-        name: {"value": value, "inside": _inside(value, expected[name]) if whole else None}
+        name: {"value": value, "inside": _is_inside(value, estimates[name]) if whole else None}
         for name, value in true.items()
-        if value is not None and expected.get(name) is not None
+        if value is not None and estimates.get(name) is not None
     }
 
 
@@ -215,7 +215,7 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
+def _is_inside(value: float, estimate: dict[str, Any]) -> bool | None:
     return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
 
 
@@ -224,21 +224,21 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
     and "high" (None without a record), "true" (accuracy; None without gold, or where it is not to be checked).
     """
     sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
-    known = corpus.counted & (corpus.right != UNKNOWN)
+    with_gold = corpus.counted & (corpus.right != UNKNOWN)
     n_known, n_right = (
-        np.bincount(corpus.docs[own], minlength=corpus.n_docs) for own in (known, known & (corpus.right == RIGHT))
+        np.bincount(corpus.docs[mask], minlength=corpus.n_docs) for mask in (with_gold, with_gold & (corpus.right == RIGHT))
     )
     rows = []
     for doc in np.flatnonzero(sums.units > 0).tolist():
-        own = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        mean: dict[str, Any] = {"expected": _in_range(own.expected.sum() / own.units.sum()), "low": None, "high": None}
+        mask = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
+        mean: dict[str, Any] = {"expected": _in_range(mask.expected.sum() / mask.units.sum()), "low": None, "high": None}
         first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
         rows.append(
             {
                 "doc": doc,
                 "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
-                "tokens": int(own.units[0]),
-                **(mean if record is None else expected_accuracy(record.tokens, own, confidence, record.between)._asdict()),
+                "tokens": int(mask.units[0]),
+                **(mean if record is None else expected_accuracy(record.tokens, mask, confidence, record.between)._asdict()),
                 "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
             }
         )

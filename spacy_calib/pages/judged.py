@@ -128,11 +128,11 @@ def _text(corpus: ScoredCorpus, first: int, last: int) -> str:
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 
 
-def carried_by(corpus: ScoredCorpus, judged: JudgedView) -> Ints:
+def carried_by(corpus: ScoredCorpus, view: JudgedView) -> Ints:
     """Return the pairs of each counted token with its predicted label; of entities all pairs."""
-    if judged.kind == "entities":
-        return np.arange(len(judged))
-    rows = judged.pairs.rows
+    if view.kind == "entities":
+        return np.arange(len(view))
+    rows = view.pairs.rows
     places: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.counted[rows])
     return places
 
@@ -144,11 +144,11 @@ def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
     return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
 
 
-def in_context(corpus: ScoredCorpus, judged: JudgedView, pair: int) -> dict[str, Any]:
+def in_context(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
     """Return a pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
-    start, end = int(judged.starts[pair]), int(judged.ends[pair])
-    if judged.kind == "entities":
-        label_name = judged.labels[int(judged.pairs.tags[pair])]
+    start, end = int(view.starts[pair]), int(view.ends[pair])
+    if view.kind == "entities":
+        label_name = view.labels[int(view.pairs.tags[pair])]
     else:
         label = int(corpus.labels[start])
         label_name = corpus.names[label] if label >= 0 else ""
@@ -156,6 +156,6 @@ def in_context(corpus: ScoredCorpus, judged: JudgedView, pair: int) -> dict[str,
         **passage_of(corpus, start, end)._asdict(),
         "carried": label_name,
         "gold": gold_of(corpus, start, end),
-        "raw": float(judged.pairs.scores[pair]),
-        "calibrated": float(judged.calibrated[pair]),
+        "raw": float(view.pairs.scores[pair]),
+        "calibrated": float(view.calibrated[pair]),
     }

@@ -142,11 +142,11 @@ def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
 
 
 def group_panels(
-    pairs: Pairs, calibrated: Floats, groups: Groups, labels: Sequence[str], n_bins: int = 10, what: str = "tag"
+    pairs: Pairs, calibrated: Floats, groups: Groups, labels: Sequence[str], n_bins: int = 10, noun: str = "tag"
 ) -> list[Panel]:
     """Return a panel for each group of tags, with its tags and their frequencies (Kranzlein et al. 2021, Table 1).
 
-    labels (Sequence[str]): The tags, as columns of the pairs. what (str): Name of one.
+    labels (Sequence[str]): The tags, as columns of the pairs. noun (str): Name of one.
     """
     return [
         reliability_panel(
@@ -154,20 +154,20 @@ def group_panels(
             calibrated[index_of_pairs],
             pairs.hits[index_of_pairs],
             f"Group {name}",
-            group_note(groups, index, labels, what),
+            group_note(groups, index, labels, noun),
             n_bins,
         )
         for index, (name, index_of_pairs) in enumerate(zip(groups.names, group_slices(pairs, groups), strict=True))
     ]
 
 
-def group_note(groups: Groups, index: int, labels: Sequence[str], what: str = "tag") -> str:
+def group_note(groups: Groups, index: int, labels: Sequence[str], noun: str = "tag") -> str:
     """Describe how many tags a group has, which they are, and how frequent."""
     tags = groups.tags_in(index)
     if not len(tags):
-        return f"no {what}s"
+        return f"no {noun}s"
     names = " · ".join(labels[tag] for tag in tags[:2])
-    text = f"{len(tags)} {what}{'s' if len(tags) > 1 else ''}: {cut_text(names)}{' · …' if len(tags) > 2 else ''}"
+    text = f"{len(tags)} {noun}{'s' if len(tags) > 1 else ''}: {cut_text(names)}{' · …' if len(tags) > 2 else ''}"
     maximum, minimum = int(groups.counts[tags[0]]), int(groups.counts[tags[-1]])
     if not maximum:
         return text

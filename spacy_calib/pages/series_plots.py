@@ -81,11 +81,11 @@ def _caption(result: Mapping[str, Any]) -> str:
     return f"{often} on texts like those of the fit; it knows what the pipeline mistakes, not what the texts leave out."
 
 
-def _explain(ax: Any, expected: str, found: str) -> None:
+def _explain(ax: Any, band_label: str, cross_label: str) -> None:
     """Explain the two looks, in their colours, in place of a legend."""
-    ax.annotate(f"— {expected}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(-52, 3),
+    ax.annotate(f"— {band_label}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(-52, 3),
                 textcoords="offset points", fontsize="small", color=CALIBRATED_COLOR)  # fmt: skip
-    ax.annotate(f"× {found}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(0, 3),
+    ax.annotate(f"× {cross_label}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(0, 3),
                 textcoords="offset points", fontsize="small", color=RAW_COLOR)  # fmt: skip
 
 

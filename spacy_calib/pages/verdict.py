@@ -130,7 +130,7 @@ def is_uneven(mean: dict[str, Any]) -> bool:
 
 
 def verdict(
-    judged: JudgedView,
+    view: JudgedView,
     table: dict[str, Any],
     noun: str,
     seen: dict[str, Any] | None = None,
@@ -144,27 +144,27 @@ def verdict(
     """
     rows = table["errors"]
     overall = rows[0]
-    percent_right = right_at(judged.calibrated, judged.pairs.hits)
+    percent_right = right_at(view.calibrated, view.pairs.hits)
     evidence = Evidence(
         overall["calibrated"],
         overall["floor95"],
         overall["true_low"],
         overall["true_high"],
-        few=len(judged.pairs) < judged.enough,
+        few=len(view.pairs) < view.enough,
         said=percent_right,
-        leaning=leaning_of(judged.calibrated, judged.pairs.hits, judged.n_bins),
+        leaning=leaning_of(view.calibrated, view.pairs.hits, view.n_bins),
         uneven=is_uneven(rows[-1]) or sum(row["promised"] for row in never) >= PROMISED,
         seen=bool(seen and seen["many"]),
     )
     status = status_of(evidence)
-    says = f"is 90 % sure of {with_article(judged.called[0])}" if judged.kind == "entities" else "says 90 %"
+    says = f"is 90 % sure of {with_article(view.called[0])}" if view.kind == "entities" else "says 90 %"
     opening = _opening(status, noun, percent_right, says)
     worse = worse_of(table["change"])
     return {
         "status": status,
         "heading": HEADINGS[status],
-        "sentence": f"{opening}{_figures(status, judged, evidence)}.",
-        "more": [_raw_sentence(judged, overall, evidence.error), *([worse] if worse else []), *_of_groups(rows[1:-1])],
+        "sentence": f"{opening}{_figures(status, view, evidence)}.",
+        "more": [_raw_sentence(view, overall, evidence.error), *([worse] if worse else []), *_of_groups(rows[1:-1])],
         "warnings": [sentence for sentence in (warning_of(never),) if sentence],
     }
 
@@ -205,15 +205,15 @@ def _opening(status: str, noun: str, percent_right: int | None, says: str) -> st
     return opening[0].upper() + opening[1:]
 
 
-def _figures(status: str, judged: JudgedView, evidence: Evidence) -> str:
+def _figures(status: str, view: JudgedView, evidence: Evidence) -> str:
     """Return a clause with one figure for the opening; the others stand in the table beside it."""
     error, floor95 = evidence.error, evidence.floor95
     votes = beyond_chance(error, floor95, evidence.low)
     if status == "unclear":
-        count = len(np.unique(judged.documents))
+        count = len(np.unique(view.documents))
         note = "; that is more, but of so few scores" if votes[0] and evidence.few else ""
         return (
-            f": {len(judged.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on average, "
+            f": {len(view.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on average, "
             f"where chance alone would show up to {floor95:.3f}{note}"
         )
     chance = ("no more than chance would show", "which may be chance", "more than chance would show")[sum(votes)]
@@ -226,9 +226,9 @@ def _figures(status: str, judged: JudgedView, evidence: Evidence) -> str:
     return f"; on the whole its scores are off by {chance}"
 
 
-def _raw_sentence(judged: JudgedView, overall: dict[str, Any], error: float) -> str:
+def _raw_sentence(view: JudgedView, overall: dict[str, Any], error: float) -> str:
     """Compare with raw scores: what a score of 90 % was worth, and the error before and after."""
-    percent_right = right_at(judged.pairs.scores, judged.pairs.hits)
+    percent_right = right_at(view.pairs.scores, view.pairs.hits)
     clause = "" if percent_right is None else f"what it scored 90 % was right {percent_right} % of the time, and "
     better = "" if error <= overall["raw"] else " Calibration made it worse on this data."
     return (
@@ -238,15 +238,15 @@ def _raw_sentence(judged: JudgedView, overall: dict[str, Any], error: float) -> 
 
 def _of_groups(rows: list[dict[str, Any]]) -> list[str]:
     """Report the groups, if several have pairs."""
-    evaluated = [row for row in rows if row["calibrated"] is not None]
-    off_groups = [row for row in evaluated if all(beyond_chance(row["calibrated"], row["floor95"], row["true_low"]))]
-    if len(evaluated) < 2:
+    rows_with_pairs = [row for row in rows if row["calibrated"] is not None]
+    off_groups = [row for row in rows_with_pairs if all(beyond_chance(row["calibrated"], row["floor95"], row["true_low"]))]
+    if len(rows_with_pairs) < 2:
         return []
     if not off_groups:
-        return [f"None of the {len(evaluated)} groups with pairs is surely off by itself."]
+        return [f"None of the {len(rows_with_pairs)} groups with pairs is surely off by itself."]
     worst = max(off_groups, key=lambda row: row["calibrated"] - row["floor95"])
-    all_groups = "Both" if len(evaluated) == 2 else f"All {len(evaluated)}"
-    subject = all_groups if len(off_groups) == len(evaluated) else f"{len(off_groups)} of the {len(evaluated)}"
+    all_groups = "Both" if len(rows_with_pairs) == 2 else f"All {len(rows_with_pairs)}"
+    subject = all_groups if len(off_groups) == len(rows_with_pairs) else f"{len(off_groups)} of the {len(rows_with_pairs)}"
     return [
         f"{subject} groups with pairs, each judged by itself, are off by more than chance; "
         f"farthest off is group {worst['group']} with {worst['calibrated']:.3f} (chance: {worst['floor95']:.3f})."

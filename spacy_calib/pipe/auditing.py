@@ -46,8 +46,8 @@ def _raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorp
         rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in able])
         raw_gold[rows] = 0.0
         marginals = calib.source.read(component, [examples[i].predicted for i in able]).above(0.0)
-        own = gold[rows[marginals.rows]] == marginals.tags
-        raw_gold[rows[marginals.rows[own]]] = marginals.scores[own]
+        scored_rows = gold[rows[marginals.rows]] == marginals.tags
+        raw_gold[rows[marginals.rows[scored_rows]]] = marginals.scores[scored_rows]
     raw_gold[gold < 0] = np.nan
     return raw_gold
 
@@ -64,5 +64,5 @@ def heads_of(doubt: Doubt, corpus: ScoredCorpus, examples: Sequence[Example]) ->
     """The words of both heads of a doubted arc, "head" and "suggested_head"."""
     doc = int(corpus.docs[doubt.first])
     example, token = examples[doc], doubt.first - int(corpus.doc_starts[doc])
-    own = example.reference[int(example.alignment.x2y[token][0])]
-    return {"head": own.head.text, "suggested_head": example.predicted[token].head.text}
+    gold_token = example.reference[int(example.alignment.x2y[token][0])]
+    return {"head": gold_token.head.text, "suggested_head": example.predicted[token].head.text}

@@ -69,19 +69,19 @@ def pipes_for(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Quer
         return names
     of_entities = all(plain_name(pipe.fit_info.layer) in ("ner", "biluo") for pipe in pipes)
     idle = _ALONE | _READERS | ({_RULER} if of_entities else set())
-    needed = {name for pipe in pipes for name in (pipe.name, pipe.source.component)}
+    names_to_run = {name for pipe in pipes for name in (pipe.name, pipe.source.component)}
     factories = {name: nlp.get_pipe_meta(name).factory for name in names}
     for place in reversed(range(len(names))):
         name = names[place]
-        if name not in needed and factories[name] in idle:
+        if name not in names_to_run and factories[name] in idle:
             continue
         upstream = names[:place]
         if factories[name] in _ALONE:
             upstream = [
                 candidate for candidate in upstream if name in getattr(nlp.get_pipe(candidate), "listening_components", ())
             ]
-        needed.update((name, *upstream))
-    return [name for name in names if name in needed]
+        names_to_run.update((name, *upstream))
+    return [name for name in names if name in names_to_run]
 
 
 def effects_for(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
@@ -197,9 +197,9 @@ class Answers:
 
 def answered(query: Query, answers: Sequence[tuple[int, Answer]], sizes: Floats) -> Answered:
     """Return the answers of Docs to a query. answers: (document number, answer). sizes (Floats): Tokens of each document."""
-    collected = Answers()
-    collected.add(answers)
-    return collected.answered(query, sizes)
+    collection = Answers()
+    collection.add(answers)
+    return collection.answered(query, sizes)
 
 
 class Counting:
@@ -244,17 +244,17 @@ class Counting:
             for comparison in self._comparisons:
                 comparison.see(example.predicted)
             self.scored = self.scored or any(view_of(example.predicted, pipe.attr) is not None for pipe in self._pipes)
-            for query, query_answers, collected in zip(self._queries, answers, self._answers, strict=True):
+            for query, query_answers, collection in zip(self._queries, answers, self._answers, strict=True):
                 query_answers.append((number, query.answer(example.predicted, view_of)))
                 if self._gold:
                     check_annotated(query, example.reference, self._path)
-                    collected.true[number] += query.true(example.reference)
+                    collection.true[number] += query.true(example.reference)
             for pipe in self._pipes if self._gold else ():
                 layer = get_annotation(pipe.fit_info.layer)
                 if pipe.attr not in self.annotated and layer.gold_hashes(example.reference).any():
                     self.annotated.add(pipe.attr)
-        for query_answers, collected in zip(answers, self._answers, strict=True):
-            collected.add(query_answers)
+        for query_answers, collection in zip(answers, self._answers, strict=True):
+            collection.add(query_answers)
         for comparison in self._comparisons:
             comparison.add(numbers)
 
@@ -283,11 +283,11 @@ class Counting:
         """Return all answers."""
         sizes = np.array(self._sizes, dtype=np.float64)
         counts = np.zeros((len(self._queries), len(sizes)), dtype=np.intp)
-        for place, (query, collected) in enumerate(zip(self._queries, self._answers, strict=True)):
-            counts[place, list(collected.true)] = list(collected.true.values())
+        for place, (query, collection) in enumerate(zip(self._queries, self._answers, strict=True)):
+            counts[place, list(collection.true)] = list(collection.true.values())
             if query.unit == DOCUMENT:
                 counts[place] = np.minimum(counts[place], 1)
-        answers = [collected.answered(query, sizes) for query, collected in zip(self._queries, self._answers, strict=True)]
+        answers = [collection.answered(query, sizes) for query, collection in zip(self._queries, self._answers, strict=True)]
         return Gathered(answers, self._groups, sizes, self._numbers.unit, counts, self._texts)
 
 

@@ -144,13 +144,15 @@ def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -
     column = {label: i for i, label in enumerate(labels)}
     codes = np.array([column.get(tag, -1) for tag in view.tags], dtype=np.intp)
     is_known = codes >= 0
-    target, others = np.zeros_like(raw), raw.copy()
+    target, other_chances = np.zeros_like(raw), raw.copy()
     target[view.rows[is_known], codes[is_known]] = view.calibrated[is_known]
-    others[view.rows[is_known], codes[is_known]] = 0.0
+    other_chances[view.rows[is_known], codes[is_known]] = 0.0
     scale = within_one(target.sum(axis=1))
     target *= scale[:, None]
-    missing_mass, other_mass = 1.0 - target.sum(axis=1), others.sum(axis=1)
-    target += others * np.divide(missing_mass, other_mass, out=np.zeros_like(missing_mass), where=other_mass > 0)[:, None]
+    missing_mass, other_mass = 1.0 - target.sum(axis=1), other_chances.sum(axis=1)
+    target += (
+        other_chances * np.divide(missing_mass, other_mass, out=np.zeros_like(missing_mass), where=other_mass > 0)[:, None]
+    )
     total = target.sum(axis=1)  # less than 1 where the scores have all labels
     empty = total <= 0
     target[empty], total[empty] = raw[empty], raw[empty].sum(axis=1)

@@ -187,7 +187,7 @@ class ChainLabeller(ABC):
         self.cfg["labels"] += [label for label in dict.fromkeys(new_labels) if label not in self.cfg["labels"]]
         if len(self.labels) < 2:
             raise calib_error("C326", name=self.name, target=self.cfg["target"], given=", ".join(self.labels) or "none")
-        unknown = next((one for pair in self.cfg["constraints"] or () for one in pair if one not in self.labels), None)
+        unknown = next((name for pair in self.cfg["constraints"] or () for name in pair if name not in self.labels), None)
         if unknown is not None:
             raise calib_error("C337", name=self.name, unknown=repr(unknown), known=_first_labels(self.labels))
 

@@ -27,10 +27,10 @@ class WithOverrides(CalibCommand):
         return super().parse_args(ctx, plain_arguments)
 
 
-def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
+def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:
     """Return dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
     settings: dict[str, Any] = {}
-    remaining = list(dotted)
+    remaining = list(dotted_settings)
     while remaining:
         setting, equals, value = remaining.pop(0).removeprefix("--").partition("=")
         if not equals:

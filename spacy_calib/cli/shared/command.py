@@ -84,7 +84,7 @@ def declare(name: str, annotation: Any, default: Any) -> Declared:
     """Read how a parameter is written on the command line. annotation (Any): `Annotated` with an `argument` or `option`."""
     kind, info = get_args(annotation)
     kinds = [part for part in get_args(kind) if part is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
-    return Declared(name, kinds[0], kinds[0] is not kind, _named(name, info), default)
+    return Declared(name, kinds[0], kinds[0] is not kind, _with_flag(name, info), default)
 
 
 @functools.cache
@@ -121,7 +121,7 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
     return declaration
 
 
-def _named(name: str, info: Any) -> Any:
+def _with_flag(name: str, info: Any) -> Any:
     """Return the declaration with the option's name among its flags."""
     flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
     if isinstance(info, ArgumentInfo) or any(flag.startswith("--") for flag in flags):

@@ -21,7 +21,7 @@ _COLUMNS = (
 def map_to_paste(conventions: Sequence[Mapping[str, Any]]) -> str:
     """Return the value of --map for labels that the gold mostly calls otherwise, or ""."""
     mostly = {row["said"]: row["gold"] for row in conventions if 2 * row["tokens"] > row["of"]}
-    return ",".join(f"{predicted}={gold}" for predicted, gold in mostly.items() if not set(",=") & set(predicted + gold))
+    return ",".join(f"{label}={gold}" for label, gold in mostly.items() if not set(",=") & set(label + gold))
 
 
 def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def check_scored(nlp: Language, pipe: Calibrator, examples: Sequence[Example]) -
         raise nothing_scored(pipe, len(docs), why_silent(nlp, pipe, docs))
 
 
-def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bool) -> None:
+def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent: bool) -> None:
     """Compare the gold labels of examples that passed the pipe with those of the component. RAISES C151: see `check_gold`."""
     from spacy.strings import get_string_id
 
@@ -91,11 +91,11 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     from ...doc.annotations.base import NOT_THOSE
 
     annotation = get_annotation(pipe.fit_info.layer)
-    gold = annotation.count(example.reference for example in done)
+    gold = annotation.count(example.reference for example in examples)
     labels = pipe.lookup.labels()
     known_labels = label_hashes((*labels, *annotation.none))
     unknown_pairs: Counter[tuple[int, int]] = Counter()
-    for example in done:
+    for example in examples:
         gold_hashes = annotation.aligned_gold(example)
         unknown = (gold_hashes != 0) & (gold_hashes != NOT_THOSE) & ~np.isin(gold_hashes, known_labels)
         unknown_pairs.update(
@@ -122,11 +122,7 @@ def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -
         gold[names[gold_index]] += n
     labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).none}
     unknown_pairs = Counter(
-        {
-            (names[predicted], names[gold_index]): n
-            for (predicted, gold_index), n in pairs.items()
-            if names[gold_index] not in labels
-        }
+        {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
     )
     check_gold(pipe, gold, unknown_pairs, silent)
 
@@ -211,14 +207,14 @@ class Seen:
         return None if share is None else share.to_dict()
 
 
-def check_apart(share: SeenShare | None, allowed: bool) -> None:
+def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
     """Warn that a pipe is fitted, in part, on its component's training data. RAISES C482: in great part, and not allowed."""
     if share is None or not share.some:
         return
     part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
     if not share.many:
         warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
-    elif not allowed:
+    elif not is_allowed:
         raise calib_error("C482", part=part)
     else:
         msg.fail(
@@ -235,11 +231,11 @@ def show_seen(overlap: dict[str, Any] | None) -> None:
         msg.fail(warning)
 
 
-def show_other_weights(changed: bool | None) -> None:
+def show_other_weights(has_changed: bool | None) -> None:
     """Warn that the component has other weights than at the fit."""
     from ...expect.drift import OTHER_WEIGHTS_SENTENCE
 
-    if changed:
+    if has_changed:
         msg.fail(OTHER_WEIGHTS_SENTENCE)
 
 

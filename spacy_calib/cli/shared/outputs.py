@@ -55,7 +55,7 @@ def check_files(
         if is_same(first.path, second.path):
             raise calib_error("C102", first=first.option, second=second.option, path=first.path)
     for output in outputs:
-        if folder is not None and _resolved(folder) in (_resolved(output.path), *_resolved(output.path).parents):
+        if folder is not None and _resolve(folder) in (_resolve(output.path), *_resolve(output.path).parents):
             raise calib_error("C102", first=output.option, second=f"the folder {folder}", path=output.path)
 
 
@@ -68,7 +68,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
         raise calib_error("C055", path=path, why="it is a socket.")
     for input_path in inputs:
         if input_path.is_dir():
-            among_them = suffix_of(path) in READABLE and _resolved(input_path) in _resolved(path).parents
+            among_them = suffix_of(path) in READABLE and _resolve(input_path) in _resolve(path).parents
             check_option(option, not among_them, "outside the folder of the data", path)
         else:
             check_option(option, not is_same(path, input_path), "none of the files that are read", path)
@@ -77,7 +77,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
     _check_outside_pipelines(path, model)
     if path.exists() and not force:
         raise calib_error("C054", path=path)
-    _check_writable(_resolved(path))
+    _check_writable(_resolve(path))
 
 
 def check_folder(target: Path, force: bool) -> None:
@@ -88,7 +88,7 @@ def check_folder(target: Path, force: bool) -> None:
     """
     with as_sentence(target):
         _check_outside_pipelines(target)
-        _check_writable(_resolved(target))
+        _check_writable(_resolve(target))
         if not os.path.lexists(target):
             return
         if not force:
@@ -114,12 +114,12 @@ def check_pipeline_folder(
 
 def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:
     """Check that outputs and inputs do not contain each other. RAISES C056, C100, C101: see `check_pipeline_folder`."""
-    place = _resolved(target)
+    place = _resolve(target)
     for input_path in filter(None, inputs):
         if input_path.is_dir():
-            among_them = _resolved(input_path) in (place, *place.parents)
+            among_them = _resolve(input_path) in (place, *place.parents)
             check_option(option, not among_them, "outside the folder of the data", target)
-        if place in (_resolved(input_path), *_resolved(input_path).parents):
+        if place in (_resolve(input_path), *_resolve(input_path).parents):
             raise calib_error("C101", path=target, given=input_path)
     loaded_folder = model_folder(model)
     if loaded_folder is not None and loaded_folder in place.parents:
@@ -130,7 +130,7 @@ def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
     """RAISES C100: the path lies in a pipeline."""
-    parents = _resolved(path).parents
+    parents = _resolve(path).parents
     loaded_folder = model_folder(model)
     for folder in parents:
         if folder == loaded_folder or has_marks(folder):
@@ -182,7 +182,7 @@ def is_same(a: Path, b: Path) -> bool:
     """Return whether two paths name one file, or would if they existed."""
     if a.exists() and b.exists():
         return not is_stream(a) and a.samefile(b)
-    return _resolved(a) == _resolved(b)
+    return _resolve(a) == _resolve(b)
 
 
 def is_pipeline(folder: Path) -> bool:
@@ -218,14 +218,14 @@ def model_folder(model: str) -> Path | None:
     if not model:
         return None
     if os.path.exists(model):
-        return _resolved(Path(model))
+        return _resolve(Path(model))
     with contextlib.suppress(ImportError, ValueError):
         spec = importlib.util.find_spec(model)
         if spec is not None and spec.origin is not None:
-            return _resolved(Path(spec.origin).parent)
+            return _resolve(Path(spec.origin).parent)
     return None
 
 
-def _resolved(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     """Return the absolute path without links. (`os.path.realpath` keeps names whose bytes are not UTF-8.)"""
     return Path(os.path.realpath(path))

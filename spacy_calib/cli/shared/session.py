@@ -150,13 +150,13 @@ def _signals_end() -> Iterator[None]:
     """Let SIGTERM end the command as SystemExit does, so that partial output is removed, and SIGINT as usual."""
     with contextlib.ExitStack() as stack:
         if threading.current_thread() is threading.main_thread():
-            stack.enter_context(_handled(signal.SIGTERM, signal.SIG_DFL, SystemExit(_ENDED_BY + signal.SIGTERM)))
-            stack.enter_context(_handled(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt()))
+            stack.enter_context(_handle_signal(signal.SIGTERM, signal.SIG_DFL, SystemExit(_ENDED_BY + signal.SIGTERM)))
+            stack.enter_context(_handle_signal(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt()))
         yield
 
 
 @contextlib.contextmanager
-def _handled(number: signal.Signals, usual_handler: Any, end: BaseException) -> Iterator[None]:
+def _handle_signal(number: signal.Signals, usual_handler: Any, end: BaseException) -> Iterator[None]:
     """Begin a block that a signal ends by an exception. usual_handler (Any): Another handler stays."""
     if signal.getsignal(number) != usual_handler:
         yield
@@ -181,10 +181,10 @@ def _visible_warnings() -> Iterator[None]:
     """Make control characters visible in warnings, which may name labels and texts."""
     format_warning = warnings.formatwarning
 
-    def formatted(*args: Any, **kwargs: Any) -> str:
+    def format_visible(*args: Any, **kwargs: Any) -> str:
         return visible(format_warning(*args, **kwargs), keep="\n")
 
-    warnings.formatwarning = formatted
+    warnings.formatwarning = format_visible
     try:
         yield
     finally:

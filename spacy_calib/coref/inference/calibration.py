@@ -51,10 +51,10 @@ def fit_context(
         return None
     numbers = np.repeat(np.arange(len(documents)), [len(pairs) for pairs in documents])
     subset = np.arange(0, len(numbers), -(-len(numbers) // _MOST))
-    columns_by_document = [context_columns(pairs, own, n_kinds) for pairs, own in zip(documents, groups, strict=True)]
+    columns_by_document = [context_columns(pairs, odds, n_kinds) for pairs, odds in zip(documents, groups, strict=True)]
     columns = [np.concatenate(parts)[subset] for parts in zip(*columns_by_document, strict=True)]
-    own = log_odds(np.concatenate([pairs.chances for pairs in documents]))
-    return fit_ridge(own[subset], columns, hits[subset], numbers[subset]).model
+    odds = log_odds(np.concatenate([pairs.chances for pairs in documents]))
+    return fit_ridge(odds[subset], columns, hits[subset], numbers[subset]).model
 
 
 def in_context(model: RidgeModel, pairs: MentionPairs, groups: Ints, n_kinds: int) -> Floats:
@@ -103,12 +103,12 @@ class JudgedMentions:
         return self.clusters[later] == self.clusters[earlier]
 
 
-def _form(held: dict[str, Any]) -> str:
-    if (held["maps"] is None) == (held["context"] is None):
+def _form(fields: dict[str, Any]) -> str:
+    if (fields["maps"] is None) == (fields["context"] is None):
         return "maps or a context, not both"
-    if held["context"] is None:
-        return lengths({"rest": len(held["maps"]["groups"])}, held)
-    return lengths({"rest": len(PAIR_GROUPS)}, held) or lengths({"weights": 2 * len(_KINDS) + 4}, vars(held["context"]))
+    if fields["context"] is None:
+        return lengths({"rest": len(fields["maps"]["groups"])}, fields)
+    return lengths({"rest": len(PAIR_GROUPS)}, fields) or lengths({"weights": 2 * len(_KINDS) + 4}, vars(fields["context"]))
 
 
 CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": maybe(RidgeModel.read)}, _form)

@@ -40,8 +40,8 @@ class Shares(Adds):
 NOTHING = Shares((0.0, 0.0), (0.0, 0.0))
 
 
-def _both_ways(share: Callable[[Clusters, Clusters], tuple[float, float]], found: Clusters, gold: Clusters) -> Shares:
-    return Shares(share(found, gold), share(gold, found))
+def _both_ways(share: Callable[[Clusters, Clusters], tuple[float, float]], clusters: Clusters, gold: Clusters) -> Shares:
+    return Shares(share(clusters, gold), share(gold, clusters))
 
 
 def _parts(cluster: Cluster, clusters: Clusters) -> list[int]:
@@ -51,7 +51,7 @@ def _parts(cluster: Cluster, clusters: Clusters) -> list[int]:
     return list(counts.values())
 
 
-def muc(found: Clusters, gold: Clusters) -> Shares:
+def muc(predicted_clusters: Clusters, gold: Clusters) -> Shares:
     """Count links of clusters that the other clustering keeps: size minus number of parts, of size minus one."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
@@ -60,10 +60,10 @@ def muc(found: Clusters, gold: Clusters) -> Shares:
             float(sum(len(cluster) - 1 for cluster in clusters)),
         )
 
-    return _both_ways(share, found, gold)
+    return _both_ways(share, predicted_clusters, gold)
 
 
-def b_cubed(found: Clusters, gold: Clusters) -> Shares:
+def b_cubed(predicted_clusters: Clusters, gold: Clusters) -> Shares:
     """Compute, for each mention's cluster, the share that the other clustering puts with it."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
@@ -73,23 +73,26 @@ def b_cubed(found: Clusters, gold: Clusters) -> Shares:
         )
         return float(right), float(sum(map(len, clusters)))
 
-    return _both_ways(share, found, gold)
+    return _both_ways(share, predicted_clusters, gold)
 
 
-def ceaf(found: Clusters, gold: Clusters) -> Shares:
+def ceaf(predicted_clusters: Clusters, gold: Clusters) -> Shares:
     """Compute CEAF-e (Luo 2005): clusters are paired one to one so that the sum of 2 |both| / (|a| + |b|) is largest."""
     from scipy.optimize import linear_sum_assignment
 
-    if not found or not gold:
-        return Shares((0.0, float(len(found))), (0.0, float(len(gold))))
+    if not predicted_clusters or not gold:
+        return Shares((0.0, float(len(predicted_clusters))), (0.0, float(len(gold))))
     likeness = np.array(
-        [[2 * len(cluster & gold_cluster) / (len(cluster) + len(gold_cluster)) for gold_cluster in gold] for cluster in found]
+        [
+            [2 * len(cluster & gold_cluster) / (len(cluster) + len(gold_cluster)) for gold_cluster in gold]
+            for cluster in predicted_clusters
+        ]
     )
     best = float(likeness[linear_sum_assignment(likeness, maximize=True)].sum())
-    return Shares((best, float(len(found))), (best, float(len(gold))))
+    return Shares((best, float(len(predicted_clusters))), (best, float(len(gold))))
 
 
-def lea(found: Clusters, gold: Clusters) -> Shares:
+def lea(predicted_clusters: Clusters, gold: Clusters) -> Shares:
     """Compute LEA (Moosavi & Strube 2016): shares of clusters' links kept, by size; a single mention is linked to itself."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
@@ -103,7 +106,7 @@ def lea(found: Clusters, gold: Clusters) -> Shares:
             right += len(cluster) * links / (len(cluster) * (len(cluster) - 1) / 2)
         return right, float(sum(map(len, clusters)))
 
-    return _both_ways(share, found, gold)
+    return _both_ways(share, predicted_clusters, gold)
 
 
 FIGURES: dict[str, Callable[[Clusters, Clusters], Shares]] = {"muc": muc, "b3": b_cubed, "ceaf": ceaf, "lea": lea}

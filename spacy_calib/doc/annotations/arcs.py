@@ -105,10 +105,10 @@ def _as_label(name: str) -> str:
 def _lower_hashes(strings: StringStore, hashes: Hashes) -> Hashes:
     """Return the hash of each label in lower case; a label that only a map names may be unknown to the vocab and stays."""
 
-    def lowered(key: int) -> int:
+    def lower_hash(key: int) -> int:
         try:
             return get_string_id(strings[key].lower())
         except KeyError:
             return key
 
-    return map_unique(hashes, lowered)
+    return map_unique(hashes, lower_hash)

@@ -24,7 +24,7 @@ Hashes = NDArray[np.uint64]
 # Keys of span groups on gold Docs, with what people rejected, under the component's labels: spans, labels of single tokens, categories (of the whole
 # Doc), identities of entities. A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
 REJECTED = "calib_rejected"
-REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{what}" for what in ("token", "document", "link"))
+REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{unit_name}" for unit_name in ("token", "document", "link"))
 # The gold of a unit of which no more is known than that some labels are wrong.
 NOT_THOSE = np.uint64(get_string_id("(rejected)"))
 

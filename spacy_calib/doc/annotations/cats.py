@@ -145,9 +145,9 @@ class GoldCats(DocumentAnnotation):
         if self.overlapping:
             return next(iter(_positive(values)), NO_CATEGORY)
         highest = [name for name, value in values.items() if 0 < value == max(values.values())]
-        unnamed = [name for name in self.of.labels if name not in values] if self.rejected_key in doc.spans else []
-        if not highest and len(unnamed) == 1:
-            return unnamed[0]
+        names_left = [name for name in self.of.labels if name not in values] if self.rejected_key in doc.spans else []
+        if not highest and len(names_left) == 1:
+            return names_left[0]
         if len(highest) > 1:
             raise calib_error("C261", text=doc.text[:40], given=", ".join(highest))
         other_names = [name for name in doc.cats if _value(doc, name)] if not highest else []

@@ -54,8 +54,8 @@ _OF_WORDS = frozenset(
 )
 Test = Callable[[str], bool]
 _TESTS: dict[str, Callable[[Any], Test]] = {
-    "IN": lambda wanted: lambda value: value in wanted,
-    "NOT_IN": lambda wanted: lambda value: value not in wanted,
+    "IN": lambda values: lambda value: value in values,
+    "NOT_IN": lambda values: lambda value: value not in values,
 }
 
 
@@ -186,16 +186,16 @@ class QueryAbilities:
 
 def split_query(text: str) -> tuple[str, Any]:
     """Return ("label", label), ("pattern", list of dicts) or ("event", dict), without a pipeline. RAISES C392: none of them."""
-    stripped = text.strip()
-    if stripped[:1] in ("[", "{"):
+    query_text = text.strip()
+    if query_text[:1] in ("[", "{"):
         try:
-            data = json.loads(stripped)
+            data = json.loads(query_text)
         except (ValueError, RecursionError) as error:
             raise calib_error("C392", given=repr(text), why=f"it is no JSON ({error})") from None
         return ("event", _event(data, text)) if isinstance(data, dict) else ("pattern", _pattern(data, text))
-    if not stripped:
+    if not query_text:
         raise calib_error("C392", given=repr(text), why="it is empty")
-    return "label", stripped
+    return "label", query_text
 
 
 def _event(data: dict[str, Any], text: str) -> dict[str, list[str]]:
@@ -230,23 +230,23 @@ def make_query(text: str, abilities: QueryAbilities, unit: str | None = None, n_
     RAISES C392: it cannot be read. C393: no pipe knows the label. C394: no pipe scores the attribute. C395: it needs another
     component. C398: another unit.
     """
-    kind, parsed = split_query(text)
+    kind, data = split_query(text)
     if kind == "label":
-        return _label_query(text, parsed, abilities, unit)
+        return _label_query(text, data, abilities, unit)
     if kind == "event":
         if not abilities.resolves or not abilities.parses:
-            needed, add = ("coreference", "calib_coref") if abilities.parses else ("dependencies", "a parser")
-            raise calib_error("C395", query=repr(text), what=needed, add=add)
-        words = {key: frozenset(word.lower() for word in parsed.get(key, [])) for key in _EVENT}
+            missing, add = ("coreference", "calib_coref") if abilities.parses else ("dependencies", "a parser")
+            raise calib_error("C395", query=repr(text), what=missing, add=add)
+        words = {key: frozenset(word.lower() for word in data.get(key, [])) for key in _EVENT}
         event_unit = _unit(unit, EventQuery.units, "An event")
         return EventQuery(text, event_unit, words["verb"], words["names"], words["not"], n_draws, seed)
-    places = [_place(item, abilities, text) for item in parsed]
+    places = [_place(item, abilities, text) for item in data]
     return PatternQuery(text, _unit(unit, PatternQuery.units, "A pattern"), tuple(places))
 
 
 def _unit(unit: str | None, units: Sequence[str], subject: str) -> str:
     if unit is not None and unit not in units:
-        raise calib_error("C398", what=subject, given=unit, wanted=" or ".join(units))
+        raise calib_error("C398", what=subject, given=unit, values=" or ".join(units))
     return units[0] if unit is None else unit
 
 

@@ -101,7 +101,7 @@ class Logistic(Forecaster):
     _learned = ("weights_", "constant_", "centre_", "spread_")
     learned_form = record(
         {"weights_": floats(), "constant_": number(), **UNITS},
-        lambda held: lengths(dict.fromkeys(("centre_", "spread_"), len(held["weights_"])), held),
+        lambda fields: lengths(dict.fromkeys(("centre_", "spread_"), len(fields["weights_"])), fields),
     )
     weights_: Floats
     constant_: float

@@ -39,15 +39,15 @@ class Nodes(Saved):
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
         """Children follow their parents, so that no walk is endless."""
-        left, right, roots = fields["left"], fields["right"], fields["roots"]
-        n = len(left)
+        left_children, right, roots = fields["left"], fields["right"], fields["roots"]
+        n = len(left_children)
         wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), fields)
         if wrong:
             return wrong
-        inner = np.flatnonzero(left != _LEAF)
-        if not len(roots) or (roots >= n).any() or ((left == _LEAF) != (right == _LEAF)).any():
+        inner = np.flatnonzero(left_children != _LEAF)
+        if not len(roots) or (roots >= n).any() or ((left_children == _LEAF) != (right == _LEAF)).any():
             return "each tree begins at a node, and each node has two children or none"
-        children = np.concatenate([left[inner], right[inner]])
+        children = np.concatenate([left_children[inner], right[inner]])
         if (children <= np.tile(inner, 2)).any() or (children >= n).any():
             return "children stand behind their parents"
         return "" if (fields["feature"][inner] < fields["n_features"]).all() else f"there are {fields['n_features']} features"
@@ -62,13 +62,13 @@ class Nodes(Saved):
         def concatenate(name: str, kind: Any) -> Any:
             return np.concatenate([np.zeros(0, dtype=kind), *(getattr(tree, name).reshape(-1) for tree in trees)]).astype(kind)
 
-        left, right = concatenate("children_left", np.intp), concatenate("children_right", np.intp)
-        leaf = left == _LEAF
+        left_children, right = concatenate("children_left", np.intp), concatenate("children_right", np.intp)
+        leaf = left_children == _LEAF
         feature, threshold = concatenate("feature", np.intp), concatenate("threshold", np.float64)
         return cls(
             n_features,
             roots,
-            np.where(leaf, _LEAF, left + starts),
+            np.where(leaf, _LEAF, left_children + starts),
             np.where(leaf, _LEAF, right + starts),
             np.where(leaf, 0, feature),
             np.where(leaf, 0.0, threshold),
