@@ -10,7 +10,6 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Span
 
-from .doc.attributes import DEFAULT_ATTR
 from .doc.write import doubtful_key
 from .errors import calib_error
 from .pipe.component import Calibrator
@@ -43,7 +42,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     calibrated scores only with `use_multiplier`.
     nlp (Language | Mapping[str, Language] | None): Loaded pipelines, by language code, in place of `models`; a single one
     serves the language nlp.lang.
-    attr (str): Prefix of the calib pipe's attributes. accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is
+    attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
+    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is
     False: those below the cut-offs of `spacy calib threshold`. An entity without a score (None) stays in: it may be personal
     data.
     flagged (bool): Report every stretch of `doc.spans["<attr>_doubtful"]`, too: what the cut-offs of `spacy calib threshold
@@ -62,7 +62,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         ner_model_configuration: NerModelConfiguration | None = None,
         *,
         nlp: Language | Mapping[str, Language] | None = None,
-        attr: str = DEFAULT_ATTR,
+        attr: str | None = None,
         accepted_only: bool = False,
         flagged: bool = False,
         use_multiplier: bool = False,
@@ -97,6 +97,9 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
         if not calib_pipes:
             raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in all_pipes)) or "no components")
+        if self.attr is None:
+            scoring = [pipe for _, pipe in calib_pipes if pipe.spans.groups is not None]
+            self.attr = (scoring or [calib_pipes[0][1]])[0].attr
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
         if not chosen_pipes:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))
@@ -147,7 +150,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
         """Return flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""
-        group = doc.spans.get(doubtful_key(self.attr), ())
+        group = doc.spans.get(doubtful_key(str(self.attr)), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
         flagged_spans = [
             (Span(doc, span.start, span.end, label=span.label_), max(score, _LEAST))

@@ -41,7 +41,7 @@ class Annotation(ABC):
     of the share of right labels.
     span_words (tuple[str, str]): Name of a span, and plural. spans_first (bool): Whether commands show spans by default, not
     units. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether a unit
-    is a span, as its first token.
+    is a span, as its first token. of_entities (bool): Whether its spans are the entities of a Doc: its pipe has an own prefix.
     partners (Callable | None): How many characters after each token its `partner` begins; None for labels of tokens alone.
     rejected_key (str): Of the span group with rejected labels. judge_spans (Callable | None): With `span_event`: (example,
     (start, end, label hash) of predicted spans) -> 1, 0, or -1 without gold, for each.
@@ -54,6 +54,7 @@ class Annotation(ABC):
     first: int = 0
     prefixed: bool = False
     arcs: bool = False
+    of_entities: bool = False
     spans_are_units: bool = False
     judges: bool = False
     any_label: bool = False

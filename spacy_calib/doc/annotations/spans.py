@@ -38,6 +38,8 @@ class _OfSpans(Annotation):
 class _OfEntities(_OfSpans):
     """An annotation read from `doc.ents`."""
 
+    of_entities = True
+
     def aligned_gold(self, example: Example) -> Hashes:
         """Ignore partial gold that was chosen by the prediction: `doc.set_ents(accepted, outside=rejected, default="missing")`.
 
@@ -210,6 +212,7 @@ class LinkAnnotation(_OfEntities):
 
     name = LINK
     rejected_key = REJECTED_LINKS
+    of_entities = False
     spans_are_units = True
     span_event = "link"
     accuracy_name = "share of right links"
