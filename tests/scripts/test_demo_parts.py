@@ -66,14 +66,6 @@ def test_reading_skips_contractions_empty_nodes_and_malformed_features(documents
     assert skipped == {"XXX": 1, "Gender=Fem=": 1, "Foreign=YesNumber=Inv": 1}
 
 
-def test_a_sentence_without_an_id_is_refused(scripts, tmp_path):
-    from quality.readers import read_dante
-
-    (tmp_path / "x.conllu").write_text("1\tSim\tsim\tADV\t_\t_\t_\t_\t_\t_\n", encoding="utf8")
-    with pytest.raises(ValueError, match="has no sent_id"):
-        read_dante(tmp_path / "x.conllu", Counter())
-
-
 @pytest.mark.parametrize(
     ("sent_id", "document"),
     [
@@ -140,26 +132,6 @@ def test_the_treebanks_are_what_the_demo_says(scripts):
     assert found["dantestocks"] == (4048, 4048, 81050, 7)
 
 
-def test_training_documents_may_be_thinned_out_and_no_other_part_is(scripts, tmp_path, monkeypatch, capsys):
-    from demo import prepare
-    from quality import readers
-    from spacy.tokens import DocBin
-
-    rows = "\n".join(f"{i}\tSim\tsim\tADV\t_\t_\t_\t_\t_\t_" for i in range(1, 4))
-    sentences = [f"# sent_id = FOLHA_DOC{d:06}_SENT{n:03}\n{rows}\n" for d in range(40) for n in range(20)]
-    (tmp_path / "annotated.conllu").write_text("\n".join(sentences), encoding="utf8")
-    monkeypatch.setattr(readers, "dante_file", lambda name: tmp_path / "annotated.conllu")
-    sizes = {}
-    for every in (1, 2):
-        prepare(tmp_path, ["porttinari"], {"train": every})
-        parts = {part: DocBin().from_disk(tmp_path / f"{part}.spacy") for part in ("train", "dev", "fit", "test")}
-        sizes[every] = {part: sum(len(doc) for doc in held.get_docs(Vocab())) for part, held in parts.items()}
-    # 26 of 40 documents of 60 words are for training: two Docs of ten sentences each.
-    assert sizes[1] == {"train": 26 * 60, "dev": 2 * 60, "fit": 6 * 60, "test": 6 * 60}
-    assert sizes[2] == sizes[1] | {"train": 26 * 30}
-    assert "train          26     780" in capsys.readouterr().out
-
-
 def test_a_row_has_the_loss_and_each_error_beside_its_floor(scripts):
     from demo import figures
 
@@ -180,15 +152,6 @@ def test_a_row_has_the_loss_and_each_error_beside_its_floor(scripts):
     assert gmce < float(raw[4]) / 4
     assert smce < 2 * floor
     assert gmce < 2 * mean_floor
-
-
-def test_the_table_lays_headings_over_the_columns(scripts):
-    from demo import as_table
-
-    text = as_table([("",), ("A heading longer than every label",), ("raw", "0.1", "0.2")], ("log loss", "SMCE"))
-    assert text.split("\n") == [
-        "       log loss      SMCE", "", "A heading longer than every label", "  raw       0.1       0.2",
-    ]  # fmt: skip
 
 
 def test_the_picture_keeps_its_words_apart_and_inside():
