@@ -11,11 +11,6 @@ import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.metrics import log_loss
-from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.types import Pairs
-
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 TREEBANK = """\
 # newdoc id = all.conllu
@@ -130,28 +125,6 @@ def test_the_treebanks_are_what_the_demo_says(scripts):
     assert found["porttinari"] == (1073, 8420, 168400, 3)
     assert found["petrogold"] == (19, 9127, 253640, 1)
     assert found["dantestocks"] == (4048, 4048, 81050, 7)
-
-
-def test_a_row_has_the_loss_and_each_error_beside_its_floor(scripts):
-    from demo import figures
-
-    rng = np.random.default_rng(0)
-    scores = rng.uniform(size=4000)
-    pairs = Pairs(np.arange(4000), rng.integers(0, 4, size=4000), scores, rng.uniform(size=4000) < scores**2, 4000)
-    groups = tag_frequency_groups(("A", "B", "C", "D"), {"A": 4, "B": 3, "C": 2, "D": 1}, 2)
-    judged = JudgedPairs(pairs, scores**2, pairs.rows)
-    raw, calibrated = (
-        figures(name, judged, given, groups) for name, given in (("raw", scores), ("calib fit", judged.calibrated))
-    )
-    assert (raw[0], calibrated[0]) == ("raw", "calib fit")
-    loss, smce, floor, gmce, mean_floor = map(float, calibrated[1:])
-    assert loss == pytest.approx(log_loss(scores**2, pairs.hits), abs=1e-4)
-    assert loss < float(raw[1])
-    # Hits are sampled with probability score squared, so that the errors of these scores are near their floors.
-    assert smce < float(raw[2]) / 4
-    assert gmce < float(raw[4]) / 4
-    assert smce < 2 * floor
-    assert gmce < 2 * mean_floor
 
 
 def test_the_picture_keeps_its_words_apart_and_inside():

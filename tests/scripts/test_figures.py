@@ -99,14 +99,6 @@ def test_a_command_runs_once_for_one_code_and_its_output_makes_the_page(house, t
         figures.main(["nobody"], house)
 
 
-def test_what_a_command_reads_is_made_first_and_is_no_figure(house, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    one = entry(command="cat input.txt", first=["echo told; echo 0.5 > input.txt", "echo 0.7 >> input.txt"])
-    assert figures.printed(one, house) == "0.5\n0.7\n"
-    with pytest.raises(SystemExit, match="broken: the command ended with 1: false"):
-        figures.printed(entry(name="broken", first=["false"]), house)
-
-
 def test_a_command_that_names_what_is_yours_is_not_run(house, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(SystemExit, match=r"made: put what is yours for MODEL, DATA into 'echo MODEL DATA'"):
