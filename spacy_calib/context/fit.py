@@ -14,11 +14,11 @@ from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.span_fit import SpanContextFit, SpanData, held_out_scores, without_useless
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.steps import Predictions
-from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..pairs.progress import UNREPORTED, Progress
+from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import View
 from .log_linear import PairData, fit_pairs

@@ -14,10 +14,10 @@ from ..calibration.least import least
 from ..calibration.recalibrators.logistic import sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import lowest_from
-from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
+from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
 from .blocks import Block

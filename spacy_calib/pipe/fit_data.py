@@ -20,12 +20,13 @@ from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
-from ..doc.gold import gold_columns
+from ..doc.gold import begins_of_sentences, begins_of_spans, gold_columns
 from ..doc.reading import document_of
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
-from ..pairs.documents import DocumentNumbers, joint_unit
+from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
 from ..pairs.label_map import UnknownGold, shorter
+from ..pairs.runs import RUN, runs_of
 from ..sources.base import Source
 from ..types import Floats, Ints, Marginals, Pairs, Spans, stack_spans
 
@@ -106,28 +107,31 @@ def collect_fit_data(
     lowest: float,
     event: str = "exact",
     words_of: Callable[[Sequence[Doc]], Words] | None = None,
+    in_runs: bool = False,
 ) -> FitData:
     """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
 
     lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `doc/events.py`.
     words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
+    in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
     RAISES C024, C040, C041: what the source found is no probability.
     """
     reader = _Reader(source, pipe, lowest, event, words_of)
     for batch in util.minibatch(examples, size=_BATCH):
         reader.read(batch)
-    return reader.data()
+    return reader.data(in_runs)
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What a batch of Docs gave: of each Doc its document and its gold spans; of each row its gold column and whether it could have gold and has
-    none; the entries, with whether each hits and whether that is known; the spans, with 1, 0 or -1 for each; what stands in the tokens.
+    """What a batch of Docs gave: of each Doc its document; of each row its gold column, whether it could have gold and has none, whether it begins a
+    sentence, and how many gold spans begin there; the entries, with whether each hits and whether that is known; the spans, with 1, 0 or -1 for each; what stands in the tokens.
     """
 
     documents: list[int]
     n_rows: list[int]
-    n_spans: list[int]
+    n_spans: Ints
+    starts: NDArray[np.bool_]
     gold: Ints
     unjudged: NDArray[np.bool_]
     rows: Ints
@@ -183,7 +187,8 @@ class _Reader:
         part = _Part(
             documents=[self._number(eg) for eg in read],
             n_rows=[self.annotation.n_units(doc) for doc in docs],
-            n_spans=[len(self.annotation.spans_on(eg.reference)) for eg in read],
+            n_spans=np.concatenate([begins_of_spans(self.annotation, eg) for eg in read]),
+            starts=np.concatenate([begins_of_sentences(self.annotation, eg) > 0 for eg in read]),
             spans=scores.spans,
             span_hits=span_hits,
             words=words,
@@ -219,7 +224,7 @@ class _Reader:
         entries = {"rows": marginals.rows, "tags": marginals.tags, "scores": marginals.scores, "hits": hits, "known": known}
         return {"gold": columns, "unjudged": unjudged, **entries}
 
-    def data(self) -> FitData:
+    def data(self, in_runs: bool) -> FitData:
         """All that was read."""
         parts, spans = self.parts, None
         lengths = [len(part.gold) for part in parts]
@@ -236,10 +241,14 @@ class _Reader:
         )
         of_rows = np.repeat(documents, self._joined("n_rows", np.intp))
         with_gold, without = every.take(np.flatnonzero(known)), every.take(np.flatnonzero(unjudged[rows]))
-        n_documents = len(self.files)
+        files, unit = np.array(self.files, dtype=np.intp), joint_unit(self.numbers.units)
+        runs = runs_of(of_rows, self._joined("starts", np.bool_)) if in_runs and self.annotation.unit == TOKEN else None
+        if runs is not None:
+            files, of_rows, unit = files[of_rows[np.unique(runs, return_index=True)[1]]], runs, RUN
+        n_documents = len(files)
         if self.source.span_labels(self.pipe):
             found = stack_spans([part.spans for part in parts if part.spans is not None], lengths)
-            of_documents = np.bincount(documents, self._joined("n_spans", np.intp), n_documents).astype(np.intp)
+            of_documents = np.bincount(of_rows, self._joined("n_spans", np.intp), n_documents).astype(np.intp)
             hits = self._joined("span_hits", np.intp)
             spans = SpanData(found, self.source.raw_span_scores(found), hits, of_rows[found.starts], of_documents)
         read = [part.words for part in parts if part.words is not None]
@@ -255,13 +264,13 @@ class _Reader:
             why_missing=self.why_missing,
             spans=spans,
             span_counts=self.span_counts,
-            unit=joint_unit(self.numbers.units),
+            unit=unit,
             unknown=UnknownGold.of(named, self.n_unknown, self.counts, known_labels),
             unjudged=without,
             unjudged_documents=of_rows[without.rows],
             words=Words.joined(read) if read else None,
             doc_documents=documents,
-            files=np.array(self.files, dtype=np.intp),
+            files=files,
             complete=len(with_gold) == int(np.count_nonzero(gold[rows] != -2)),
         )
 

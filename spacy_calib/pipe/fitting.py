@@ -60,7 +60,7 @@ def fit_calibrator(
     """
     examples = learn_labels(pipe, examples)
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
-    gathered = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting))
+    gathered = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = gathered.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
     plan = choose(gathered, choosing)
     learning.at(0.0)

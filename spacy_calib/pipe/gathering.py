@@ -87,8 +87,8 @@ class Gathered:
         return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
 
 
-def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
-    """Read the examples.
+def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False) -> Gathered:
+    """Read the examples. in_runs (bool): See `collect_fit_data`.
 
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
         few pairs.
@@ -107,6 +107,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         lowest,
         pipe.event,
         read_words(pipe, annotation) if looks else None,
+        in_runs,
     )
     texts, salt = watch.units(), draw_salt()
     labels, name = pipe.source.labels(component), pipe.source.component or "the source"

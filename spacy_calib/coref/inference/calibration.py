@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ...calibration.grouped import GROUPED, GroupedRecalibrator
 from ...calibration.recalibrators.base import Recalibrator
 from ...calibration.recalibrators.logistic import log_odds
-from ...calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ...context.ridge import RidgeModel, fit_ridge
 from ...errors import calib_error
+from ...pairs.runs import DOCUMENTS_TO_CHOOSE
 from ...schema import floats, lengths, maybe, record
 from ...types import Floats, Groups, Ints, Pairs
 from .pairs import MentionPairs
