@@ -73,7 +73,7 @@ class Material:
         spans = found.data.spans
         n_docs = n_docs if spans is None else len(spans.gold)
         return cls(
-            found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.labels), maps.groups, maps.prototype,
+            found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.source.labels), maps.groups, maps.prototype,
             pipe.spans.groups, n_docs, pipe.context, found.tokens.words, found.data.doc_documents,
         )  # fmt: skip
 
