@@ -141,12 +141,12 @@ def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanF
     """
     settings, given, around = gathered.settings, gathered.arguments.span_counts, tokens.chosen.context
     if isinstance(around, TokenContextFit) and not tokens.chosen.moves:
-        around = around.behind(tokens.before_maps(), gathered.tokens.words.words)
+        around = around.with_view_of(tokens.before_maps(), gathered.tokens.words.words)
     labels = gathered.source.span_labels
     counts = gathered.data.span_counts if given is None else given
     groups = group_beside(settings.grouping, labels, counts)
     table = map_of(settings.source) or {}
-    tags = TagsOfSpans.of(
+    tags = TagsOfSpans.from_labels(
         gathered.source.labels, gathered.source.annotation.prefixed, [table.get(label, label) for label in labels]
     )
     learn_context = partial(fit_span_context, around, tags) if isinstance(around, TokenContextFit) else None

@@ -13,8 +13,8 @@ from spacy.training import Example
 from ..calibration.choice import lowest_taken
 from ..calibration.grouping.named import group_beside
 from ..calibration.token_fit import TokenData
+from ..context.features import FromDocs
 from ..context.fit import FitWords
-from ..context.surroundings import FromDocs
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
 from ..doc.annotations import Annotation
