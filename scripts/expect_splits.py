@@ -73,7 +73,7 @@ class Material:
         spans = found.data.spans
         n_docs = n_docs if spans is None else len(spans.gold)
         return cls(
-            found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.labels), maps.groups, maps.prototype,
+            found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.source.labels), maps.groups, maps.prototype,
             pipe.spans.groups, n_docs, pipe.context, found.tokens.words, found.data.doc_documents,
         )  # fmt: skip
 
@@ -87,9 +87,8 @@ class Material:
             tokens = docs[held.docs]
             own = replace(own, rows=(np.cumsum(tokens) - 1)[own.rows])
             starts = np.cumsum(np.append(0, np.diff(held.starts)[docs]))
-            shapes = {name: flags[tokens] for name, flags in held.shapes.items()}
             columns = {name: said[tokens] for name, said in held.columns.items()}
-            some = Words(starts, held.forms[tokens], held.endings[tokens], shapes, held.counts[tokens], columns)
+            some = Words(starts, held.forms[tokens], held.endings[tokens], held.shapes[tokens], held.counts[tokens], columns)
             words = FitWords(some, self.words.salt)
         return TokenData(own, np.zeros(0, dtype=np.intp), self.documents[index], len(self.labels), 0.0, words=words)
 

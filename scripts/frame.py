@@ -181,13 +181,15 @@ def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
     from spacy.training import Example
 
     from spacy_calib.pipe.fit_data import collect_fit_data
+    from spacy_calib.sources.bound import BoundSource
     from spacy_calib.sources.softmax import SoftmaxSource
 
     references = docs_in(file, nlp.vocab)
     with nlp.select_pipes(enable=["tok2vec"]):
         predicted = list(nlp.pipe(map(bare, references)))
     examples = (Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
-    data = collect_fit_data(SoftmaxSource("tagger"), nlp.get_pipe("tagger"), examples, lowest=0.01)
+    source = BoundSource.from_component(SoftmaxSource("tagger"), nlp.get_pipe("tagger"))
+    data = collect_fit_data(source, examples, lowest=0.01)
     return data.pairs, data.counts
 
 

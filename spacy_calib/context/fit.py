@@ -1,4 +1,4 @@
-"""Learning a context from the scores of a source, and asking held-out documents whether it helps."""
+"""Fitting a context to the scores of a source, and comparing held-out scores with and without it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..pairs.progress import UNREPORTED, Progress
 from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import View
+from .features import TokenScores
 from .log_linear import PairData, fit_pairs
 from .ridge import ROUNDING, fit_ridge
-from .surroundings import Surroundings
 from .tokens import (
     CLIP,
     FURTHER,
@@ -32,25 +32,18 @@ from .tokens import (
     TagsOfSpans,
     TokenContext,
     named_columns,
+    replace_top,
     span_columns,
-    with_leads,
 )
 from .words import KnownWords, Words
 
 
 @dataclass(frozen=True, eq=False)
 class FitWords:
-    """The words of the Docs that a context is learned on.
-
-    words (Words): Of all tokens. salt (str): Of the forms that are kept; "" keeps digests as they are.
-    """
+    """The words of the fit. words (Words): Of all tokens. salt (str): For the digests of the forms that are kept; "" keeps them as they are."""
 
     words: Words
     salt: str = ""
-
-    def known(self) -> KnownWords:
-        """The words that a fitted context keeps."""
-        return KnownWords.of(self.words)
 
 
 @dataclass(frozen=True)
@@ -69,29 +62,29 @@ class Comparison:
         return self.with_context <= self.without
 
     @classmethod
-    def of(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
-        """The comparison of probabilities of n things. hits: Of each. documents (Ints): Likewise."""
-        before, after = log_losses(without, hits), log_losses(with_context, hits)
-        mean, error = mean_with_error(after - before, documents)
-        return cls(float(before.mean()), float(before.mean()) + mean, error)
+    def from_scores(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
+        """Compare two probabilities of n pairs. hits, documents (Ints): Of each."""
+        losses, losses_with = log_losses(without, hits), log_losses(with_context, hits)
+        mean, error = mean_with_error(losses_with - losses, documents)
+        return cls(float(losses.mean()), float(losses.mean()) + mean, error)
 
 
 @dataclass(frozen=True, eq=False)
 class TokenContextFit(ContextFit):
-    """context (TokenContext), view (View): What was learned of tokens."""
+    """context (TokenContext), view (View): What was learned from tokens."""
 
     context: TokenContext
     view: View
 
-    def behind(self, seen: Predictions, words: Words) -> TokenContextFit:
-        """The same where the context moves no scores, but shows spans what other steps made of all entries (seen)."""
-        return replace(self, view=self.left_out().apply(seen.having(words=words)).view)
+    def with_view_of(self, predictions: Predictions, words: Words) -> TokenContextFit:
+        """The same where the context adjusts no scores of tokens: spans look at what the other steps made of all entries."""
+        return replace(self, view=self.left_out().apply(predictions.having(words=words)).view)
 
     def left_out(self) -> TokenContext:
         """The context without its model: scores of tokens stay, and those of spans may look at its view."""
-        made = copy(self.context)
-        made.model_ = made.line_ = None
-        return made
+        context = copy(self.context)
+        context.model_ = context.line_ = None
+        return context
 
 
 def fit_token_context(
@@ -111,30 +104,29 @@ def fit_token_context(
     documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
     overlapping (bool): Whether a token may have several right tags; then its scores stay as they are.
     """
-    every, order = interleave(pairs, others)
-    place = np.argsort(order)  # of the pairs, then of the others
-    around = Surroundings(every.rows, every.tags, every.scores, len(data.words.forms), data.words)
-    made = prototype.clone()
-    made.known_, made.n_tags_ = data.known(), n_tags
-    view = made.seen(around, _learn_columns(made, around))
+    entries, order = interleave(pairs, others)
+    index = np.argsort(order)  # of the pairs, then of the others
+    tokens = TokenScores(entries.rows, entries.tags, entries.scores, data.words)
+    context = prototype.clone()
+    context.known_, context.n_tags_ = KnownWords.from_words(data.words), n_tags
+    columns, places = _learn_columns(context, tokens), context.known_.places(data.words)
+    salted, salted_places = context.known_.salted(data.salt)
+    view = View(tokens, columns, places[0] < 0, tokens.scores)
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
-    kept, places = made.known_.salted(data.salt)
     if why:
-        made.known_ = kept
-        return TokenContextFit(made, view, pairs.scores, others.scores, why, about(made, data))
-    own, leads = around.log_odds[place], around.leads[place]
-    n = len(pairs)
-    blocks, of_others = (
-        made.blocks(view, part.rows, part.tags, own[inside], leads[inside])
-        for part, inside in ((pairs, slice(n)), (others, slice(n, None)))
-    )
-    made.model_, held_out = fit_pairs(PairData(own[:n], blocks, pairs.hits, documents), progress)
-    moved = made.model_.predict(own[n:], of_others)
-    made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
-    told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
-    view = replace(view, moved=np.concatenate([held_out, moved])[order])
-    return TokenContextFit(made, view, held_out, moved, "", told)
+        context.known_ = salted
+        return TokenContextFit(context, view, pairs.scores, others.scores, why, describe_context(context))
+    n, log_odds = len(pairs), tokens.log_odds[index]
+    inputs = context.inputs(tokens, places, columns, entries.rows, entries.tags, tokens.log_odds, tokens.is_top).take(index)
+    data_of_pairs = PairData(log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
+    context.model_, held_out = fit_pairs(data_of_pairs, progress)
+    adjusted_others = context.model_.predict(log_odds[n:], inputs.take(slice(n, None)))
+    context.known_, context.model_ = salted, context.model_.with_places(inputs.blocks, salted_places, n_tags + 1)
+    comparison = Comparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
+    info = describe_context(context, comparison, _reordered(pairs, held_out))
+    view = replace(view, adjusted=np.concatenate([held_out, adjusted_others])[order])
+    return TokenContextFit(context, view, held_out, adjusted_others, "", info)
 
 
 def fit_further_scores(
@@ -152,55 +144,58 @@ def fit_further_scores(
     names (Sequence[str]): Of the scores. groups (Groups): Of the labels. pairs (Pairs): Of documents with gold; others (Pairs): Without.
     raw (tuple[Pairs, Pairs]): Both as the source gave them, which says whose label is the likeliest. documents (Ints): What each pair is from, ascending.
     """
-    made = FurtherScores()
-    made.names_ = tuple(names)
+    context = FurtherScores()
+    context.names_ = tuple(names)
     progress.at(0.0)
-    leads, of_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
-    spans = made.spans(data.words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
-    of_leads = SpanData(spans, spans.own, pairs.hits[leads].astype(np.intp), documents[leads], np.zeros(0, dtype=np.intp))
-    useful = without_useless(of_leads, groups).spans.beside.shape[1] > 0
-    held_out = held_out_scores(of_leads, of_leads.known, groups) if useful else spans.own
-    moved, moved_others = with_leads(pairs.rows, pairs.scores, leads, held_out), others.scores
+    top, top_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
+    spans = context.spans(data.words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
+    top_data = SpanData(spans, spans.own, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
+    useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
+    held_out = held_out_scores(top_data, top_data.known, groups) if useful else spans.own
+    adjusted, adjusted_others = replace_top(pairs.rows, pairs.scores, top, held_out), others.scores
     if useful:
-        made.model_ = SpanRecalibrator(groups).fit(spans, of_leads.hits)
-        moved_others = made.moved(others.rows, others.tags, others.scores, of_others, data.words)
+        context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
+        adjusted_others = context.adjust(others.rows, others.tags, others.scores, top_others, data.words)
     why = "" if useful else "held-out documents lose no less with further scores"
-    compared = Comparison.of(pairs.scores, moved, pairs.hits, documents)
-    told = {
+    comparison = Comparison.from_scores(pairs.scores, adjusted, pairs.hits, documents)
+    info = {
         "when": FURTHER,
         "forms": 0,
         "endings": 0,
         "ridge": None,
-        "size": 0 if made.model_ is None else len(made.model_.weights_) + 1,
+        "size": 0 if context.model_ is None else len(context.model_.weights_) + 1,
         "columns": list(names),
-        "comparison": asdict(compared),
-        "reordered": _reordered(pairs, moved),
+        "comparison": asdict(comparison),
+        "reordered": _reordered(pairs, adjusted),
     }
-    return ContextFit(made, None, moved, moved_others, why, told)
+    return ContextFit(context, None, adjusted, adjusted_others, why, info)
 
 
-def _reordered(pairs: Pairs, moved: Floats) -> float:
-    """The share of tokens that get another likeliest tag."""
-    before, after = (leading(pairs.rows, scores) for scores in (pairs.scores, moved))
-    return float((before & ~after).sum() / max(1, before.sum()))
+def _reordered(pairs: Pairs, adjusted: Floats) -> float:
+    """The share of tokens that get another top tag."""
+    was_top, is_top = (leading(pairs.rows, scores) for scores in (pairs.scores, adjusted))
+    return float((was_top & ~is_top).sum() / max(1, was_top.sum()))
 
 
-def _learn_columns(made: TokenContext, around: Surroundings) -> list[Sequence[Floats]]:
-    """What each feature says of the fit data; the context remembers what each column is, and its unit."""
-    said = [feature(around) for feature in made.features]
-    named = zip(made.features, said, strict=True)
-    made.columns_ = tuple((feature.name, what) for feature, found in named for what in feature.named(around, len(found)))
-    columns = [column for found in said for column in found]
+def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
+    """The standardized features of the fit data; the context remembers the meaning of each column, and its unit."""
+    values = [feature(tokens) for feature in context.features]
+    context.columns_ = tuple(
+        (feature.name, meaning)
+        for feature, columns in zip(context.features, values, strict=True)
+        for meaning in feature.column_names(tokens, len(columns))
+    )
+    columns = [column for columns in values for column in columns]
     deviations = np.array([column.std() for column in columns])
-    made.centers_ = np.array([column.mean() for column in columns])
-    made.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
-    return said
+    context.centers_ = np.array([column.mean() for column in columns])
+    context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
+    return context.standardized(values, len(tokens.words))
 
 
-def about(context: TokenContext, data: FitWords, compared: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
+def describe_context(context: TokenContext, comparison: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
     """What `info` shows of a context, as plain data; whether it is kept is added later.
 
-    compared (Comparison | None): Without and with it. reordered (float): Share of tokens with a new likeliest tag.
+    comparison (Comparison | None): Without and with it. reordered (float): Share of tokens with a new top tag.
     """
     model = context.model_
     return {
@@ -209,14 +204,14 @@ def about(context: TokenContext, data: FitWords, compared: Comparison | None = N
         "endings": len(context.known_.endings),
         "ridge": None if model is None else model.ridge,
         "size": 0 if model is None else model.size,
-        "columns": [what for _, what in context.columns_],
-        "comparison": None if compared is None else asdict(compared),
+        "columns": [meaning for _, meaning in context.columns_],
+        "comparison": None if comparison is None else asdict(comparison),
         "reordered": reordered,
     }
 
 
-# Fewer entities with gold, and nothing is learned of their surroundings.
-_FEWEST_SPANS = 100
+# With fewer entities with gold there is no context of entities.
+_MIN_SPANS = 100
 
 
 def fit_span_context(
@@ -235,7 +230,7 @@ def fit_span_context(
     groups (Groups): Of the labels.
     """
     when = tokens.context.when
-    told: dict[str, Any] = {
+    info: dict[str, Any] = {
         "when": when,
         "kept": False,
         "why": _too_few_spans(hits, documents),
@@ -244,18 +239,24 @@ def fit_span_context(
         "ridge": None,
         "weights": [],
     }
-    if told["why"]:
-        return SpanContextFit(None, scores, told)
+    if info["why"]:
+        return SpanContextFit(None, scores, info)
     columns = span_columns(tokens.view, spans, groups, tags)
-    names = named_columns([what for _, what in tokens.context.columns_], groups)
+    names = named_columns([meaning for _, meaning in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
-    compared = Comparison.of(scores, fit.held_out, hits, documents)
-    kept = when == "always" or compared.no_worse
+    comparison = Comparison.from_scores(scores, fit.held_out, hits, documents)
+    is_kept = when == "always" or comparison.no_worse
     weights = [{"what": name, "weight": weight} for name, weight in zip(names, fit.weights.tolist(), strict=True)]
-    told |= {"kept": kept, "comparison": asdict(compared), "slope": fit.model.slope, "ridge": fit.ridge, "weights": weights}
-    if not kept:
-        return SpanContextFit(None, scores, told)
-    return SpanContextFit(SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, told)
+    info |= {
+        "kept": is_kept,
+        "comparison": asdict(comparison),
+        "slope": fit.model.slope,
+        "ridge": fit.ridge,
+        "weights": weights,
+    }
+    if not is_kept:
+        return SpanContextFit(None, scores, info)
+    return SpanContextFit(SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, info)
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
@@ -263,4 +264,4 @@ def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
     n_documents = len(np.unique(documents))
     if n_documents < DOCUMENTS_TO_CHOOSE:
         return f"{n_documents:,} documents, and {DOCUMENTS_TO_CHOOSE} are wanted"
-    return f"{len(hits):,} entities, and {_FEWEST_SPANS} are wanted" if len(hits) < _FEWEST_SPANS else ""
+    return f"{len(hits):,} entities, and {_MIN_SPANS} are wanted" if len(hits) < _MIN_SPANS else ""

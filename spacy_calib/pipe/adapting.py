@@ -99,27 +99,29 @@ def adapt_calibrator(
         "seen": None if share is None else share.to_dict(),
         "sets_dropped": learned.tokens.sets is not None and sets is None,
         "cutoffs_dropped": any((learned.spans.cutoffs, learned.tokens.recall_cutoffs, learned.tokens.label_cutoffs)),
-        "tokens": tokens.fit.describe(gathered.labels),
-        "spans": None if spans is None else spans.fit.describe(pipe.source.span_labels(gathered.component)),
+        "tokens": tokens.fit.describe(gathered.source.labels),
+        "spans": None if spans is None else spans.fit.describe(gathered.source.span_labels),
     }
     info = replace(
         learned.info,
         adaptations=[*learned.info.adaptations, made],
-        sets=None if sets is None else sets.describe(gathered.labels),
+        sets=None if sets is None else sets.describe(gathered.source.labels),
     )
     judged = tokens.judged(gathered.data.unit)
     state = replace(
         learned,
         tokens=tokens.calibration,
         spans=learned.spans if spans is None else spans.calibration,
-        record=None if judged is None else record_fit(judged, gathered.data.n_docs, gathered.labels, spans, tokens.unjudged),
+        record=None
+        if judged is None
+        else record_fit(judged, gathered.data.n_docs, gathered.source.labels, spans, tokens.unjudged),
         seen=gathered.seen if before is None or texts is None else before.plus(texts.digests),
         info=info,
     )
     say(pipe, made)
-    if gathered.component is not None and state.record is not None and judged is not None:
+    if gathered.source.component is not None and state.record is not None and judged is not None:
         set_performance(pipe.lookup.nlp, pipe.attr, figures(gathered, judged, pipe.groups, spans, learned.spans.groups))
-    elif gathered.component is not None:
+    elif gathered.source.component is not None:
         drop_performance(pipe.lookup.nlp, pipe.attr)
     return state, judged
 

@@ -27,7 +27,7 @@ from ..pairs.build import Scores, hints_of
 from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
 from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.runs import RUN, runs_of
-from ..sources.base import Source
+from ..sources.bound import BoundSource
 from ..types import Floats, Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
@@ -101,8 +101,7 @@ class FitData:
 
 
 def collect_fit_data(
-    source: Source,
-    pipe: Any,
+    source: BoundSource,
     examples: Iterable[Example],
     lowest: float,
     event: str = "exact",
@@ -116,7 +115,7 @@ def collect_fit_data(
     in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
     RAISES C024, C040, C041: what the source found is no probability.
     """
-    reader = _Reader(source, pipe, lowest, event, words_of)
+    reader = _Reader(source, lowest, event, words_of)
     for batch in util.minibatch(examples, size=_BATCH):
         reader.read(batch)
     return reader.data(in_runs)
@@ -149,17 +148,20 @@ class _Reader:
 
     def __init__(
         self,
-        source: Source,
-        pipe: Any,
+        source: BoundSource,
         lowest: float,
         event: str,
         words_of: Callable[[Sequence[Doc]], Words] | None,
     ):
-        self.source, self.pipe, self.lowest, self.event, self.words_of = source, pipe, lowest, event, words_of
-        self.annotation = source.annotation(pipe)
+        self.source, self.annotation, self.lowest, self.event, self.words_of = (
+            source,
+            source.annotation,
+            lowest,
+            event,
+            words_of,
+        )
         self.parts: list[_Part] = []
         self.files: list[int] = []  # of each document
-        self.labels: Sequence[str] = ()
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
         self.confusions: Counter[tuple[int, int]] = Counter()
@@ -170,20 +172,20 @@ class _Reader:
     def read(self, batch: Sequence[Example]) -> None:
         given = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         counted = (eg.predicted if self.annotation.any_label else eg.reference for eg in given)
-        self.counts.update(self.source.count(self.pipe, counted))
+        self.counts.update(self.source.count(counted))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in given))
-        reasons = self.source.missing(self.pipe, [eg.predicted for eg in given])
+        reasons = self.source.missing([eg.predicted for eg in given])
         self.why_missing = next(filter(None, reasons), self.why_missing)
         read = [eg for eg, why in zip(given, reasons, strict=True) if not why]
         if not read:
             return
         docs = [eg.predicted for eg in read]
-        scores = self.source.read(self.pipe, docs)
-        self.labels = self.source.labels(self.pipe)  # a recognizer may have met new ones while it ran
+        scores = self.source.read(docs)
+        self.source = self.source.with_current_labels()
         words = None if self.words_of is None else replace(self.words_of(docs), hints=hints_of(scores))
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
-            span_hits = hits_of_spans(self.annotation, read, scores.spans, self.source.span_labels(self.pipe), self.event)
+            span_hits = hits_of_spans(self.annotation, read, scores.spans, self.source.span_labels, self.event)
         part = _Part(
             documents=[self._number(eg) for eg in read],
             n_rows=[self.annotation.n_units(doc) for doc in docs],
@@ -208,7 +210,7 @@ class _Reader:
         """Of the rows and the entries, see `_Part`."""
         marginals = scores.above(self.lowest)
         wanted = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
-        gold = gold_columns(marginals, wanted, (*self.labels, *self.annotation.none))
+        gold = gold_columns(marginals, wanted, (*self.source.labels, *self.annotation.none))
         self.confusions.update(confusions(marginals, gold.columns, wanted))
         self.n_gold += gold.n_gold
         n_unknown = gold.n_unknown - int(np.count_nonzero(wanted == NOT_THOSE))
@@ -220,7 +222,7 @@ class _Reader:
         columns[unscored] = -2
         unjudged = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
         unjudged[unscored] = False
-        hits, known = _hits_of(self.annotation, examples, marginals, columns, self.labels)
+        hits, known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
         entries = {"rows": marginals.rows, "tags": marginals.tags, "scores": marginals.scores, "hits": hits, "known": known}
         return {"gold": columns, "unjudged": unjudged, **entries}
 
@@ -246,13 +248,14 @@ class _Reader:
         if runs is not None:
             files, of_rows, unit = files[of_rows[np.unique(runs, return_index=True)[1]]], runs, RUN
         n_documents = len(files)
-        if self.source.span_labels(self.pipe):
+        if self.source.span_labels:
             found = stack_spans([part.spans for part in parts if part.spans is not None], lengths)
             of_documents = np.bincount(of_rows, self._joined("n_spans", np.intp), n_documents).astype(np.intp)
             hits = self._joined("span_hits", np.intp)
-            spans = SpanData(found, self.source.raw_span_scores(found), hits, of_rows[found.starts], of_documents)
+            spans = SpanData(found, self.source.source.raw_span_scores(found), hits, of_rows[found.starts], of_documents)
         read = [part.words for part in parts if part.words is not None]
-        known_labels, named = self.source.labels(self.pipe), _named(self.confusions, self.labels, self.counts)
+        labels = self.source.labels
+        named = _named(self.confusions, labels, self.counts)
         return FitData(
             pairs=replace(with_gold, n_units=self.n_with_gold),
             gold=gold,
@@ -265,7 +268,7 @@ class _Reader:
             spans=spans,
             span_counts=self.span_counts,
             unit=unit,
-            unknown=UnknownGold.of(named, self.n_unknown, self.counts, known_labels),
+            unknown=UnknownGold.of(named, self.n_unknown, self.counts, labels),
             unjudged=without,
             unjudged_documents=of_rows[without.rows],
             words=Words.joined(read) if read else None,

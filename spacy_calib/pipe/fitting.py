@@ -68,14 +68,14 @@ def fit_calibrator(
     state = PipeState(
         tokens=learned.tokens.calibration,
         spans=SpanCalibration() if learned.spans is None else learned.spans.calibration,
-        component=Fitted(pipe.source.kind(gathered.component), gathered.labels),
+        component=Fitted(pipe.source.kind(gathered.source.component), gathered.source.labels),
         judged_by=plan.judged_by,
         record=record(gathered, learned),
         seen=gathered.seen,
         info=describe(gathered, plan, learned),
-        weights=fingerprint(pipe.lookup.nlp, gathered.component),
+        weights=fingerprint(pipe.lookup.nlp, gathered.source.component),
     )
-    if gathered.component is not None and state.record is not None:  # else nothing was held out
+    if gathered.source.component is not None and state.record is not None:  # else nothing was held out
         groups = None if learned.spans is None else learned.spans.chosen.groups
         shown = figures(gathered, learned.judged, plan.judged_by, learned.spans, groups)
         set_performance(pipe.lookup.nlp, pipe.attr, shown)
@@ -91,16 +91,19 @@ def choose(gathered: Gathered, progress: Progress = UNREPORTED) -> Plan:
         one_group = grouping_of(1)
         chosen = Chosen(one_group, Identity(), None, None, gathered.tokens.pairs.scores)
         return Plan(chosen, gathered.groups(one_group), gathered.groups(one_group))
-    if settings.source.beside and gathered.annotation.unit == DOCUMENT and gathered.data.complete:
+    if settings.source.beside and gathered.source.annotation.unit == DOCUMENT and gathered.data.complete:
         groups = gathered.groups(settings.grouping)
         raw = gathered.tokens.kept_pairs, gathered.tokens.others.take(gathered.tokens.kept_others)
         learn_context = partial(fit_further_scores, settings.source.beside, groups, raw)
     elif gathered.context is not None and gathered.data.complete:
         learn_context = partial(
-            fit_token_context, gathered.context, n_tags=len(gathered.labels), overlapping=gathered.annotation.overlapping
+            fit_token_context,
+            gathered.context,
+            n_tags=len(gathered.source.labels),
+            overlapping=gathered.source.annotation.overlapping,
         )
     # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
-    scalable = of_one_tag(settings, gathered.annotation) and gathered.data.complete
+    scalable = of_one_tag(settings, gathered.source.annotation) and gathered.data.complete
     return make_plan(settings, gathered.tokens, gathered.groups, scalable, learn_context, progress)
 
 
@@ -126,7 +129,7 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
 
 def conventions_in(gathered: Gathered) -> list[Convention]:
     """Where labels and gold look like two conventions; only of tokens that have one right tag."""
-    if not may_differ(gathered.settings, gathered.annotation):
+    if not may_differ(gathered.settings, gathered.source.annotation):
         return []
     tokens = gathered.tokens
     return find_conventions(tokens.kept_pairs, tokens.gold, gathered.data.files[tokens.kept_documents])
@@ -138,12 +141,14 @@ def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanF
     """
     settings, given, around = gathered.settings, gathered.arguments.span_counts, tokens.chosen.context
     if isinstance(around, TokenContextFit) and not tokens.chosen.moves:
-        around = around.behind(tokens.before_maps(), gathered.tokens.words.words)
-    labels = settings.source.span_labels(gathered.component)
+        around = around.with_view_of(tokens.before_maps(), gathered.tokens.words.words)
+    labels = gathered.source.span_labels
     counts = gathered.data.span_counts if given is None else given
     groups = group_beside(settings.grouping, labels, counts)
     table = map_of(settings.source) or {}
-    tags = TagsOfSpans.of(gathered.labels, gathered.annotation.prefixed, [table.get(label, label) for label in labels])
+    tags = TagsOfSpans.from_labels(
+        gathered.source.labels, gathered.source.annotation.prefixed, [table.get(label, label) for label in labels]
+    )
     learn_context = partial(fit_span_context, around, tags) if isinstance(around, TokenContextFit) else None
     fitted = fit_spans(found, groups, learn_context)
     if isinstance(around, TokenContextFit) and fitted.calibration.context is not None and tokens.calibration.context is None:
@@ -156,7 +161,7 @@ def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
     data = gathered.data
     kept, calibrated = learned.tokens.others
     unjudged = JudgedPairs(data.unjudged.take(kept), calibrated, data.unjudged_documents[kept])
-    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged, data.gold, data.files)
+    return record_fit(learned.judged, data.n_docs, gathered.source.labels, learned.spans, unjudged, data.gold, data.files)
 
 
 def figures(
@@ -164,7 +169,7 @@ def figures(
 ) -> dict[str, Any]:
     """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
     settings, n_bins = gathered.settings, gathered.arguments.n_bins
-    token_prefix, span_prefix = score_prefixes(settings.attr, gathered.annotation.of_entities, settings.token_scores)
+    token_prefix, span_prefix = score_prefixes(settings.attr, gathered.source.annotation.of_entities, settings.token_scores)
     made = calib_scores(judged, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
         documents = spans.data.documents[spans.data.known]
@@ -179,7 +184,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
     maps, tokens, judged = learned.tokens.maps, learned.tokens.calibration, learned.judged
     return FitInfo(
         component=settings.source.component,
-        layer=gathered.annotation.name,
+        layer=gathered.source.annotation.name,
         threshold=settings.threshold,
         docs=data.n_docs,
         unit=data.unit,
@@ -193,7 +198,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         method=plan.chosen.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
         context=_describe_context(plan.chosen),
-        sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
+        sets=None if tokens.sets is None else tokens.sets.describe(gathered.source.labels),
         selection=plan.chosen.table or None,
         table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins),
         held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents) if len(judged.pairs) else None,
@@ -204,7 +209,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        conventions=[convention.to_dict(gathered.labels) for convention in learned.conventions],
+        conventions=[convention.to_dict(gathered.source.labels) for convention in learned.conventions],
     )
 
 
@@ -217,8 +222,8 @@ def _describe_context(chosen: Chosen) -> dict[str, Any] | None:
 def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
     pairs, documents = spans.data.pairs, spans.data.documents[spans.data.known]
     return SpanFitInfo(
-        event=gathered.annotation.span_event or gathered.settings.event,
-        labels=list(gathered.settings.source.span_labels(gathered.component)),
+        event=gathered.source.annotation.span_event or gathered.settings.event,
+        labels=list(gathered.source.span_labels),
         spans=spans.chosen.n_spans_,
         right=spans.chosen.n_hits_,
         candidates=spans.candidates.n_spans_,

@@ -13,8 +13,8 @@ from spacy.training import Example
 from ..calibration.choice import lowest_taken
 from ..calibration.grouping.named import group_beside
 from ..calibration.token_fit import TokenData
+from ..context.features import FromDocs
 from ..context.fit import FitWords
-from ..context.surroundings import FromDocs
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
 from ..doc.annotations import Annotation
@@ -25,6 +25,7 @@ from ..expect.record import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
 from ..pairs.keyed import draw_salt
 from ..pairs.progress import UNREPORTED, Progress
+from ..sources.bound import BoundSource
 from ..types import Grouping, Groups
 from .calibrating import CalibratingPipe
 from .fit_data import FitData, collect_fit_data
@@ -59,8 +60,7 @@ class Gathered:
     """What a fit learns from.
 
     settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
-    component (Any): What the source reads; None for a source that reads the Doc alone.
-    annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
+    source (BoundSource): What gives the probabilities.
     data (FitData): What the examples gave. tokens (TokenData): The tokens of data.
     texts (TextUnits), seen (SeenTexts): Digests of the examples, and those that are kept.
     counts (Mapping): Gold frequency of each label, for grouping.
@@ -68,9 +68,7 @@ class Gathered:
 
     settings: PipeSettings
     arguments: FitArguments
-    component: Any
-    annotation: Annotation
-    labels: tuple[str, ...]
+    source: BoundSource
     data: FitData
     texts: TextUnits
     seen: SeenTexts
@@ -80,11 +78,11 @@ class Gathered:
     @property
     def context(self) -> TokenContext | None:
         """The prototype of the context; None without one, and for labels of documents, at which it does not look."""
-        return self.settings.context if self.annotation.unit == TOKEN else None
+        return self.settings.context if self.source.annotation.unit == TOKEN else None
 
     def groups(self, grouping: Grouping) -> Groups:
-        source = self.settings.source
-        return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
+        source = self.source.source
+        return group_beside(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
 
 
 def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False) -> Gathered:
@@ -95,14 +93,14 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     """
     first, examples = with_first(examples)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
-    annotation = pipe.source.annotation(component)
+    source = BoundSource.from_component(pipe.source, component)
+    annotation = source.annotation
     watch = TextWatch(annotation)
     check_context(pipe, annotation)
     looks = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
     lowest = _lowest(pipe, annotation)
     data = collect_fit_data(
-        pipe.source,
-        component,
+        source,
         watch.over(examples),
         lowest,
         pipe.event,
@@ -110,24 +108,22 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         in_runs,
     )
     texts, salt = watch.units(), draw_salt()
-    labels, name = pipe.source.labels(component), pipe.source.component or "the source"
+    source = source.with_current_labels()
     # Identities are of no scheme, of which the gold could have another.
     most = 1.0 if annotation.spans_are_units else arguments.max_unknown
-    data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, most, pipe.source.span_labels(component))
+    data.check(annotation.gold.name, source.name, pipe.threshold, arguments.min_pairs, most, source.span_labels)
     words = None if data.words is None else FitWords(data.words, salt)
     return Gathered(
         settings=pipe,
         arguments=arguments,
-        component=component,
-        annotation=annotation,
-        labels=labels,
+        source=source,
         data=data,
         texts=texts,
         seen=SeenTexts.of(texts.digests, salt),
         tokens=TokenData(
-            data.pairs, data.gold, data.documents, len(labels), pipe.threshold, data.unjudged, words, annotation.unit
+            data.pairs, data.gold, data.documents, len(source.labels), pipe.threshold, data.unjudged, words, annotation.unit
         ),
-        counts=_counts(annotation, labels, data, arguments),
+        counts=_counts(annotation, source.labels, data, arguments),
     )
 
 

@@ -127,9 +127,9 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
 
 def judge_unfitted(pipe: Calibrator, gathered: Gathered, examples: Sequence[Example]) -> Judged:
     """Compare the raw scores of a pipe that is not fitted with gold. gathered (Gathered): Read from the examples."""
-    data, annotation, source = gathered.data, gathered.annotation, pipe.source
+    data, annotation, source = gathered.data, gathered.source.annotation, pipe.source
     pairs = gathered.tokens.kept_pairs
-    spans, groups, span_labels = None, None, tuple(source.span_labels(gathered.component))
+    spans, groups, span_labels = None, None, tuple(gathered.source.span_labels)
     if data.spans is not None:
         own = data.spans.pairs
         spans = JudgedPairs(own, own.scores, data.spans.documents[data.spans.known], data.unit)
@@ -140,7 +140,7 @@ def judge_unfitted(pipe: Calibrator, gathered: Gathered, examples: Sequence[Exam
         layer=annotation.name,
         event=annotation.span_event or pipe.event,
         threshold=pipe.threshold,
-        labels=gathered.labels,
+        labels=gathered.source.labels,
         tokens=JudgedPairs(pairs, pairs.scores, gathered.tokens.kept_documents, data.unit),
         groups=gathered.groups(pipe.grouping),
         scorer=scorer_like(pipe.scorer),

@@ -53,8 +53,8 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
     gathered = gather(calib, done, FitArguments())
     if gathered.data.n_unknown and not run.silent:
         words = gathered.data.unknown.words()
-        warn(unknown_sentence(words, calib.source.component or "the source", gathered.annotation.unit))
-    conventions = [convention.to_dict(gathered.labels) for convention in conventions_in(gathered)]
+        warn(unknown_sentence(words, gathered.source.name, gathered.source.annotation.unit))
+    conventions = [convention.to_dict(gathered.source.labels) for convention in conventions_in(gathered)]
     return judge_unfitted(calib, gathered, done), conventions
 
 

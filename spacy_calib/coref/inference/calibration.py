@@ -59,7 +59,7 @@ def fit_context(
 
 def in_context(model: RidgeModel, pairs: MentionPairs, groups: Ints, n_kinds: int) -> Floats:
     """Return the probability of each pair of a document. groups, n_kinds: See `context_columns`."""
-    return model.predict(log_odds(pairs.chances), model.around(context_columns(pairs, groups, n_kinds)))
+    return model.predict(log_odds(pairs.chances), model.margins(context_columns(pairs, groups, n_kinds)))
 
 
 # The kinds of mentions.
