@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.span_fit import SpanContextFit, SpanData, held_out_scores, without_useless
+from ..calibration.span_fit import SpanData, held_out_scores, without_useless
 from ..calibration.spans import SpanRecalibrator
-from ..calibration.steps import Predictions
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Groups, Ints, Pairs, Spans
-from .blocks import View
 from .log_linear import PairData, fit_pairs
 from .ridge import ROUNDING, fit_ridge
 from .surroundings import Surroundings
@@ -36,21 +34,6 @@ from .tokens import (
     with_leads,
 )
 from .words import KnownWords, Words
-
-
-@dataclass(frozen=True, eq=False)
-class FitWords:
-    """The words of the Docs that a context is learned on.
-
-    words (Words): Of all tokens. salt (str): Of the forms that are kept; "" keeps digests as they are.
-    """
-
-    words: Words
-    salt: str = ""
-
-    def known(self) -> KnownWords:
-        """The words that a fitted context keeps."""
-        return KnownWords.of(self.words)
 
 
 @dataclass(frozen=True)
@@ -76,22 +59,11 @@ class Comparison:
         return cls(float(before.mean()), float(before.mean()) + mean, error)
 
 
-@dataclass(frozen=True, eq=False)
-class TokenContextFit(ContextFit):
-    """context (TokenContext), view (View): What was learned of tokens."""
-
-    context: TokenContext
-    view: View
-
-    def behind(self, seen: Predictions, words: Words) -> TokenContextFit:
-        """The same where the context moves no scores, but shows spans what other steps made of all entries (seen)."""
-        return replace(self, view=self.left_out().apply(seen.having(words=words)).view)
-
-    def left_out(self) -> TokenContext:
-        """The context without its model: scores of tokens stay, and those of spans may look at its view."""
-        made = copy(self.context)
-        made.model_ = made.line_ = None
-        return made
+def without_model(context: TokenContext) -> TokenContext:
+    """The context without its model: scores of tokens stay, and those of spans may look at its view."""
+    copied = copy(context)
+    copied.model_ = copied.line_ = None
+    return copied
 
 
 def fit_token_context(
@@ -99,30 +71,32 @@ def fit_token_context(
     pairs: Pairs,
     others: Pairs,
     documents: Ints,
-    data: FitWords,
+    words: Words,
     progress: Progress = UNREPORTED,
     *,
     n_tags: int,
     overlapping: bool = False,
-) -> TokenContextFit:
+    salt: str = "",
+) -> ContextFit:
     """Learn from tokens with gold.
 
     pairs (Pairs): Their entries. others (Pairs): Entries of tokens without gold, which are looked at, too.
     documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
     overlapping (bool): Whether a token may have several right tags; then its scores stay as they are.
+    salt (str): Of the forms that are kept; "" keeps digests as they are.
     """
     every, order = interleave(pairs, others)
     place = np.argsort(order)  # of the pairs, then of the others
-    around = Surroundings(every.rows, every.tags, every.scores, len(data.words.forms), data.words)
+    around = Surroundings(every.rows, every.tags, every.scores, len(words.forms), words)
     made = prototype.clone()
-    made.known_, made.n_tags_ = data.known(), n_tags
+    made.known_, made.n_tags_ = KnownWords.of(words), n_tags
     view = made.seen(around, _learn_columns(made, around))
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
-    kept, places = made.known_.salted(data.salt)
+    kept, places = made.known_.salted(salt)
     if why:
         made.known_ = kept
-        return TokenContextFit(made, view, pairs.scores, others.scores, why, about(made, data))
+        return ContextFit(made, view, pairs.scores, others.scores, why, about(made))
     own, leads = around.log_odds[place], around.leads[place]
     n = len(pairs)
     blocks, of_others = (
@@ -132,9 +106,9 @@ def fit_token_context(
     made.model_, held_out = fit_pairs(PairData(own[:n], blocks, pairs.hits, documents), progress)
     moved = made.model_.predict(own[n:], of_others)
     made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
-    told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
+    told = about(made, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
     view = replace(view, moved=np.concatenate([held_out, moved])[order])
-    return TokenContextFit(made, view, held_out, moved, "", told)
+    return ContextFit(made, view, held_out, moved, "", told)
 
 
 def fit_further_scores(
@@ -144,7 +118,7 @@ def fit_further_scores(
     pairs: Pairs,
     others: Pairs,
     documents: Ints,
-    data: FitWords,
+    words: Words,
     progress: Progress = UNREPORTED,
 ) -> ContextFit:
     """Learn what further scores of documents say, where held-out ones lose less with them than without, as for spans.
@@ -156,14 +130,14 @@ def fit_further_scores(
     made.names_ = tuple(names)
     progress.at(0.0)
     leads, of_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
-    spans = made.spans(data.words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
+    spans = made.spans(words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
     of_leads = SpanData(spans, spans.own, pairs.hits[leads].astype(np.intp), documents[leads], np.zeros(0, dtype=np.intp))
     useful = without_useless(of_leads, groups).spans.beside.shape[1] > 0
-    held_out = held_out_scores(of_leads, of_leads.known, groups) if useful else spans.own
+    held_out = held_out_scores(of_leads, groups) if useful else spans.own
     moved, moved_others = with_leads(pairs.rows, pairs.scores, leads, held_out), others.scores
     if useful:
         made.model_ = SpanRecalibrator(groups).fit(spans, of_leads.hits)
-        moved_others = made.moved(others.rows, others.tags, others.scores, of_others, data.words)
+        moved_others = made.moved(others.rows, others.tags, others.scores, of_others, words)
     why = "" if useful else "held-out documents lose no less with further scores"
     compared = Comparison.of(pairs.scores, moved, pairs.hits, documents)
     told = {
@@ -197,7 +171,7 @@ def _learn_columns(made: TokenContext, around: Surroundings) -> list[Sequence[Fl
     return said
 
 
-def about(context: TokenContext, data: FitWords, compared: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
+def about(context: TokenContext, compared: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
     """What `info` shows of a context, as plain data; whether it is kept is added later.
 
     compared (Comparison | None): Without and with it. reordered (float): Share of tokens with a new likeliest tag.
@@ -220,19 +194,20 @@ _FEWEST_SPANS = 100
 
 
 def fit_span_context(
-    tokens: TokenContextFit,
+    tokens: ContextFit,
     tags: TagsOfSpans,
     spans: Spans,
     scores: Floats,
     hits: NDArray[np.bool_],
     documents: Ints,
     groups: Groups,
-) -> SpanContextFit:
+) -> tuple[SpanContext | None, Floats, dict[str, Any]]:
     """Learn from n entities with gold.
 
-    tokens (TokenContextFit): Of the same Docs. tags (TagsOfSpans): Of the labels. spans (Spans): In their tokens.
+    tokens (ContextFit): Of the same Docs. tags (TagsOfSpans): Of the labels. spans (Spans): In their tokens.
     scores (Floats): By held-out maps. hits: Whether each is right. documents (Ints): Of each, ascending.
     groups (Groups): Of the labels.
+    RETURNS (tuple): The context, None where scores stay; the held-out score of each; what `info` shows.
     """
     when = tokens.context.when
     told: dict[str, Any] = {
@@ -245,7 +220,7 @@ def fit_span_context(
         "weights": [],
     }
     if told["why"]:
-        return SpanContextFit(None, scores, told)
+        return None, scores, told
     columns = span_columns(tokens.view, spans, groups, tags)
     names = named_columns([what for _, what in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
@@ -254,8 +229,8 @@ def fit_span_context(
     weights = [{"what": name, "weight": weight} for name, weight in zip(names, fit.weights.tolist(), strict=True)]
     told |= {"kept": kept, "comparison": asdict(compared), "slope": fit.model.slope, "ridge": fit.ridge, "weights": weights}
     if not kept:
-        return SpanContextFit(None, scores, told)
-    return SpanContextFit(SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, told)
+        return None, scores, told
+    return SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, told
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
