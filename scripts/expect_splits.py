@@ -26,10 +26,10 @@ from tqdm import tqdm
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
 from spacy_calib.calibration.steps import Predictions, walk
-from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
+from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
 from spacy_calib.cli.shared.examples import run_pipes, stream_examples
 from spacy_calib.cli.shared.run import pipes_to_run
-from spacy_calib.context.fit import FitWords, fit_token_context
+from spacy_calib.context.fit import fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.context.words import Words
 from spacy_calib.expect.drift import Labelled
@@ -48,7 +48,7 @@ class Material:
 
     pairs (Pairs), documents (Ints): Of tokens with gold, and the document of each. spans (SpanData | None): Of all documents.
     labels (tuple[str, ...]), groups (Groups), prototype (Recalibrator): Of the maps. span_groups (Groups | None): Of those of spans.
-    n_docs (int): Documents. context (TokenContext | None): Its settings. words (FitWords | None): What it looks at.
+    n_docs (int): Documents. context (TokenContext | None): Its settings. words (Words | None): What it looks at.
     """
 
     pairs: Pairs
@@ -60,7 +60,7 @@ class Material:
     span_groups: Groups | None
     n_docs: int
     context: TokenContext | None
-    words: FitWords | None
+    words: Words | None
     of_docs: Ints
 
     @classmethod
@@ -69,28 +69,27 @@ class Material:
         names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
         examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
         found = gather(pipe, examples, FitArguments())
-        maps, n_docs = pipe.tokens.maps, int(found.tokens.kept_documents.max()) + 1
-        spans = found.data.spans
+        data, maps, spans = found.data, pipe.tokens.maps, found.spans
+        n_docs = int(data.kept_documents.max()) + 1
         n_docs = n_docs if spans is None else len(spans.gold)
         return cls(
-            found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.source.labels), maps.groups, maps.prototype,
-            pipe.spans.groups, n_docs, pipe.context, found.tokens.words, found.data.doc_documents,
+            data.kept_pairs, data.kept_documents, spans, found.labels, maps.groups, maps.prototype,
+            pipe.spans.groups, n_docs, pipe.context, data.words, found.doc_documents,
         )  # fmt: skip
 
-    def tokens_in(self, documents: Mask) -> TokenData:
+    def tokens_in(self, documents: Mask) -> FitData:
         """Those of some documents, whose rows and words begin at 0 then."""
         index = np.flatnonzero(documents[self.documents])
         own, words = self.pairs.take(index), None
         if self.words is not None:
-            held = self.words.words
+            held = self.words
             docs = documents[self.of_docs]
             tokens = docs[held.docs]
             own = replace(own, rows=(np.cumsum(tokens) - 1)[own.rows])
             starts = np.cumsum(np.append(0, np.diff(held.starts)[docs]))
             columns = {name: said[tokens] for name, said in held.columns.items()}
-            some = Words(starts, held.forms[tokens], held.endings[tokens], held.shapes[tokens], held.counts[tokens], columns)
-            words = FitWords(some, self.words.salt)
-        return TokenData(own, np.zeros(0, dtype=np.intp), self.documents[index], len(self.labels), 0.0, words=words)
+            words = Words(starts, held.forms[tokens], held.endings[tokens], held.shapes[tokens], held.counts[tokens], columns)
+        return FitData(own, np.zeros(0, dtype=np.intp), self.documents[index], len(self.labels), 0.0, words=words)
 
     def spans_in(self, documents: Mask) -> SpanData | None:
         """Those of some documents."""
@@ -107,25 +106,26 @@ class Material:
 def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     """Whether the interval of each measure holds the truth of the test documents. fit, test (Mask): Of documents."""
     n_docs, data, new = material.n_docs, material.tokens_in(fit), material.tokens_in(test)
-    way = Chosen(lambda *_: material.groups, material.prototype, None, None, data.pairs.scores)
+    plan = CalibrationPlan(material.groups, material.prototype, data.pairs.scores)
     if material.context is not None and data.words is not None:
         n_tags = len(material.labels)
-        found_around = fit_token_context(material.context, data.pairs, data.others, data.documents, data.words, n_tags=n_tags)
-        way = way if found_around.why else replace(way, context=found_around).in_context(data)
-    fitted, of_spans = fit_tokens(data, way, material.groups), material.fit_spans(fit)
-    record = record_fit(JudgedPairs(data.pairs, fitted.held_out, data.documents), n_docs, material.labels, of_spans)
+        context = fit_token_context(material.context, data.pairs, data.unlabelled, data.documents, data.words, n_tags=n_tags)
+        plan = plan if context.why else replace(plan, context=context).in_context(data)
+    calibration, of_spans = fit_tokens(data, plan), material.fit_spans(fit)
+    held_out = score_held_out(data, plan, calibration)
+    record = record_fit(JudgedPairs(data.pairs, held_out, data.documents), n_docs, material.labels, of_spans)
     assert record is not None
     top = np.sort(top_pairs(new.pairs))
-    given = Predictions.of_pairs(new.pairs, 0.0, new.words and new.words.words)
-    scores = walk(fitted.calibration.steps, given).scores[top]
+    given = Predictions.of_pairs(new.pairs, 0.0, new.words)
+    scores = walk(calibration.steps, given).scores[top]
     labels = [material.labels[tag] for tag in new.pairs.tags[top].tolist()]
     tokens = Labelled(new.documents[top], n_docs, labels, new.pairs.scores[top], scores)
     found: dict[str, Any] = {"accuracy": expected_accuracy(record.tokens, token_sums(scores, tokens.documents, n_docs))}
     true = {"accuracy": float(new.pairs.hits[top].mean())}
     judged = material.spans_in(test)
-    if of_spans is not None and judged is not None and record.entities is not None:
+    if of_spans is not None and of_spans.calibration.chosen is not None and judged is not None and record.entities is not None:
         known = judged.known
-        calibrated = of_spans.chosen.predict(judged.spans.take(known), judged.raw[known])
+        calibrated = of_spans.calibration.chosen.predict(judged.spans.take(known), judged.raw[known])
         spans = Labelled(judged.documents[known], n_docs, None, judged.raw[known], calibrated)
         sums = entity_sums(tokens, spans)
         estimates = entity_estimates(record.entities, record.entities.sums(sums), float(sums.predicted.sum()))

@@ -102,7 +102,7 @@ class Target:
     def of(cls, held: DataSet) -> Target:
         task = Task(held)
         chosen, _ = task.chosen
-        scores = applied(fit_tokens(task.data, chosen, task.group(chosen.grouping)).calibration, task)
+        scores = applied(fit_tokens(task.data, chosen), task)
         pairs = task.test
         entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, task.documents)
         return cls(held.name, entries, pairs.scores, task.groups)

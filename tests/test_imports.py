@@ -202,7 +202,7 @@ from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
 from spacy_calib.calibration.choice import Selector
-from spacy_calib.calibration.token_fit import TokenData
+from spacy_calib.calibration.token_fit import FitData
 from spacy_calib.corpus import scored
 from spacy_calib.expect import drift, estimates, record, summary
 from spacy_calib.corpus.queue import choosing, findings, formats, orders, tasks
@@ -211,7 +211,7 @@ fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {"
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
 pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {"A": 1}), TagOffsets()).fit(made)
 assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
-data = TokenData(made, np.zeros(20, int), np.arange(20) // 2, 1, 0.01)
+data = FitData(made, np.zeros(20, int), np.arange(20) // 2, 1, 0.01)
 found = Selector({"platt": Platt()}, [1])(data, lambda grouping: grouping(["A"], {"A": 1}), scalable=False)
 assert found.table["chosen"] == "platt, 1 group"
 groups = group_beside(shared_group, ["O", "A"], {"A": 1}, ("O",))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spacy_calib.calibration.token_fit import TokenData
+from spacy_calib.calibration.token_fit import FitData
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.types import Groups, Marginals
 
@@ -66,9 +66,7 @@ class Table:
         return self.probabilities[rows, columns]
 
 
-def fit_data(
-    tokens: Tokens, threshold: float = 0.01, lowest: float | None = None, per_document: int = PER_DOCUMENT
-) -> TokenData:
+def fit_data(tokens: Tokens, threshold: float = 0.01, lowest: float | None = None, per_document: int = PER_DOCUMENT) -> FitData:
     """What a token calibration is fitted on; documents of so many tokens. lowest (float | None): The threshold where not given."""
     pairs = pair_up(from_dense(tokens.probabilities, threshold if lowest is None else lowest), tokens.gold)
-    return TokenData(pairs, tokens.gold, pairs.rows // per_document, N_TAGS, threshold)
+    return FitData(pairs, tokens.gold, pairs.rows // per_document, N_TAGS, threshold)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -26,9 +26,9 @@ from spacy_calib.calibration.recalibrators import (
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.token_fit import Chosen, LearnContext, TokenData, fit_tokens
+from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, LearnContext, fit_sets, fit_tokens, score_held_out
 from spacy_calib.calibration.tokens import TokenCalibration
-from spacy_calib.context.fit import FitWords, fit_token_context
+from spacy_calib.context.fit import fit_token_context
 from spacy_calib.metrics import mean_interval
 from spacy_calib.pairs.build import LogitScores, pair_up
 from spacy_calib.pipe.registered import make_context, make_selector
@@ -46,7 +46,7 @@ AUTO = "auto"
 class Task:
     """A data set as the package sees it.
 
-    data (TokenData): To fit on, with its words (FitWords). test_scores (LogitScores), test_words (Words): Of all tokens to judge.
+    data (FitData): To fit on, with its words (Words). test_scores (LogitScores), test_words (Words): Of all tokens to judge.
     test (Pairs): The pairs to judge: those that reach the threshold.
     documents (Ints): The document of each test pair. groups (Groups): Five tag frequency groups, by which all methods are judged.
     """
@@ -68,16 +68,16 @@ class Task:
         return self.data.kept_pairs
 
     @cached_property
-    def chosen(self) -> tuple[Chosen, float]:
+    def chosen(self) -> tuple[CalibrationPlan, float]:
         """(what `--method auto` chooses, which may look at the words; seconds that it took)."""
         return self._choose(partial(fit_token_context, make_context("no_worse"), n_tags=len(self.labels)))
 
     @cached_property
-    def chosen_alone(self) -> tuple[Chosen, float]:
+    def chosen_alone(self) -> tuple[CalibrationPlan, float]:
         """The same where only scores are looked at."""
         return self._choose(None)
 
-    def _choose(self, learn_context: LearnContext | None) -> tuple[Chosen, float]:
+    def _choose(self, learn_context: LearnContext | None) -> tuple[CalibrationPlan, float]:
         started = time.perf_counter()
         found = make_selector()(self.data, self.group, learn_context=learn_context)
         return found, time.perf_counter() - started
@@ -86,10 +86,10 @@ class Task:
         return grouping(self.labels, self.counts)
 
 
-def _token_data(split: Split, n_tags: int) -> TokenData:
+def _token_data(split: Split, n_tags: int) -> FitData:
     pairs = pair_up(LogitScores(np.asarray(split.logits)).above(FLOOR), split.gold)
     documents = np.asarray(split.documents)[pairs.rows]
-    return TokenData(pairs, np.asarray(split.gold), documents, n_tags, THRESHOLD, words=FitWords(split.words))
+    return FitData(pairs, np.asarray(split.gold), documents, n_tags, THRESHOLD, words=split.words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,8 @@ def fixed(
     def run(task: Task) -> Floats:
         data, own = task.data, None if scaling is None else scaling.clone()
         scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
-        way = Chosen(one_group_per_tag, prototype, pooling, own, scaled)
-        return applied(fit_tokens(data, way, grouping(task), normalize=normalize).calibration, task)
+        plan = CalibrationPlan(grouping(task), prototype, scaled, pooling, own)
+        return applied(fit_tokens(data, plan, normalize), task)
 
     return timed(run)
 
@@ -149,11 +149,7 @@ def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
 
     def run(task: Task) -> Outcome:
         found, seconds = task.chosen_alone if alone else task.chosen
-        fit = timed(
-            lambda task: applied(
-                fit_tokens(task.data, found, task.group(found.grouping), normalize=normalize).calibration, task
-            )
-        )
+        fit = timed(lambda task: applied(fit_tokens(task.data, found, normalize), task))
         made = fit(task)
         return Outcome(made.scores, seconds + made.seconds, found.table["chosen"])
 
@@ -186,14 +182,15 @@ class Promise:
 
 def promises(task: Task) -> Iterator[Promise]:
     """Of each kind of coverage, at 90 and at 95 %."""
-    found, _ = task.chosen
-    groups = task.group(found.grouping)
+    plan = replace(task.chosen[0], evaluation_groups=task.groups)
+    calibration = fit_tokens(task.data, plan)
+    held_out = score_held_out(task.data, plan, calibration)
     gold = np.asarray(task.held.test.gold)
     has_gold = np.flatnonzero(gold != -2)
     for coverage in COVERAGES:
         for alpha in (0.1, 0.05):
-            made = fit_tokens(task.data, found, groups, sets=ConformalSets(alpha, coverage), promise_groups=task.groups)
-            calibrated = made.calibration.calibrate(task.test_scores, THRESHOLD, task.test_words)
+            calibration.sets = fit_sets(ConformalSets(alpha, coverage), task.data, plan, held_out)
+            calibrated = calibration.calibrate(task.test_scores, THRESHOLD, task.test_words)
             rows, tags = calibrated.marginals.rows, calibrated.marginals.tags
             assert calibrated.in_set is not None
             assert calibrated.out_of_reach is not None

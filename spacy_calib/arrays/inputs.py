@@ -18,7 +18,7 @@ from ..calibration.registered import recalibrators, scalings
 from ..calibration.scaling import Scaling
 from ..calibration.sets import ConformalSets
 from ..calibration.tag_offsets import TagOffsets
-from ..calibration.token_fit import TokenData
+from ..calibration.token_fit import FitData
 from ..errors import calib_error
 from ..pairs.bins import check_count
 from ..pairs.build import DenseScores, Scores, SparseScores, check_threshold, from_sparse, leading, pair_up
@@ -192,7 +192,7 @@ def document_numbers(groups: Any, n_units: int) -> Ints:
     return np.array([numbers.setdefault(value, len(numbers)) for value in given.tolist()], dtype=np.intp)
 
 
-def token_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, lowest: float) -> TokenData:
+def token_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, lowest: float) -> FitData:
     """What a calibration is fitted on, with the units of a document side by side.
 
     gold, documents (Ints): Of each unit. lowest (float): Entries below it are left out.
@@ -207,7 +207,7 @@ def token_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thresho
         every = Marginals(rows[by_row], every.tags[by_row], every.scores[by_row], every.n_tokens)
         gold, documents = gold[order], documents[order]
     pairs = pair_up(every, gold)
-    return TokenData(pairs, gold, documents[pairs.rows], n_tags, threshold)
+    return FitData(pairs, gold, documents[pairs.rows], n_tags, threshold)
 
 
 Part = TypeVar("Part", Recalibrator, Scaling)

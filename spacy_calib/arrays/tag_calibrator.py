@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ..calibration.choice import lowest_taken, make_plan
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..calibration.sufficiency import HeldOut, judge_held_out
-from ..calibration.token_fit import fit_tokens
+from ..calibration.token_fit import fit_sets, fit_tokens, score_held_out
 from ..calibration.tokens import Calibrated, TokenCalibration, check_normalize
 from ..errors import WARNINGS, calib_error
 from ..metrics.proper import PROPER, log_losses
@@ -103,18 +103,12 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         names = [str(label) for label in labels]
         counts = gold.counts if self.tag_counts is None else {str(tag): int(n) for tag, n in self.tag_counts.items()}
         plan = make_plan(steps, data, lambda grouping: grouping(names, counts))
-        fitted = fit_tokens(
-            data,
-            plan.chosen,
-            plan.groups,
-            normalize=check_normalize(self.normalize),
-            sets=steps.sets,
-            promise_groups=plan.judged_by,
-        )
-        self.calibration_: TokenCalibration = fitted.calibration
-        self.groups_: Groups = plan.judged_by
-        self.selection_: dict[str, Any] = plan.chosen.table
-        self.held_out_: HeldOut = judge_held_out(data.kept_pairs, fitted.held_out, data.kept_documents)
+        self.calibration_: TokenCalibration = fit_tokens(data, plan, check_normalize(self.normalize))
+        judged = JudgedPairs(data.kept_pairs, score_held_out(data, plan, self.calibration_), data.kept_documents)
+        self.calibration_.sets = fit_sets(steps.sets, data, plan, judged.calibrated)
+        self.groups_: Groups = plan.promise_groups
+        self.selection_: dict[str, Any] = plan.table
+        self.held_out_: HeldOut = judge_held_out(judged)
         self.unknown_gold_: dict[str, int] = dict(gold.unknown.most_common())
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,12 +18,12 @@ from ..schema import listed, number, record, text, whole
 from ..types import Floats, Grouping, Groups, Ints
 from .grouped import GroupedRecalibrator
 from .grouping.tag_frequency import tag_frequency_groups
-from .recalibrators import Identity, Platt, Recalibrator
+from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling, VectorScaling
 from .steps import Predictions, walk
 from .sufficiency import documents_or_blocks
 from .tag_offsets import TagOffsets
-from .token_fit import Chosen, ContextFit, LearnContext, TokenData
+from .token_fit import CalibrationPlan, ContextFit, FitData, LearnContext
 from .tokens import TokenCalibration, lowest_score
 
 RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
@@ -59,28 +59,6 @@ class StepSettings(Protocol):
     def selection(self) -> Selector | None: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """The steps (Chosen), the groups of the maps, and those by which scores are promised and judged (Groups)."""
-
-    chosen: Chosen
-    groups: Groups
-    judged_by: Groups
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A way to calibrate. steps (Chosen): Its steps. size (int): How many numbers it learned.
-
-    scores (Floats): Of each pair that reaches the threshold, by steps that did not see its document.
-    """
-
-    name: str
-    steps: Chosen
-    size: int
-    scores: Floats
-
-
 class Selector:
     """Chooses the steps of a fit: the candidate of lowest log loss on held-out documents.
 
@@ -100,13 +78,13 @@ class Selector:
 
     def __call__(
         self,
-        data: TokenData,
+        data: FitData,
         group: Callable[[Grouping], Groups],
         scalable: bool = True,
         learn_context: LearnContext | None = None,
         progress: Progress = UNREPORTED,
-    ) -> Chosen:
-        """The chosen steps.
+    ) -> CalibrationPlan:
+        """Choose a plan.
 
         group (Callable): Grouping -> Groups of the labels. scalable (bool): False where a token may have several labels.
         learn_context (LearnContext | None): Learns the context; None leaves it out.
@@ -115,28 +93,27 @@ class Selector:
         units = documents_or_blocks(data.pairs.rows, data.documents)
         kept_units = units[data.kept]
         is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
-        raw = Chosen(grouping_of(1), Identity(), None, None, data.pairs.scores)
-        candidates = [Candidate(RAW, raw, 0, data.kept_pairs.scores)]
+        raw_losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
+        raw = CalibrationPlan.raw_scores(group(grouping_of(1)), data, name=RAW, losses=raw_losses)
+        candidates = [raw]
         if scalable and is_comparable:
-            steps = _scale(raw, data, units, fitting)
-            assert steps.scaling is not None
-            candidates.append(Candidate(SCALED, steps, steps.scaling.size(), steps.pairs_of(data).scores))
+            candidates.append(_scale(raw, data, units, fitting))
         # With few documents the context is learned for spans alone.
         bases = candidates[-1:] if few_documents else candidates
         in_context = [] if learn_context is None else _context_candidates(bases, data, learn_context, learning)
-        context = in_context[-1].steps.context if in_context else None
-        is_required = context is not None and context.always
-        usable = [item for item in in_context if item.steps.moves and (is_required or not few_documents)]
+        context = in_context[-1].context if in_context else None
+        is_required = context is not None and context.is_required
+        usable = [plan for plan in in_context if plan.moves and (is_required or not few_documents)]
         if usable and is_required:
             candidates = usable
         elif is_comparable:
             methods = [] if few_documents else [(name, item, n) for n in self.n_groups for name, item in self.methods.items()]
             methods += [] if scalable else [(Platt.short, Platt(), 1)]
             candidates += [*usable, *_map_candidates(methods, data, group, kept_units, comparing)]
-        best, trials = _compare(candidates, data, kept_units)
+        best, trials = _compare(candidates, kept_units)
         n_documents = len(np.unique(data.kept_documents))
         table = {"chosen": best.name, "pairs": len(data.kept), "documents": n_documents, "trials": trials}
-        return replace(best.steps, context=best.steps.context or context, table=table)
+        return replace(best, context=best.context or context, table=table)
 
 
 def grouping_of(number: int) -> Grouping:
@@ -145,81 +122,86 @@ def grouping_of(number: int) -> Grouping:
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """Scores below it take no part in a fit."""
+    """The score below which entries take no part in a fit."""
     return lowest_score(settings.threshold, VectorScaling() if settings.selection is not None else settings.scaling)
 
 
 def make_plan(
     settings: StepSettings,
-    data: TokenData,
+    data: FitData,
     group: Callable[[Grouping], Groups],
     scalable: bool = True,
     learn_context: LearnContext | None = None,
     progress: Progress = UNREPORTED,
-) -> Plan:
-    """The steps of the settings, or those that the selection chose, and the groups of the tags. Arguments as of `Selector`."""
+) -> CalibrationPlan:
+    """The plan of the settings, or the one that the selection chooses. Arguments as of `Selector`."""
+    groups = group(settings.grouping)
     if settings.selection is not None:
-        steps = settings.selection(data, group, scalable, learn_context, progress)
-        return Plan(steps, group(steps.grouping), group(settings.grouping))
+        return replace(settings.selection(data, group, scalable, learn_context, progress), evaluation_groups=groups)
     fitting, learning = progress.stages({"Fitting the scaling": 1, "Learning the context": 1})
-    steps = Chosen(settings.grouping, settings.recalibrator, settings.pooling, None, data.pairs.scores)
+    plan = CalibrationPlan(groups, settings.recalibrator, data.pairs.scores, settings.pooling)
     if settings.scaling is not None:
-        steps = _with_scaling(steps, settings.scaling.clone(), data, data.documents, fitting)
+        plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
     if learn_context is not None:
-        steps, context = _with_context(steps, data, learn_context, learning)
-        pairs = steps.pairs_of(data)
+        plan, context = _with_context(plan, data, learn_context, learning)
+        pairs = plan.pairs_of(data)
         losses = [log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out)]
-        if not context.why and (context.always or losses[1] <= losses[0]):
-            steps = steps.in_context(data)
-    groups = group(steps.grouping)
-    return Plan(steps, groups, groups)
+        if not context.why and (context.is_required or losses[1] <= losses[0]):
+            plan = plan.in_context(data)
+    return plan
 
 
-def _with_scaling(steps: Chosen, scaling: Scaling, data: TokenData, units: Ints, progress: Progress) -> Chosen:
-    """The steps with this scaling, fitted. units (Ints): Of each pair, what is held out as a whole."""
+def _with_scaling(plan: CalibrationPlan, scaling: Scaling, data: FitData, units: Ints, progress: Progress) -> CalibrationPlan:
+    """The plan with this scaling, fitted. units (Ints): What is held out as a whole, of each pair."""
     scores = scaling.cross_fit(data.pairs, units, data.n_tags, _FOLDS, progress)
-    return replace(steps, scaling=scaling, scaled=scores)
+    return replace(plan, scaling=scaling, scores=scores)
 
 
-def _with_context(steps: Chosen, data: TokenData, learn_context: LearnContext, progress: Progress) -> tuple[Chosen, ContextFit]:
-    """(the steps with a context that is learned after their scaling and does not move scores yet, the context)."""
-    others = walk(TokenCalibration(scaling=steps.scaling).steps, Predictions.of_pairs(data.others, data.threshold))
-    kept_others = data.others.take(data.kept_others).with_scores(others.scores)
-    context = learn_context(steps.pairs_of(data), kept_others, data.kept_documents, data.words, progress)
-    return replace(steps, context=context), context
+def _with_context(
+    plan: CalibrationPlan, data: FitData, learn_context: LearnContext, progress: Progress
+) -> tuple[CalibrationPlan, ContextFit]:
+    """(the plan with a context that is learned after its scaling and does not move scores yet, the context)."""
+    predictions = Predictions.of_pairs(data.unlabelled, data.threshold)
+    scores = walk(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
+    unlabelled = data.unlabelled.take(data.kept_unlabelled).with_scores(scores)
+    context = learn_context(plan.pairs_of(data), unlabelled, data.kept_documents, data.words, progress)
+    return replace(plan, context=context), context
 
 
-def _scale(steps: Chosen, data: TokenData, units: Ints, progress: Progress) -> Chosen:
-    """The steps with vector scaling, of the strong ridge unless the weak one is clearly better on held-out data."""
-    strong, weak = (
-        _with_scaling(steps, VectorScaling(ridge), data, units, part)
-        for ridge, part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True)
-    )
-    losses = [log_losses(steps.pairs_of(data).scores, data.kept_pairs.hits) for steps in (strong, weak)]
-    gain, error = mean_with_error(losses[0] - losses[1], units[data.kept])
+def _scale(raw: CalibrationPlan, data: FitData, units: Ints, progress: Progress) -> CalibrationPlan:
+    """The candidate with vector scaling, of the strong ridge unless the weak one is clearly better on held-out data."""
+    candidates = []
+    for ridge, part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
+        scaling = VectorScaling(ridge)
+        plan = _with_scaling(raw, scaling, data, units, part)
+        losses = log_losses(plan.pairs_of(data).scores, data.kept_pairs.hits)
+        candidates.append(replace(plan, name=SCALED, size=scaling.size(), losses=losses))
+    strong, weak = candidates
+    gain, error = mean_with_error(strong.losses - weak.losses, units[data.kept])
     return weak if gain > 2 * error else strong
 
 
 def _context_candidates(
-    bases: Sequence[Candidate], data: TokenData, learn_context: LearnContext, progress: Progress
-) -> list[Candidate]:
+    bases: Sequence[CalibrationPlan], data: FitData, learn_context: LearnContext, progress: Progress
+) -> list[CalibrationPlan]:
     """A context after each of these candidates, which moves scores if there was enough to learn from."""
     candidates = []
     for base, part in zip(bases, progress.parts(*[1] * len(bases)), strict=True):
-        steps, context = _with_context(base.steps, data, learn_context, part)
-        name = CONTEXT if steps.scaling is None else f"{CONTEXT} after {base.name}"
-        steps = steps if context.why else steps.in_context(data)
-        candidates.append(Candidate(name, steps, base.size + context.size, context.held_out))
+        plan, context = _with_context(base, data, learn_context, part)
+        name = CONTEXT if plan.scaling is None else f"{CONTEXT} after {base.name}"
+        plan = plan if context.why else plan.in_context(data)
+        losses = log_losses(context.held_out, data.kept_pairs.hits)
+        candidates.append(replace(plan, name=name, size=base.size + int(context.about["size"]), losses=losses))
     return candidates
 
 
 def _map_candidates(
     methods: Sequence[tuple[str, Recalibrator, int]],
-    data: TokenData,
+    data: FitData,
     group: Callable[[Grouping], Groups],
     units: Ints,
     progress: Progress,
-) -> Iterator[Candidate]:
+) -> Iterator[CalibrationPlan]:
     """Maps of raw scores, where pairs are enough; groups that turn out equal once.
 
     methods (Sequence): (name, prototype of a map, number of groups). units (Ints): Of each pair that reaches the threshold.
@@ -237,22 +219,24 @@ def _map_candidates(
             maps = GroupedRecalibrator(prototype, groups).fit(pairs.take(train))
             return maps.predict(pairs.scores[test], pairs.tags[test])
 
-        scores = cross_fit(folds, score)
-        steps = Chosen(grouping_of(n_groups), prototype.clone(), None, None, data.pairs.scores)
-        yield Candidate(title, steps, prototype.n_parameters * len(groups), scores)
+        yield CalibrationPlan(
+            groups,
+            prototype.clone(),
+            data.pairs.scores,
+            name=title,
+            size=prototype.n_parameters * len(groups),
+            losses=log_losses(cross_fit(folds, score), pairs.hits),
+        )
 
 
-def _compare(candidates: Sequence[Candidate], data: TokenData, units: Ints) -> tuple[Candidate, list[dict[str, Any]]]:
+def _compare(candidates: Sequence[CalibrationPlan], units: Ints) -> tuple[CalibrationPlan, list[dict[str, Any]]]:
     """(the candidate to take, the comparison of all as plain data, the best first). units (Ints): Of each pair."""
-    hits = data.kept_pairs.hits
-    losses = [log_losses(candidate.scores, hits) for candidate in candidates]
-    order = sorted(range(len(candidates)), key=lambda k: (losses[k].mean(), candidates[k].size))
-    differences = [mean_with_error(losses[k] - losses[order[0]], units) for k in order]
+    ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
+    differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     trials = [
-        {"candidate": candidates[k].name, "loss": float(losses[k].mean()), "difference": difference, "error": error,
-         "size": candidates[k].size}
-        for k, (difference, error) in zip(order, differences, strict=True)
-    ]  # fmt: skip
+        {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": difference, "error": error, "size": plan.size}
+        for plan, (difference, error) in zip(ranking, differences, strict=True)
+    ]
     # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
-    takes_second = len(order) > 1 and candidates[order[0]].name == RAW and differences[1][0] <= differences[1][1]
-    return candidates[order[takes_second]], trials
+    takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
+    return ranking[takes_second], trials

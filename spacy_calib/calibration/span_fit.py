@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.proper import log_losses
-from ..pairs.documents import cross_fit, folds_of
+from ..pairs.build import JudgedPairs
+from ..pairs.documents import DOCUMENT, cross_fit, folds_of
 from ..types import Floats, Groups, Ints, Pairs, Spans, check_lengths
 from .spans import SpanCalibration, SpanContext, SpanRecalibrator
 
@@ -42,72 +43,56 @@ class SpanData:
     def known(self) -> Ints:
         return np.flatnonzero(self.spans.chosen & (self.hits >= 0))
 
+    @property
+    def known_documents(self) -> Ints:
+        """The document of each known span."""
+        return self.documents[self.known]
+
+    @property
+    def known_spans(self) -> Spans:
+        return self.spans.take(self.known)
+
     @cached_property
     def pairs(self) -> Pairs:
         known = self.known
         return Pairs(np.arange(len(known)), self.spans.labels[known], self.raw[known], self.hits[known] == 1, len(known))
 
-
-@dataclass(frozen=True, eq=False)
-class SpanContextFit:
-    """What was learned of spans' surroundings. context (SpanContext | None): None where scores stay as the map gives
-    them. held_out (Floats): The score of each by a held-out context, or by the map. about (dict): What `info` shows.
-    """
-
-    context: SpanContext | None
-    held_out: Floats
-    about: dict[str, Any]
+    def judged(self, scores: Floats, unit: str = DOCUMENT) -> JudgedPairs:
+        """The known spans with these calibrated scores. unit (str): What a document is."""
+        return JudgedPairs(self.pairs, scores, self.known_documents, unit)
 
 
-# (spans on the Docs with gold, held-out scores of the maps, hits, documents, groups of the labels).
-LearnSpanContext = Callable[[Spans, Floats, NDArray[np.bool_], Ints, Groups], SpanContextFit]
+# (spans on the Docs with gold, held-out scores of the maps, hits, documents, groups of the labels) -> (the context, None where
+# scores stay as the map gives them; the score of each span by a held-out context, or by the map; what `info` shows).
+LearnSpanContext = Callable[[Spans, Floats, NDArray[np.bool_], Ints, Groups], tuple[SpanContext | None, Floats, dict[str, Any]]]
 
 
 @dataclass(frozen=True, eq=False)
 class SpanFit:
-    """A fitted calibration, with what it was fitted on.
+    """Fitted steps of spans, with the spans that they were fitted on.
 
-    calibration (SpanCalibration): The fitted steps. chosen, candidates (SpanRecalibrator): Its maps. data (SpanData).
-    learn_context (LearnSpanContext | None): Learns the context; None leaves it out.
+    calibration (SpanCalibration): The steps. data (SpanData): The spans.
+    held_out (Floats): Score of each span of `data.known` by steps that did not see its document.
+    context (dict | None): What `info` shows of the context; None without.
     """
 
     calibration: SpanCalibration
-    chosen: SpanRecalibrator
-    candidates: SpanRecalibrator
     data: SpanData
-    learn_context: LearnSpanContext | None = None
-
-    @cached_property
-    def held_out(self) -> Floats:
-        """Score of each span of `data.known` by steps that did not see its document; raw with one document only."""
-        return self.mapped if self.context is None else self.context.held_out
-
-    @cached_property
-    def context(self) -> SpanContextFit | None:
-        """What was learned of the surroundings, if it was asked for."""
-        if self.learn_context is None:
-            return None
-        known, groups = self.data.known, self.chosen.groups
-        hits, documents = self.data.pairs.hits, self.data.documents[known]
-        return self.learn_context(self.data.spans.take(known), self.mapped, hits, documents, groups)
-
-    @cached_property
-    def mapped(self) -> Floats:
-        """Score of each span of `data.known` by a map that did not see its document; raw with one document only."""
-        return held_out_scores(self.data, self.data.known, self.chosen.groups)
+    held_out: Floats
+    context: dict[str, Any] | None = None
 
 
-def held_out_scores(data: SpanData, index: Ints, groups: Groups) -> Floats:
-    """Score of some spans by a map of such that did not see their document; raw with one document only."""
-    spans, raw, hits, documents = data.spans.take(index), data.raw[index], data.hits[index] == 1, data.documents[index]
-    if len(np.unique(documents)) < 2:
-        return raw
+def held_out_scores(data: SpanData, groups: Groups) -> Floats:
+    """Score of each known span by a map that did not see its document; raw with one document only."""
+    spans, pairs = data.known_spans, data.pairs
+    if len(np.unique(data.known_documents)) < 2:
+        return pairs.scores
 
-    def score(outside: Ints, inside: Ints) -> Floats:
-        learned = SpanRecalibrator(groups).fit(spans.take(outside), hits[outside])
-        return learned.predict(spans.take(inside), raw[inside])
+    def score(train: Ints, test: Ints) -> Floats:
+        fold_map = SpanRecalibrator(groups).fit(spans.take(train), pairs.hits[train])
+        return fold_map.predict(spans.take(test), pairs.scores[test])
 
-    return cross_fit(folds_of(documents, _FOLDS), score)
+    return cross_fit(folds_of(data.known_documents, _FOLDS), score)
 
 
 def without_useless(data: SpanData, groups: Groups) -> SpanData:
@@ -115,22 +100,24 @@ def without_useless(data: SpanData, groups: Groups) -> SpanData:
     if not data.spans.beside.shape[1]:
         return data
     plain = replace(data, spans=data.spans.alone())
-    losses = [log_losses(held_out_scores(one, data.known, groups), data.pairs.hits).sum() for one in (data, plain)]
+    losses = [log_losses(held_out_scores(candidate, groups), data.pairs.hits).sum() for candidate in (data, plain)]
     return data if losses[0] < losses[1] else plain
 
 
 def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:
-    """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known. Scores beside
-    those of the spans take part where they help.
+    """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known.
 
-    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): As of SpanFit.
+    Scores beside those of the spans take part where they help.
+
+    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): Learns the context; None leaves it out.
     """
     data = without_useless(data, groups)
     of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
     chosen, candidates = (
         SpanRecalibrator(groups).fit(data.spans.take(part), data.hits[part]) for part in (data.known, of_candidates)
     )
-    fitted = SpanFit(SpanCalibration(chosen, candidates), chosen, candidates, data, learn_context)
-    if fitted.context is not None:
-        fitted.calibration.context = fitted.context.context
-    return fitted
+    calibration, held_out, about = SpanCalibration(chosen, candidates), held_out_scores(data, groups), None
+    if learn_context is not None:
+        inputs = data.known_spans, held_out, data.pairs.hits, data.known_documents, groups
+        calibration.context, held_out, about = learn_context(*inputs)
+    return SpanFit(calibration, data, held_out, about)

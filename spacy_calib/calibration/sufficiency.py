@@ -11,11 +11,11 @@ import numpy as np
 
 from ..metrics.calibration_error import ece
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.build import top_pairs
+from ..pairs.build import JudgedPairs, top_pairs
 from ..pairs.documents import contiguous_folds
 from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..schema import Saved, kept, number, whole
-from ..types import Floats, Ints, Pairs
+from ..types import Ints
 
 # With few documents so many blocks of tokens are held out instead, and standard errors are taken over them.
 _BLOCKS = 20
@@ -78,13 +78,10 @@ class HeldOut(Saved):
         return {**super().state(), "verdict": self.verdict}
 
 
-def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut:
-    """Raw against cross-fitted scores.
-
-    pairs (Pairs): With raw scores. calibrated (Floats): By maps that did not see the pair's document (with one alone:
-        its block of tokens). documents (Ints): Of the pairs, ascending; with few, blocks give the errors.
-    """
-    units = documents_or_blocks(pairs.rows, documents)
+def judge_held_out(judged: JudgedPairs) -> HeldOut:
+    """Compare raw with cross-fitted scores, which maps gave that did not see the pair's document (with one alone: its block of tokens)."""
+    pairs, calibrated = judged.pairs, judged.calibrated
+    units = documents_or_blocks(pairs.rows, judged.documents)
     raw, after = log_losses(pairs.scores, pairs.hits), log_losses(calibrated, pairs.hits)
     mean, error = mean_with_error(after - raw, units)
     top = top_pairs(pairs)

@@ -1,4 +1,9 @@
-"""Fitting all steps from a source's probability to a calibrated one, on tokens with gold."""
+"""Fitting all steps from a source's probability to a calibrated one, on tokens with gold.
+
+A pair passes through four classes: `Marginals` (what a source gives), `FitData` (all pairs of a fit, with gold), `Predictions` (their
+scores after each step) and `JudgedPairs` (raw and calibrated scores with gold, from which tables are made). A fit passes through three:
+`FitInputs` (what was read), `CalibrationPlan` (how to calibrate) and `PipeState` (the fitted steps, which are saved).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..pairs.build import interleave
-from ..pairs.documents import TOKEN, cross_fit, folds_of
+from ..pairs.documents import cross_fit, folds_of
 from ..pairs.progress import Progress
-from ..types import Floats, Grouping, Groups, Ints, Pairs
+from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
-from .recalibrators import Platt, Recalibrator
+from .recalibrators import Identity, Platt, Recalibrator
 from .scaling import Scaling
 from .sets import ConformalSets
 from .steps import Predictions, walk
@@ -24,15 +29,24 @@ from .tokens import TokenCalibration, rest_of
 _FOLDS = 5
 
 
+def _no_documents() -> Ints:
+    return np.zeros(0, dtype=np.intp)
+
+
+def _no_losses() -> Floats:
+    return np.zeros(0)
+
+
 @dataclass(frozen=True, eq=False)
-class TokenData:
-    """What a token calibration is fitted on.
+class FitData:
+    """The pairs that a token calibration is fitted on.
 
     pairs (Pairs): All that reach the lowest score that takes part; rows are tokens in [0, len(gold)).
     gold (Ints): Column of the gold tag of each token: -1 where the model does not know it, -2 where there is no gold.
-    documents (Ints): Of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
-    others (Pairs): The pairs of tokens without gold, whose hits mean nothing. words: Of the tokens, for a context, or
-        None. unit (str): What a row is, "token" or "document".
+    documents (Ints): Document of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
+    unlabelled (Pairs), unlabelled_documents (Ints): Pairs of tokens without gold, whose hits mean nothing.
+    words (Any): The words of all tokens, for a context; None without.
+    is_complete (bool): Whether all pairs of a token with gold are known to hit or miss.
     """
 
     pairs: Pairs
@@ -40,9 +54,10 @@ class TokenData:
     documents: Ints
     n_tags: int
     threshold: float
-    others: Pairs = field(default_factory=Pairs.none)
+    unlabelled: Pairs = field(default_factory=Pairs.none)
+    unlabelled_documents: Ints = field(default_factory=_no_documents)
     words: Any = None
-    unit: str = TOKEN
+    is_complete: bool = True
 
     @cached_property
     def kept(self) -> Ints:
@@ -55,43 +70,38 @@ class TokenData:
         return self.pairs.take(self.kept)
 
     @cached_property
-    def kept_others(self) -> Ints:
-        """Index of the pairs without gold that reach it."""
-        return np.flatnonzero(self.others.scores >= self.threshold)
-
-    @cached_property
     def kept_documents(self) -> Ints:
         """The document of each kept pair."""
         return self.documents[self.kept]
 
+    @cached_property
+    def kept_unlabelled(self) -> Ints:
+        """Index of the pairs without gold that reach the threshold."""
+        return np.flatnonzero(self.unlabelled.scores >= self.threshold)
+
 
 @dataclass(frozen=True, eq=False)
 class ContextFit:
-    """What was learned of words and what surrounds them; its class, in a later room, knows what `context` is.
+    """What was learned of words and what surrounds them.
 
-    context (Any): Fitted; its `model_` is None where there is too little to learn from. view (Any): Of the data as the
-        features see it, with scores as `held_out` and `others`.
+    context (Any): Fitted; its `model_` is None where there is too little to learn from. Its class is in a later room.
+    view (Any): The data as the features see it, with scores as `held_out` and `unlabelled`; None where spans cannot look at it.
     held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
-    others (Floats): Scores of entries without gold. why (str): Why it moves no scores of tokens, or "".
+    unlabelled (Floats): Scores of entries without gold. why (str): Why it moves no scores of tokens, or "".
     about (dict): What `info` shows.
     """
 
     context: Any
     view: Any
     held_out: Floats
-    others: Floats
+    unlabelled: Floats
     why: str
     about: dict[str, Any]
 
     @property
-    def always(self) -> bool:
-        """Whether it is to be kept whatever held-out documents say."""
+    def is_required(self) -> bool:
+        """Whether it is to be kept whatever held-out documents show."""
         return bool(self.context.when == "always")
-
-    @property
-    def size(self) -> int:
-        """How many numbers were fitted."""
-        return int(self.about["size"])
 
 
 # (pairs, the entries of tokens without gold, documents of the pairs, words, progress).
@@ -99,120 +109,111 @@ LearnContext = Callable[[Pairs, Pairs, Ints, Any, Progress], ContextFit]
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
-    """How to calibrate.
+class CalibrationPlan:
+    """How to calibrate tokens; also a candidate that a selection compares with others.
 
-    grouping (Grouping), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
-    scaling (Scaling | None): Fitted on all pairs. scaled (Floats): Score of each pair by a scaling and a context that
-        did not see its document, else raw. table (dict): What `info` shows of the choice, if any.
-    context (ContextFit | None): What was learned of the surroundings. moves (bool): Whether it moves scores of tokens.
+    groups (Groups), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
+    scores (Floats): Score of each pair by a scaling and a context that did not see its document, else raw.
+    scaling (Scaling | None): Fitted on all pairs. context (ContextFit | None): What was learned of the surroundings.
+    moves (bool): Whether the context moves scores of tokens.
+    evaluation_groups (Groups | None): The groups by which scores are promised and evaluated; None for those of the maps.
+    name (str), size (int): Of a candidate, and how many numbers it learned. losses (Floats): Log loss of each kept pair by steps that
+        did not see its document. table (dict): What `info` shows of the choice, if any.
     """
 
-    grouping: Grouping
+    groups: Groups
     prototype: Recalibrator
-    offsets: TagOffsets | None
-    scaling: Scaling | None
-    scaled: Floats
-    table: dict[str, Any] = field(default_factory=dict)
+    scores: Floats
+    offsets: TagOffsets | None = None
+    scaling: Scaling | None = None
     context: ContextFit | None = None
     moves: bool = False
+    evaluation_groups: Groups | None = None
+    name: str = ""
+    size: int = 0
+    losses: Floats = field(default_factory=_no_losses)
+    table: dict[str, Any] = field(default_factory=dict)
 
-    def pairs_of(self, data: TokenData) -> Pairs:
-        """What the maps are fitted on: the pairs that reach the threshold, with the scores of scaling and context."""
-        return data.kept_pairs.with_scores(self.scaled[data.kept])
+    @classmethod
+    def raw_scores(cls, groups: Groups, data: FitData, **fields: Any) -> CalibrationPlan:
+        """The plan that leaves scores as they are."""
+        return cls(groups, Identity(), data.pairs.scores, **fields)
 
-    def in_context(self, data: TokenData) -> Chosen:
-        """The same with scores moved by the context."""
+    @property
+    def promise_groups(self) -> Groups:
+        """The groups by which scores are promised and evaluated."""
+        return self.groups if self.evaluation_groups is None else self.evaluation_groups
+
+    def pairs_of(self, data: FitData) -> Pairs:
+        """The pairs that the maps are fitted on: those that reach the threshold, with the scores of scaling and context."""
+        return data.kept_pairs.with_scores(self.scores[data.kept])
+
+    def in_context(self, data: FitData) -> CalibrationPlan:
+        """The same plan with scores moved by the context."""
         assert self.context is not None
-        scaled = self.scaled.copy()
-        scaled[data.kept] = self.context.held_out
-        return replace(self, scaled=scaled, moves=True)
+        scores = self.scores.copy()
+        scores[data.kept] = self.context.held_out
+        return replace(self, scores=scores, moves=True)
 
 
-@dataclass(frozen=True, eq=False)
-class TokenFit:
-    """A fitted calibration, with what it was fitted on.
-
-    calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): The maps among these steps.
-    data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): As of `Chosen.pairs_of`.
-    """
-
-    calibration: TokenCalibration
-    maps: GroupedRecalibrator
-    data: TokenData
-    chosen: Chosen
-    pairs: Pairs
-
-    @cached_property
-    def mapped(self) -> Floats:
-        """Score of each pair by maps that did not see its document, or its block of tokens with one document only."""
-        pairs, documents = self.pairs, self.data.kept_documents
-        if len(np.unique(documents)) < 2:
-            documents = pairs.rows  # blocks of tokens, then
-
-        def score(outside: Ints, inside: Ints) -> Floats:
-            maps = self.maps
-            if 0 < len(outside) >= maps.prototype.min_pairs:
-                maps = GroupedRecalibrator(self.chosen.prototype, maps.groups, self.chosen.offsets).fit(pairs.take(outside))
-            return maps.predict(pairs.scores[inside], pairs.tags[inside])
-
-        return cross_fit(folds_of(documents, _FOLDS), score)
-
-    @cached_property
-    def held_out(self) -> Floats:
-        """The score of each pair by steps that did not see its document."""
-        raw = Predictions.of_pairs(self.data.kept_pairs, 0.0)
-        given = raw.having(scores=self.mapped, before_maps=self.pairs.scores)
-        return walk(self.calibration.behind(self.maps), given).scores
-
-    def before_maps(self) -> Predictions:
-        """What the steps before the maps make of all tokens, where no context moves their scores."""
-        first = self.calibration.steps[: -len(self.calibration.behind(self.maps)) - 1]
-        others = walk(first, Predictions.of_pairs(self.data.others, self.data.threshold)).scores
-        every, _ = interleave(self.pairs, self.data.others.take(self.data.kept_others).with_scores(others))
-        return Predictions.of_pairs(every, 0.0)
-
-    @cached_property
-    def others(self) -> tuple[Ints, Floats]:
-        """(index of the pairs of tokens without gold that reach the threshold, their calibrated scores)."""
-        given, context = Predictions.of_pairs(self.data.others, self.data.threshold), self.chosen.context
-        if self.chosen.moves and context is not None:
-            kept = given.take(given.kept).having(scores=context.others)
-            return given.kept, walk(self.calibration.behind(context.context), kept).scores
-        steps = [step for step in self.calibration.steps if step is not self.calibration.context]  # at which spans alone look
-        return given.kept, walk(steps, given).scores
-
-
-def fit_tokens(
-    data: TokenData,
-    chosen: Chosen,
-    groups: Groups,
-    *,
-    normalize: bool | str = False,
-    sets: ConformalSets | None = None,
-    promise_groups: Groups | None = None,
-) -> TokenFit:
-    """Fit all steps after the scaling.
-
-    groups (Groups): The tags of each group. promise_groups (Groups | None): Those of sets, if others (one group may
-        be enough for the maps). sets (ConformalSets | None): Prototype, to be fitted on held-out scores.
-    RAISES C003, C006: too few pairs.
-    """
-    pairs = chosen.pairs_of(data)
-    maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets).fit(pairs)
-    made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
-    if chosen.context is not None and chosen.moves:
-        made.context = chosen.context.context
-    fitted = TokenFit(made, maps, data, chosen, pairs)
+def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = False) -> TokenCalibration:
+    """Fit all steps after the scaling, but no sets. RAISES C003, C006: too few pairs."""
+    pairs = plan.pairs_of(data)
+    maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.offsets).fit(pairs)
+    calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
+    if plan.context is not None and plan.moves:
+        calibration.context = plan.context.context
     if normalize == "other":
-        made.other = _fit_other(pairs)
-    if sets is not None:
-        made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)
-    return fitted
+        calibration.other = _fit_other(pairs)
+    return calibration
+
+
+def fit_sets(prototype: ConformalSets | None, data: FitData, plan: CalibrationPlan, held_out: Floats) -> ConformalSets | None:
+    """Fit sets on held-out scores; None without a prototype."""
+    if prototype is None:
+        return None
+    return prototype.clone().fit(data.kept_pairs.rows, data.kept_pairs.tags, held_out, data.gold, plan.promise_groups)
+
+
+def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:
+    """The score of each kept pair by steps that did not see its document, or its block of tokens with one document only."""
+    pairs, documents, maps = plan.pairs_of(data), data.kept_documents, calibration.maps
+    assert maps is not None
+    if len(np.unique(documents)) < 2:
+        documents = pairs.rows  # blocks of tokens
+
+    def score(train: Ints, test: Ints) -> Floats:
+        fold_maps = maps
+        if 0 < len(train) >= maps.prototype.min_pairs:
+            fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.offsets).fit(pairs.take(train))
+        return fold_maps.predict(pairs.scores[test], pairs.tags[test])
+
+    mapped = cross_fit(folds_of(documents, _FOLDS), score)
+    predictions = Predictions.of_pairs(data.kept_pairs, 0.0).having(scores=mapped, before_maps=pairs.scores)
+    return walk(calibration.behind(maps), predictions).scores
+
+
+def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:
+    """The calibrated score of each pair of a token without gold that reaches the threshold."""
+    predictions, context = Predictions.of_pairs(data.unlabelled, data.threshold), plan.context
+    if plan.moves and context is not None:
+        kept = predictions.take(predictions.kept).having(scores=context.unlabelled)
+        return walk(calibration.behind(context.context), kept).scores
+    steps = [step for step in calibration.steps if step is not calibration.context]  # at which only spans look
+    return walk(steps, predictions).scores
+
+
+def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
+    """All tokens after the steps before the maps, where no context moves their scores."""
+    assert calibration.maps is not None
+    first_steps = calibration.steps[: -len(calibration.behind(calibration.maps)) - 1]
+    unlabelled = walk(first_steps, Predictions.of_pairs(data.unlabelled, data.threshold)).scores
+    pairs, _ = interleave(plan.pairs_of(data), data.unlabelled.take(data.kept_unlabelled).with_scores(unlabelled))
+    return Predictions.of_pairs(pairs, 0.0)
 
 
 def _fit_other(pairs: Pairs) -> Recalibrator:
-    """The map of the probability that the right tag of a token is none of its pairs."""
-    present, token = np.unique(pairs.rows, return_inverse=True)
-    missed = np.bincount(token, weights=pairs.hits, minlength=len(present)) == 0
-    return Platt().fit(rest_of(token, pairs.scores, len(present)), missed)
+    """Fit the map of the probability that the right tag of a token is none of its pairs."""
+    rows, token = np.unique(pairs.rows, return_inverse=True)
+    is_missed = np.bincount(token, weights=pairs.hits, minlength=len(rows)) == 0
+    return Platt().fit(rest_of(token, pairs.scores, len(rows)), is_missed)

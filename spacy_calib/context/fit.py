@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.span_fit import SpanContextFit, SpanData, held_out_scores, without_useless
+from ..calibration.span_fit import SpanData, held_out_scores, without_useless
 from ..calibration.spans import SpanRecalibrator
-from ..calibration.steps import Predictions
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
@@ -36,14 +35,6 @@ from .tokens import (
     span_columns,
 )
 from .words import KnownWords, Words
-
-
-@dataclass(frozen=True, eq=False)
-class FitWords:
-    """The words of the fit. words (Words): Of all tokens. salt (str): For the digests of the forms that are kept; "" keeps them as they are."""
-
-    words: Words
-    salt: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,22 +60,11 @@ class Comparison:
         return cls(float(losses.mean()), float(losses.mean()) + mean, error)
 
 
-@dataclass(frozen=True, eq=False)
-class TokenContextFit(ContextFit):
-    """context (TokenContext), view (View): What was learned from tokens."""
-
-    context: TokenContext
-    view: View
-
-    def with_view_of(self, predictions: Predictions, words: Words) -> TokenContextFit:
-        """The same where the context adjusts no scores of tokens: spans look at what the other steps made of all entries."""
-        return replace(self, view=self.left_out().apply(predictions.having(words=words)).view)
-
-    def left_out(self) -> TokenContext:
-        """The context without its model: scores of tokens stay, and those of spans may look at its view."""
-        context = copy(self.context)
-        context.model_ = context.line_ = None
-        return context
+def without_model(context: TokenContext) -> TokenContext:
+    """The context without its model: scores of tokens stay, and those of spans may look at its view."""
+    copied = copy(context)
+    copied.model_ = copied.line_ = None
+    return copied
 
 
 def fit_token_context(
@@ -92,31 +72,33 @@ def fit_token_context(
     pairs: Pairs,
     others: Pairs,
     documents: Ints,
-    data: FitWords,
+    words: Words,
     progress: Progress = UNREPORTED,
     *,
     n_tags: int,
     overlapping: bool = False,
-) -> TokenContextFit:
+    salt: str = "",
+) -> ContextFit:
     """Learn from tokens with gold.
 
     pairs (Pairs): Their entries. others (Pairs): Entries of tokens without gold, which are looked at, too.
     documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
     overlapping (bool): Whether a token may have several right tags; then its scores stay as they are.
+    salt (str): Of the forms that are kept; "" keeps digests as they are.
     """
     entries, order = interleave(pairs, others)
     index = np.argsort(order)  # of the pairs, then of the others
-    tokens = TokenScores(entries.rows, entries.tags, entries.scores, data.words)
+    tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
     context = prototype.clone()
-    context.known_, context.n_tags_ = KnownWords.from_words(data.words), n_tags
-    columns, places = _learn_columns(context, tokens), context.known_.places(data.words)
-    salted, salted_places = context.known_.salted(data.salt)
+    context.known_, context.n_tags_ = KnownWords.from_words(words), n_tags
+    columns, places = _learn_columns(context, tokens), context.known_.places(words)
+    salted, salted_places = context.known_.salted(salt)
     view = View(tokens, columns, places[0] < 0, tokens.scores)
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
     if why:
         context.known_ = salted
-        return TokenContextFit(context, view, pairs.scores, others.scores, why, describe_context(context))
+        return ContextFit(context, view, pairs.scores, others.scores, why, describe_context(context))
     n, log_odds = len(pairs), tokens.log_odds[index]
     inputs = context.inputs(tokens, places, columns, entries.rows, entries.tags, tokens.log_odds, tokens.is_top).take(index)
     data_of_pairs = PairData(log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
@@ -126,7 +108,7 @@ def fit_token_context(
     comparison = Comparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
     info = describe_context(context, comparison, _reordered(pairs, held_out))
     view = replace(view, adjusted=np.concatenate([held_out, adjusted_others])[order])
-    return TokenContextFit(context, view, held_out, adjusted_others, "", info)
+    return ContextFit(context, view, held_out, adjusted_others, "", info)
 
 
 def fit_further_scores(
@@ -136,7 +118,7 @@ def fit_further_scores(
     pairs: Pairs,
     others: Pairs,
     documents: Ints,
-    data: FitWords,
+    words: Words,
     progress: Progress = UNREPORTED,
 ) -> ContextFit:
     """Learn what further scores of documents say, where held-out ones lose less with them than without, as for spans.
@@ -148,14 +130,14 @@ def fit_further_scores(
     context.names_ = tuple(names)
     progress.at(0.0)
     top, top_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
-    spans = context.spans(data.words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
+    spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
     top_data = SpanData(spans, spans.own, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
     useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
-    held_out = held_out_scores(top_data, top_data.known, groups) if useful else spans.own
+    held_out = held_out_scores(top_data, groups) if useful else spans.own
     adjusted, adjusted_others = replace_top(pairs.rows, pairs.scores, top, held_out), others.scores
     if useful:
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
-        adjusted_others = context.adjust(others.rows, others.tags, others.scores, top_others, data.words)
+        adjusted_others = context.adjust(others.rows, others.tags, others.scores, top_others, words)
     why = "" if useful else "held-out documents lose no less with further scores"
     comparison = Comparison.from_scores(pairs.scores, adjusted, pairs.hits, documents)
     info = {
@@ -215,19 +197,20 @@ _MIN_SPANS = 100
 
 
 def fit_span_context(
-    tokens: TokenContextFit,
+    tokens: ContextFit,
     tags: TagsOfSpans,
     spans: Spans,
     scores: Floats,
     hits: NDArray[np.bool_],
     documents: Ints,
     groups: Groups,
-) -> SpanContextFit:
+) -> tuple[SpanContext | None, Floats, dict[str, Any]]:
     """Learn from n entities with gold.
 
-    tokens (TokenContextFit): Of the same Docs. tags (TagsOfSpans): Of the labels. spans (Spans): In their tokens.
+    tokens (ContextFit): Of the same Docs. tags (TagsOfSpans): Of the labels. spans (Spans): In their tokens.
     scores (Floats): By held-out maps. hits: Whether each is right. documents (Ints): Of each, ascending.
     groups (Groups): Of the labels.
+    RETURNS (tuple): The context, None where scores stay; the held-out score of each; what `info` shows.
     """
     when = tokens.context.when
     info: dict[str, Any] = {
@@ -240,7 +223,7 @@ def fit_span_context(
         "weights": [],
     }
     if info["why"]:
-        return SpanContextFit(None, scores, info)
+        return None, scores, info
     columns = span_columns(tokens.view, spans, groups, tags)
     names = named_columns([meaning for _, meaning in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
@@ -255,8 +238,8 @@ def fit_span_context(
         "weights": weights,
     }
     if not is_kept:
-        return SpanContextFit(None, scores, info)
-    return SpanContextFit(SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, info)
+        return None, scores, info
+    return SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, info
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.span_fit import SpanData
+from ..calibration.span_fit import SpanData, SpanFit
 from ..corpus.distinct import Digests
 from ..pairs.build import JudgedPairs, interleave, top_pairs
 from ..pairs.keyed import keyed as salted
@@ -21,17 +21,6 @@ from ..types import OUTSIDE, Floats, Ints
 from .drift import DriftProfile, Labelled
 from .effects import Effects, between_sources, effects_of_labels, of_new_source, source_sums, with_missed, with_widths
 from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_sums
-
-
-class FoundSpans(Protocol):
-    """The spans of labelled documents: a `SpanFit`, or an adapter of one."""
-
-    @property
-    def data(self) -> SpanData: ...
-
-    @property
-    def held_out(self) -> Floats:
-        """The score of each span of `data.known` by maps that did not see its document."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +53,7 @@ def record_fit(
     judged: JudgedPairs,
     n_docs: int,
     labels: Sequence[str],
-    found_spans: FoundSpans | None = None,
+    found_spans: SpanFit | None = None,
     unjudged: JudgedPairs | None = None,
     gold: Ints | None = None,
     of_sources: Ints | None = None,
@@ -86,7 +75,7 @@ def record_fit(
     right = sum_by(tokens.documents, pairs.hits[top], n_docs)[:, None]
     entities = spans = None
     if found_spans is not None:
-        document_of_span = found_spans.data.documents[found_spans.data.known]
+        document_of_span = found_spans.data.known_documents
         spans = Labelled(document_of_span, n_docs, None, found_spans.data.pairs.scores, found_spans.held_out)
         n_right = sum_by(document_of_span, found_spans.data.pairs.hits, n_docs)
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found_spans.data.gold.astype(np.float64))

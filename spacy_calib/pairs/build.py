@@ -35,19 +35,14 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
 
 
 def concatenate(parts: Sequence[Pairs]) -> Pairs:
-    """Pairs of several documents as one; rows are renumbered so that no two documents share one."""
-    if not parts:
-        empty = np.zeros(0, dtype=np.intp)
-        return Pairs(empty, empty, np.zeros(0), np.zeros(0, dtype=bool), 0)
-    spans = [int(p.rows[-1]) + 1 if len(p) else 0 for p in parts]
-    offsets = np.cumsum([0, *spans[:-1]])
-    return Pairs(
-        np.concatenate([p.rows + offset for p, offset in zip(parts, offsets, strict=True)]),
-        np.concatenate([p.tags for p in parts]),
-        np.concatenate([p.scores for p in parts]),
-        np.concatenate([p.hits for p in parts]),
-        sum(p.n_units for p in parts),
+    """Join pairs of tokens that follow one another; rows of each part are tokens in [0, n_units)."""
+    offsets = np.cumsum([0, *(part.n_units for part in parts)])
+    rows = [part.rows + offset for part, offset in zip(parts, offsets, strict=False)]
+    none = Pairs.none()
+    tags, scores, hits = (
+        np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in ("tags", "scores", "hits")
     )
+    return Pairs(np.concatenate([none.rows, *rows]), tags, scores, hits, int(offsets[-1]))
 
 
 def interleave(one: Pairs, other: Pairs) -> tuple[Pairs, Ints]:

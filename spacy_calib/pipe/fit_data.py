@@ -1,10 +1,11 @@
-"""Examples -> the pairs and spans to fit on."""
+"""Examples -> the pairs and spans to fit on, with gold."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..calibration.span_fit import SpanData
+from ..calibration.token_fit import FitData
 from ..calibration.tokens import silent_tokens
 from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
@@ -22,109 +24,25 @@ from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
 from ..doc.gold import begins_of_sentences, begins_of_spans, gold_columns
 from ..doc.reading import document_of
-from ..errors import calib_error
-from ..pairs.build import Scores, hints_of
+from ..pairs.build import Scores, concatenate, hints_of
 from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
-from ..pairs.label_map import UnknownGold, shorter
+from ..pairs.label_map import UnknownGold
 from ..pairs.runs import RUN, runs_of
 from ..sources.bound import BoundSource
-from ..types import Floats, Ints, Marginals, Pairs, Spans, stack_spans
+from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
 
 
 @dataclass(frozen=True, eq=False)
-class FitData:
-    """What the examples gave.
+class _Batch:
+    """What a batch of Docs gave.
 
-    pairs (Pairs): Those that reach the lowest score asked for; rows are tokens (or documents, where each has one row). documents (Ints): The document of each pair.
-    gold (Ints): Column of each token's gold label: -1 where the component does not know the label, -2 where there is no gold.
-    counts (Counter): Gold frequency of each label. n_docs (int): Documents with scores. unit (str): What they are, see `DocumentNumbers`.
-    n_unknown (int): Tokens whose gold label the component does not know. n_gold (int): Tokens with gold.
-    why_missing (str): Why the last document that could not be read could not; "" where all were read.
-    spans (SpanData | None): Spans found, None for a source of token labels alone. span_counts (Counter): Gold frequency of each span label.
-    unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
-    unjudged (Pairs), unjudged_documents (Ints): The same of tokens without gold, which take no part in the fit; their hits mean nothing.
-    words (Words | None): All tokens that were read; None where they were not asked for. doc_documents (Ints): The document of each of its Docs.
-    complete (bool): Whether all pairs of a unit with gold are known to hit or miss. files (Ints): Number of the gold file
-        of each document, shape (n_docs,).
-    """
-
-    pairs: Pairs
-    gold: Ints
-    documents: Ints
-    counts: Counter[str]
-    n_docs: int
-    n_unknown: int
-    n_gold: int
-    why_missing: str
-    spans: SpanData | None
-    span_counts: Counter[str]
-    unit: str
-    unknown: UnknownGold
-    unjudged: Pairs
-    unjudged_documents: Ints
-    words: Words | None
-    doc_documents: Ints
-    files: Ints
-    complete: bool
-
-    @property
-    def of_spans_alone(self) -> bool:
-        """Whether spans have gold and no token has: people answered about spans."""
-        return not self.n_gold and self.spans is not None and bool((self.spans.hits >= 0).any())
-
-    def check(
-        self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float, span_labels: Sequence[str] = ()
-    ) -> None:
-        """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: more than the share max_unknown of them.
-        C003, C005: too few pairs. Where spans alone have gold, tokens need none. C697: none of these has a label of the component.
-        """
-        if not self.n_docs:
-            raise calib_error("C032", component=component, why=self.why_missing or "there are no tokens")
-        if not self.n_gold and span_labels and self.span_counts and self.span_counts.keys().isdisjoint(span_labels):
-            given, known = (shorter(list(of)) for of in (self.span_counts, span_labels))
-            raise calib_error("C697", component=component, given=given, known=known)
-        if self.of_spans_alone:
-            return
-        if not self.n_gold:
-            raise calib_error("C030", layer=layer, component=component)
-        if self.n_unknown == self.n_gold:
-            raise calib_error("C031", n_tags=len(self.counts), component=component, **self.unknown.words())
-        if self.unknown.share > max_unknown:
-            raise calib_error("C164", component=component, **self.unknown.words())
-        n_pairs = int(np.count_nonzero(self.pairs.scores >= threshold))
-        if not n_pairs:
-            raise calib_error("C003", what="calibrator", threshold=threshold)
-        if n_pairs < min_pairs:
-            raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=min_pairs)
-
-
-def collect_fit_data(
-    source: BoundSource,
-    examples: Iterable[Example],
-    lowest: float,
-    event: str = "exact",
-    words_of: Callable[[Sequence[Doc]], Words] | None = None,
-    in_runs: bool = False,
-) -> FitData:
-    """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
-
-    lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `doc/events.py`.
-    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
-    in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
-    RAISES C024, C040, C041: what the source found is no probability.
-    """
-    reader = _Reader(source, lowest, event, words_of)
-    for batch in util.minibatch(examples, size=_BATCH):
-        reader.read(batch)
-    return reader.data(in_runs)
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """What a batch of Docs gave: of each Doc its document; of each row its gold column, whether it could have gold and has none, whether it begins a
-    sentence, and how many gold spans begin there; the entries, with whether each hits and whether that is known; the spans, with 1, 0 or -1 for each; what stands in the tokens.
+    documents, n_rows (list[int]): Number of each Doc's document, and its rows.
+    n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row, and whether a sentence does.
+    gold (Ints), unlabelled (NDArray[bool]): Gold column of each row, and whether it could have gold and has none.
+    pairs (Pairs): The entries, with gold or without. known (NDArray[bool]): Whether it is known that each hits or misses.
+    spans (Spans | None), span_hits (Ints): Those found, with 1, 0 or -1 for each. words (Words | None): The words of the tokens.
     """
 
     documents: list[int]
@@ -132,157 +50,176 @@ class _Part:
     n_spans: Ints
     starts: NDArray[np.bool_]
     gold: Ints
-    unjudged: NDArray[np.bool_]
-    rows: Ints
-    tags: Ints
-    scores: Floats
-    hits: NDArray[np.bool_]
+    unlabelled: NDArray[np.bool_]
+    pairs: Pairs
     known: NDArray[np.bool_]
     spans: Spans | None
     span_hits: Ints
     words: Words | None
 
 
-class _Reader:
-    """Reads batches of examples, and adds up what is counted over all of them; the arguments are those of `collect_fit_data`."""
+class ExampleReader:
+    """Reads the marginals of predicted Docs and pairs them with gold, batch by batch; no Doc is kept.
+
+    source (BoundSource): With the labels of now. lowest (float): Entries below this score are left out.
+    event (str): When a span counts as right, see `doc/events.py`.
+    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
+    in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
+    counts, span_counts (Counter): Gold frequency of each label.
+    n_gold, n_unknown, n_with_gold (int): Tokens with gold, those whose label the component does not know, those with a column.
+    why_missing (str): Why the last document that could not be read could not; "" where all were read.
+    """
 
     def __init__(
         self,
         source: BoundSource,
         lowest: float,
-        event: str,
-        words_of: Callable[[Sequence[Doc]], Words] | None,
+        event: str = "exact",
+        words_of: Callable[[Sequence[Doc]], Words] | None = None,
+        in_runs: bool = False,
     ):
-        self.source, self.annotation, self.lowest, self.event, self.words_of = (
-            source,
-            source.annotation,
-            lowest,
-            event,
-            words_of,
-        )
-        self.parts: list[_Part] = []
-        self.files: list[int] = []  # of each document
+        self.source, self.annotation = source, source.annotation
+        self.lowest, self.event, self.words_of, self.in_runs = lowest, event, words_of, in_runs
+        self._files: list[int] = []
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
-        self.confusions: Counter[tuple[int, int]] = Counter()
-        self.numbers = DocumentNumbers()
         self.n_unknown = self.n_gold = self.n_with_gold = 0
         self.why_missing = ""
+        self._batches: list[_Batch] = []
+        self._confusions: Counter[tuple[int, int]] = Counter()
+        self._numbers = DocumentNumbers()
 
-    def read(self, batch: Sequence[Example]) -> None:
-        given = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
-        counted = (eg.predicted if self.annotation.any_label else eg.reference for eg in given)
+    def read_all(self, examples: Iterable[Example]) -> ExampleReader:
+        """Read examples; itself. RAISES C024, C040, C041: what the source found is no probability."""
+        for batch in util.minibatch(examples, size=_BATCH):
+            self._read(batch)
+        return self
+
+    def _read(self, batch: Sequence[Example]) -> None:
+        examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
+        counted = (eg.predicted if self.annotation.any_label else eg.reference for eg in examples)
         self.counts.update(self.source.count(counted))
-        self.span_counts.update(self.annotation.count_spans(eg.reference for eg in given))
-        reasons = self.source.missing([eg.predicted for eg in given])
+        self.span_counts.update(self.annotation.count_spans(eg.reference for eg in examples))
+        reasons = self.source.missing([eg.predicted for eg in examples])
         self.why_missing = next(filter(None, reasons), self.why_missing)
-        read = [eg for eg, why in zip(given, reasons, strict=True) if not why]
-        if not read:
+        examples = [eg for eg, why in zip(examples, reasons, strict=True) if not why]
+        if not examples:
             return
-        docs = [eg.predicted for eg in read]
+        docs = [eg.predicted for eg in examples]
         scores = self.source.read(docs)
         self.source = self.source.with_current_labels()
         words = None if self.words_of is None else replace(self.words_of(docs), hints=hints_of(scores))
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
-            span_hits = hits_of_spans(self.annotation, read, scores.spans, self.source.span_labels, self.event)
-        part = _Part(
-            documents=[self._number(eg) for eg in read],
+            span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
+        batch_data = _Batch(
+            documents=[self._number(eg) for eg in examples],
             n_rows=[self.annotation.n_units(doc) for doc in docs],
-            n_spans=np.concatenate([begins_of_spans(self.annotation, eg) for eg in read]),
-            starts=np.concatenate([begins_of_sentences(self.annotation, eg) > 0 for eg in read]),
+            n_spans=np.concatenate([begins_of_spans(self.annotation, eg) for eg in examples]),
+            starts=np.concatenate([begins_of_sentences(self.annotation, eg) > 0 for eg in examples]),
             spans=scores.spans,
             span_hits=span_hits,
             words=words,
-            **self._entries(read, scores),
+            **self._entries(examples, scores),
         )
-        self.parts.append(part)
+        self._batches.append(batch_data)
 
     def _number(self, example: Example) -> int:
         """The number of the example's document."""
         document = document_of(example)
-        number = self.numbers.number(document)
-        if number == len(self.files):
-            self.files.append(document.file)
+        number = self._numbers.number(document)
+        if number == len(self._files):
+            self._files.append(document.file)
         return number
 
-    def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, NDArray[Any]]:
-        """Of the rows and the entries, see `_Part`."""
+    def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
+        """The fields of a batch that are about its rows and entries."""
         marginals = scores.above(self.lowest)
-        wanted = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
-        gold = gold_columns(marginals, wanted, (*self.source.labels, *self.annotation.none))
-        self.confusions.update(confusions(marginals, gold.columns, wanted))
+        hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
+        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.none))
+        self._confusions.update(confusions(marginals, gold.columns, hashes))
         self.n_gold += gold.n_gold
-        n_unknown = gold.n_unknown - int(np.count_nonzero(wanted == NOT_THOSE))
+        n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == NOT_THOSE))
         self.n_unknown += 0 if self.annotation.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens to which the source gives no score are left out, as if they had no gold.
         unscored = silent_tokens(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[unscored] = -2
-        unjudged = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
-        unjudged[unscored] = False
+        unlabelled = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
+        unlabelled[unscored] = False
         hits, known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
-        entries = {"rows": marginals.rows, "tags": marginals.tags, "scores": marginals.scores, "hits": hits, "known": known}
-        return {"gold": columns, "unjudged": unjudged, **entries}
+        pairs = Pairs(marginals.rows, marginals.tags, marginals.scores, hits, len(columns))
+        return {"gold": columns, "unlabelled": unlabelled, "pairs": pairs, "known": known}
 
-    def data(self, in_runs: bool) -> FitData:
-        """All that was read."""
-        parts, spans = self.parts, None
-        lengths = [len(part.gold) for part in parts]
-        offsets = np.cumsum([0, *lengths])
-        documents = self._joined("documents", np.intp)
-        gold, unjudged, known = (
-            self._joined("gold", np.intp),
-            self._joined("unjudged", np.bool_),
-            self._joined("known", np.bool_),
-        )
-        rows = _join([part.rows + offset for part, offset in zip(parts, offsets, strict=False)], np.intp)
-        every = Pairs(
-            rows, self._joined("tags", np.intp), self._joined("scores", np.float64), self._joined("hits", np.bool_), len(gold)
-        )
-        of_rows = np.repeat(documents, self._joined("n_rows", np.intp))
-        with_gold, without = every.take(np.flatnonzero(known)), every.take(np.flatnonzero(unjudged[rows]))
-        files, unit = np.array(self.files, dtype=np.intp), joint_unit(self.numbers.units)
-        runs = runs_of(of_rows, self._joined("starts", np.bool_)) if in_runs and self.annotation.unit == TOKEN else None
-        if runs is not None:
-            files, of_rows, unit = files[of_rows[np.unique(runs, return_index=True)[1]]], runs, RUN
-        n_documents = len(files)
-        if self.source.span_labels:
-            found = stack_spans([part.spans for part in parts if part.spans is not None], lengths)
-            of_documents = np.bincount(of_rows, self._joined("n_spans", np.intp), n_documents).astype(np.intp)
-            hits = self._joined("span_hits", np.intp)
-            spans = SpanData(found, self.source.source.raw_span_scores(found), hits, of_rows[found.starts], of_documents)
-        read = [part.words for part in parts if part.words is not None]
-        labels = self.source.labels
-        named = _named(self.confusions, labels, self.counts)
+    def data(self, threshold: float) -> FitData:
+        """All tokens that were read. threshold (float): See FitData."""
+        gold, unlabelled, known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
+        pairs = concatenate([batch.pairs for batch in self._batches])
+        documents = self._documents_of_rows()
+        with_gold, without = pairs.take(np.flatnonzero(known)), pairs.take(np.flatnonzero(unlabelled[pairs.rows]))
+        words = [batch.words for batch in self._batches if batch.words is not None]
         return FitData(
             pairs=replace(with_gold, n_units=self.n_with_gold),
             gold=gold,
-            documents=of_rows[with_gold.rows],
-            counts=self.counts,
-            n_docs=n_documents,
-            n_unknown=self.n_unknown,
-            n_gold=self.n_gold,
-            why_missing=self.why_missing,
-            spans=spans,
-            span_counts=self.span_counts,
-            unit=unit,
-            unknown=UnknownGold.of(named, self.n_unknown, self.counts, labels),
-            unjudged=without,
-            unjudged_documents=of_rows[without.rows],
-            words=Words.joined(read) if read else None,
-            doc_documents=documents,
-            files=files,
-            complete=len(with_gold) == int(np.count_nonzero(gold[rows] != -2)),
+            documents=documents[with_gold.rows],
+            n_tags=len(self.source.labels),
+            threshold=threshold,
+            unlabelled=without,
+            unlabelled_documents=documents[without.rows],
+            words=Words.joined(words) if words else None,
+            is_complete=len(with_gold) == int(np.count_nonzero(gold[pairs.rows] != -2)),
         )
 
-    def _joined(self, name: str, kind: Any) -> NDArray[Any]:
-        return _join([getattr(part, name) for part in self.parts], kind)
+    def spans(self) -> SpanData | None:
+        """All spans that were found; None for a source of token labels alone."""
+        if not self.source.span_labels:
+            return None
+        found = stack_spans(
+            [batch.spans for batch in self._batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
+        )
+        documents = self._documents_of_rows()
+        n_gold = np.bincount(documents, self._joined("n_spans"), len(self.files)).astype(np.intp)
+        raw = self.source.source.raw_span_scores(found)
+        return SpanData(found, raw, self._joined("span_hits"), documents[found.starts], n_gold)
 
+    def unknown_gold(self) -> UnknownGold:
+        """The gold labels that the component does not know, and what it predicts for them."""
+        labels = self.source.labels
+        return UnknownGold.of(_named(self._confusions, labels, self.counts), self.n_unknown, self.counts, labels)
 
-def _join(parts: Iterable[Any], kind: Any) -> NDArray[Any]:
-    return np.concatenate([np.zeros(0, dtype=kind), *parts]).astype(kind, copy=False)
+    @property
+    def documents(self) -> Ints:
+        """The document of each Doc that was read."""
+        return self._joined("documents")
+
+    @property
+    def unit(self) -> str:
+        """What the documents are, see `DocumentNumbers`."""
+        return joint_unit(self._numbers.units) if self._runs is None else RUN
+
+    @property
+    def files(self) -> Ints:
+        """Number of the gold file of each document."""
+        files = np.array(self._files, dtype=np.intp)
+        if self._runs is None:
+            return files
+        return files[np.repeat(self.documents, self._joined("n_rows"))[np.unique(self._runs, return_index=True)[1]]]
+
+    @cached_property
+    def _runs(self) -> Ints | None:
+        """The run of sentences of each row; None where documents stay whole."""
+        if not self.in_runs or self.annotation.unit != TOKEN:
+            return None
+        return runs_of(np.repeat(self.documents, self._joined("n_rows")), self._joined("starts"))
+
+    def _documents_of_rows(self) -> Ints:
+        return np.repeat(self.documents, self._joined("n_rows")) if self._runs is None else self._runs
+
+    def _joined(self, name: str) -> NDArray[Any]:
+        """A field of all batches as one array."""
+        kind = np.bool_ if name in ("unlabelled", "known", "starts") else np.intp
+        return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:

@@ -14,7 +14,8 @@ import numpy as np
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.choice import SELECTION
 from ..calibration.grouped import GroupedRecalibrator, GroupFit
-from ..calibration.span_fit import SpanFit
+from ..calibration.span_fit import SpanData
+from ..calibration.spans import SpanRecalibrator
 from ..calibration.sufficiency import HeldOut
 from ..doc.annotations import unit_of
 from ..metrics.calibration_error import calibration_error, group_slices
@@ -200,11 +201,9 @@ def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[Gr
     ]
 
 
-def summarize_span_fit(fitted: SpanFit, n_bins: int = 10) -> list[FitRow]:
-    """The rows of `summarize_fit` for the chosen spans."""
-    data, chosen = fitted.data, fitted.chosen
-    calibrated = chosen.predict(data.spans.take(data.known), data.pairs.scores)
+def summarize_span_fit(data: SpanData, chosen: SpanRecalibrator, n_bins: int = 10) -> list[FitRow]:
+    """The rows of `summarize_fit` for the spans on the Docs. chosen (SpanRecalibrator): Their map."""
     why = f"raw scores: {chosen.fallback_}" if chosen.fallback_ else ""
-    parts: list[Any] = [slice(None), *group_slices(data.pairs, chosen.groups)]
-    fits = [GroupFit(len(hits), int(hits.sum()), why) for hits in (data.pairs.hits[part] for part in parts)]
-    return _summary(data.pairs, calibrated, chosen.groups, fits, n_bins)
+    n_pairs = [(len(data.pairs), int(data.pairs.hits.sum())), *_sizes(data.pairs, chosen.groups)]
+    fits = [GroupFit(*sizes, why) for sizes in n_pairs]
+    return _summary(data.pairs, chosen.predict(data.known_spans, data.pairs.scores), chosen.groups, fits, n_bins)

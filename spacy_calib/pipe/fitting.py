@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,18 +13,25 @@ import spacy
 from spacy.training import Example
 
 from ..about import __version__
-from ..calibration.choice import Plan, grouping_of, make_plan
+from ..calibration.choice import grouping_of, make_plan
 from ..calibration.conventions import Convention, find_conventions
-from ..calibration.grouping.named import group_beside
-from ..calibration.recalibrators import Identity
 from ..calibration.shrinkage import fit_line
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
-from ..calibration.token_fit import Chosen, LearnContext, TokenFit, fit_tokens
-from ..context.fit import TokenContextFit, fit_further_scores, fit_span_context, fit_token_context
-from ..context.tokens import TagsOfSpans
-from ..expect.record import FitRecord, FoundSpans, record_fit
+from ..calibration.token_fit import (
+    CalibrationPlan,
+    LearnContext,
+    before_maps,
+    fit_sets,
+    fit_tokens,
+    score_held_out,
+    score_unlabelled,
+)
+from ..calibration.tokens import TokenCalibration
+from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
+from ..context.tokens import TagsOfSpans, TokenContext
+from ..expect.record import FitRecord, record_fit
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT
 from ..pairs.progress import UNREPORTED, Progress
@@ -34,201 +41,174 @@ from ..sources.mapped import map_of, with_map
 from ..types import Groups
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
-from .gathering import HERE, FitArguments, Gathered, gather, may_differ, of_one_tag
+from .gathering import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
 from .upstream import learn_labels, settle
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """The fitted maps. spans (SpanFit | None): None for a source of token labels alone. judged (JudgedPairs): The pairs of the fit data,
-    each with the score of maps that did not see its document. conventions (list[Convention]): Where the gold seems to name things otherwise.
-    """
-
-    tokens: TokenFit
-    spans: SpanFit | None
-    judged: JudgedPairs
-    conventions: list[Convention]
-
-
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs]:
-    """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
-    changed; its figures go into the pipeline's meta.
+    """Learn from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta.
+
+    RETURNS (tuple): What the pipe learned; the pairs with scores of maps that did not see their document.
     """
     examples = learn_labels(pipe, examples)
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
-    gathered = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
-    choosing, learning = gathered.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
-    plan = choose(gathered, choosing)
+    inputs = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
+    choosing, learning = inputs.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
+    plan = choose(inputs, choosing)
     learning.at(0.0)
-    learned = learn(gathered, plan)
+    conventions = conventions_in(inputs)
+    if plan.moves and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
+        context.line_ = fit_line(inputs.data.kept_pairs, conventions)
+    tokens = fit_tokens(inputs.data, plan, pipe.normalize)
+    judged = inputs.judged(score_held_out(inputs.data, plan, tokens))
+    tokens.sets = fit_sets(pipe.sets, inputs.data, plan, judged.calibrated)
+    spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
     state = PipeState(
-        tokens=learned.tokens.calibration,
-        spans=SpanCalibration() if learned.spans is None else learned.spans.calibration,
-        component=Fitted(pipe.source.kind(gathered.source.component), gathered.source.labels),
-        judged_by=plan.judged_by,
-        record=record(gathered, learned),
-        seen=gathered.seen,
-        info=describe(gathered, plan, learned),
-        weights=fingerprint(pipe.lookup.nlp, gathered.source.component),
+        tokens=tokens,
+        spans=SpanCalibration() if spans is None else spans.calibration,
+        component=Fitted(pipe.source.kind(inputs.source.component), inputs.labels),
+        judged_by=plan.promise_groups,
+        record=_record(inputs, plan, tokens, spans, judged),
+        seen=inputs.seen,
+        info=_describe(inputs, plan, tokens, spans, judged, conventions),
+        weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
-    if gathered.source.component is not None and state.record is not None:  # else nothing was held out
-        groups = None if learned.spans is None else learned.spans.chosen.groups
-        shown = figures(gathered, learned.judged, plan.judged_by, learned.spans, groups)
+    if inputs.source.component is not None and state.record is not None:  # else nothing was held out
+        shown = figures(inputs, judged, plan.promise_groups, spans, state.spans.groups)
         set_performance(pipe.lookup.nlp, pipe.attr, shown)
     learning.at(1.0)
-    return state, learned.judged
+    return state, judged
 
 
-def choose(gathered: Gathered, progress: Progress = UNREPORTED) -> Plan:
+def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
-    settings = gathered.settings
+    settings, data = inputs.settings, inputs.data
     learn_context: LearnContext | None = None
-    if gathered.data.of_spans_alone:  # tokens stay as they are
-        one_group = grouping_of(1)
-        chosen = Chosen(one_group, Identity(), None, None, gathered.tokens.pairs.scores)
-        return Plan(chosen, gathered.groups(one_group), gathered.groups(one_group))
-    if settings.source.beside and gathered.source.annotation.unit == DOCUMENT and gathered.data.complete:
-        groups = gathered.groups(settings.grouping)
-        raw = gathered.tokens.kept_pairs, gathered.tokens.others.take(gathered.tokens.kept_others)
-        learn_context = partial(fit_further_scores, settings.source.beside, groups, raw)
-    elif gathered.context is not None and gathered.data.complete:
+    if inputs.of_spans_alone:  # tokens stay as they are
+        return CalibrationPlan.raw_scores(inputs.groups(grouping_of(1)), data)
+    if settings.source.beside and inputs.annotation.unit == DOCUMENT and data.is_complete:
+        raw = data.kept_pairs, data.unlabelled.take(data.kept_unlabelled)
+        learn_context = partial(fit_further_scores, settings.source.beside, inputs.groups(settings.grouping), raw)
+    elif inputs.context is not None and data.is_complete:
         learn_context = partial(
             fit_token_context,
-            gathered.context,
-            n_tags=len(gathered.source.labels),
-            overlapping=gathered.source.annotation.overlapping,
+            inputs.context,
+            n_tags=data.n_tags,
+            overlapping=inputs.annotation.overlapping,
+            salt=inputs.seen.salt,
         )
     # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
-    scalable = of_one_tag(settings, gathered.source.annotation) and gathered.data.complete
-    return make_plan(settings, gathered.tokens, gathered.groups, scalable, learn_context, progress)
+    scalable = of_one_tag(settings, inputs.annotation) and data.is_complete
+    return make_plan(settings, data, inputs.groups, scalable, learn_context, progress)
 
 
-def learn(gathered: Gathered, plan: Plan) -> Learned:
-    """Fit the maps. RAISES C003, C006: too few pairs."""
-    settings, data, tokens = gathered.settings, gathered.data, gathered.tokens
-    conventions, found = conventions_in(gathered), plan.chosen.context
-    if plan.chosen.moves and isinstance(found, TokenContextFit) and found.context.shrink:
-        found.context.line_ = fit_line(tokens.kept_pairs, conventions)
-    fitted = fit_tokens(
-        tokens,
-        plan.chosen,
-        plan.groups,
-        normalize=settings.normalize,
-        sets=settings.sets,
-        promise_groups=plan.judged_by,
-    )
-    spans = None if data.spans is None else _learn_spans(gathered, data.spans, fitted)
-    return Learned(
-        fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit), conventions
-    )
-
-
-def conventions_in(gathered: Gathered) -> list[Convention]:
+def conventions_in(inputs: FitInputs) -> list[Convention]:
     """Where labels and gold look like two conventions; only of tokens that have one right tag."""
-    if not may_differ(gathered.settings, gathered.source.annotation):
+    if not may_differ(inputs.settings, inputs.annotation):
         return []
-    tokens = gathered.tokens
-    return find_conventions(tokens.kept_pairs, tokens.gold, gathered.data.files[tokens.kept_documents])
+    return find_conventions(inputs.data.kept_pairs, inputs.data.gold, inputs.files[inputs.data.kept_documents])
 
 
-def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanFit:
-    """tokens (TokenFit): Of the same Docs; entities look at their tokens through its context, whether that moves those or not. Where it does not, they look at
-    what the other steps make of the tokens, as they will in new texts, and not at the scores that the context was learned on.
+def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
+    """Fit the steps of spans, which look at their tokens through the context, whether that moves those or not.
+
+    If it does not, they look at what the other steps make of the tokens, as in new texts, not at the scores that the context was learned on.
     """
-    settings, given, around = gathered.settings, gathered.arguments.span_counts, tokens.chosen.context
-    if isinstance(around, TokenContextFit) and not tokens.chosen.moves:
-        around = around.with_view_of(tokens.before_maps(), gathered.tokens.words.words)
-    labels = gathered.source.span_labels
-    counts = gathered.data.span_counts if given is None else given
-    groups = group_beside(settings.grouping, labels, counts)
-    table = map_of(settings.source) or {}
-    tags = TagsOfSpans.from_labels(
-        gathered.source.labels, gathered.source.annotation.prefixed, [table.get(label, label) for label in labels]
-    )
-    learn_context = partial(fit_span_context, around, tags) if isinstance(around, TokenContextFit) else None
-    fitted = fit_spans(found, groups, learn_context)
-    if isinstance(around, TokenContextFit) and fitted.calibration.context is not None and tokens.calibration.context is None:
-        tokens.calibration.context = around.left_out()
-    return fitted
+    labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
+    if context is None or context.view is None:
+        return fit_spans(data, inputs.span_groups())
+    without = without_model(context.context)
+    if not plan.moves:
+        seen = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
+        context = replace(context, view=without.apply(seen).view)
+    tags = TagsOfSpans.from_labels(inputs.labels, inputs.annotation.prefixed, [table.get(label, label) for label in labels])
+    fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
+    if fit.calibration.context is not None and tokens.context is None:
+        tokens.context = without
+    return fit
 
 
-def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
+def _record(
+    inputs: FitInputs, plan: CalibrationPlan, tokens: TokenCalibration, spans: SpanFit | None, judged: JudgedPairs
+) -> FitRecord | None:
     """What the pipe remembers of the fit documents."""
-    data = gathered.data
-    kept, calibrated = learned.tokens.others
-    unjudged = JudgedPairs(data.unjudged.take(kept), calibrated, data.unjudged_documents[kept])
-    return record_fit(learned.judged, data.n_docs, gathered.source.labels, learned.spans, unjudged, data.gold, data.files)
+    data, index = inputs.data, inputs.data.kept_unlabelled
+    scores = score_unlabelled(data, plan, tokens)
+    unlabelled = JudgedPairs(data.unlabelled.take(index), scores, data.unlabelled_documents[index])
+    return record_fit(judged, inputs.n_docs, inputs.labels, spans, unlabelled, data.gold, inputs.files)
 
 
 def figures(
-    gathered: Gathered, judged: JudgedPairs, groups: Groups, spans: FoundSpans | None, span_groups: Groups | None
+    inputs: FitInputs, judged: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
 ) -> dict[str, Any]:
     """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
-    settings, n_bins = gathered.settings, gathered.arguments.n_bins
-    token_prefix, span_prefix = score_prefixes(settings.attr, gathered.source.annotation.of_entities, settings.token_scores)
-    made = calib_scores(judged, groups, token_prefix, n_bins) if token_prefix else {}
+    settings, n_bins = inputs.settings, inputs.arguments.n_bins
+    token_prefix, span_prefix = score_prefixes(settings.attr, inputs.annotation.of_entities, settings.token_scores)
+    scores = calib_scores(judged, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
-        documents = spans.data.documents[spans.data.known]
-        of_spans = JudgedPairs(spans.data.pairs, spans.held_out, documents, gathered.data.unit)
-        made |= calib_scores(of_spans, span_groups, span_prefix, n_bins)
-    return made
+        scores |= calib_scores(spans.data.judged(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
+    return scores
 
 
-def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
-    """What the pipe says of its fit."""
-    data, settings, arguments = gathered.data, gathered.settings, gathered.arguments
-    maps, tokens, judged = learned.tokens.maps, learned.tokens.calibration, learned.judged
+def _describe(
+    inputs: FitInputs,
+    plan: CalibrationPlan,
+    tokens: TokenCalibration,
+    spans: SpanFit | None,
+    judged: JudgedPairs,
+    conventions: Sequence[Convention],
+) -> FitInfo:
+    """What the pipe shows of its fit."""
+    settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
+    assert maps is not None
     return FitInfo(
         component=settings.source.component,
-        layer=gathered.source.annotation.name,
+        layer=inputs.annotation.name,
         threshold=settings.threshold,
-        docs=data.n_docs,
-        unit=data.unit,
-        tokens=data.pairs.n_units,
-        unknown_gold=data.n_unknown,
-        unknown=data.unknown.words() if data.n_unknown else None,
+        docs=inputs.n_docs,
+        unit=inputs.unit,
+        tokens=inputs.data.pairs.n_units,
+        unknown_gold=inputs.unknown.n,
+        unknown=inputs.unknown.words() if inputs.unknown.n else None,
         label_map=map_of(settings.source),
         pairs=maps.pooled_fit_.pairs,
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
-        method=plan.chosen.prototype.registered,
+        method=plan.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
-        context=_describe_context(plan.chosen),
-        sets=None if tokens.sets is None else tokens.sets.describe(gathered.source.labels),
-        selection=plan.chosen.table or None,
-        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins),
-        held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents) if len(judged.pairs) else None,
-        spans=None if learned.spans is None else _describe_spans(gathered, learned.spans),
+        context=None if context is None else {**context.about, "kept": plan.moves, "why": context.why},
+        sets=None if tokens.sets is None else tokens.sets.describe(inputs.labels),
+        selection=plan.table or None,
+        table=summarize_fit(judged.pairs, plan.pairs_of(inputs.data).scores, maps, plan.promise_groups, arguments.n_bins),
+        held_out=judge_held_out(judged) if len(judged) else None,
+        spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
             "spacy-calib": __version__,
             "spacy": spacy.__version__,
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        conventions=[convention.to_dict(gathered.source.labels) for convention in learned.conventions],
+        conventions=[convention.to_dict(inputs.labels) for convention in conventions],
     )
 
 
-def _describe_context(chosen: Chosen) -> dict[str, Any] | None:
-    """What was learned of the surroundings, and whether it moves the scores of tokens; None where that was not asked for."""
-    found = chosen.context
-    return None if found is None else {**found.about, "kept": chosen.moves, "why": found.why}
-
-
-def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
-    pairs, documents = spans.data.pairs, spans.data.documents[spans.data.known]
+def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
+    """What the pipe shows of the fit of its spans."""
+    judged, chosen, candidates = spans.data.judged(spans.held_out), spans.calibration.chosen, spans.calibration.candidates
+    assert chosen is not None
+    assert candidates is not None
     return SpanFitInfo(
-        event=gathered.source.annotation.span_event or gathered.settings.event,
-        labels=list(gathered.source.span_labels),
-        spans=spans.chosen.n_spans_,
-        right=spans.chosen.n_hits_,
-        candidates=spans.candidates.n_spans_,
-        fallback=spans.chosen.fallback_,
-        table=summarize_span_fit(spans, gathered.arguments.n_bins),
-        context=None if spans.context is None else spans.context.about,
-        held_out=judge_held_out(pairs, spans.held_out, documents) if len(np.unique(documents)) > 1 else None,
+        event=inputs.annotation.span_event or inputs.settings.event,
+        labels=list(inputs.source.span_labels),
+        spans=chosen.n_spans_,
+        right=chosen.n_hits_,
+        candidates=candidates.n_spans_,
+        fallback=chosen.fallback_,
+        table=summarize_span_fit(spans.data, chosen, inputs.arguments.n_bins),
+        context=spans.context,
+        held_out=judge_held_out(judged) if len(np.unique(judged.documents)) > 1 else None,
     )

@@ -1,4 +1,4 @@
-"""What a fit learns from."""
+"""What a fit learns from: its arguments, and what it reads of examples."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from spacy.training import Example
 
 from ..calibration.choice import lowest_taken
 from ..calibration.grouping.named import group_beside
-from ..calibration.token_fit import TokenData
+from ..calibration.span_fit import SpanData
+from ..calibration.token_fit import FitData
 from ..context.features import FromDocs
-from ..context.fit import FitWords
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
 from ..doc.annotations import Annotation
@@ -22,13 +22,15 @@ from ..doc.reading import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
+from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..pairs.keyed import draw_salt
+from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.bound import BoundSource
-from ..types import Grouping, Groups
+from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
-from .fit_data import FitData, collect_fit_data
+from .fit_data import ExampleReader
 from .settings import PipeSettings
 
 HERE = "the fit data"
@@ -55,38 +57,99 @@ class FitArguments:
     progress: Progress = UNREPORTED
 
 
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """What a fit learns from.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitInputs:
+    """What a fit learns from: the first of the three classes that a fit passes through, see `calibration/token_fit.py`.
 
     settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
     source (BoundSource): What gives the probabilities.
-    data (FitData): What the examples gave. tokens (TokenData): The tokens of data.
+    data (FitData): The pairs of tokens, or of documents where each has one row.
+    spans (SpanData | None): Spans found; None for a source of token labels alone.
+    counts (Mapping): Frequency of each label, for grouping. span_counts (Mapping): Gold frequency of each span label.
+    n_docs (int), unit (str): Documents with scores, and what they are, see `DocumentNumbers`.
+    doc_documents, files (Ints): The document of each Doc, and the gold file of each document.
+    n_gold (int): Tokens with gold. unknown (UnknownGold): The gold labels that the component does not know.
     texts (TextUnits), seen (SeenTexts): Digests of the examples, and those that are kept.
-    counts (Mapping): Gold frequency of each label, for grouping.
     """
 
     settings: PipeSettings
     arguments: FitArguments
     source: BoundSource
     data: FitData
+    spans: SpanData | None
+    counts: Mapping[str, int]
+    span_counts: Mapping[str, int]
+    n_docs: int
+    unit: str
+    doc_documents: Ints
+    files: Ints
+    n_gold: int
+    unknown: UnknownGold
     texts: TextUnits
     seen: SeenTexts
-    tokens: TokenData
-    counts: Mapping[str, int]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.source.labels
+
+    @property
+    def annotation(self) -> Annotation:
+        return self.source.annotation
 
     @property
     def context(self) -> TokenContext | None:
         """The prototype of the context; None without one, and for labels of documents, at which it does not look."""
-        return self.settings.context if self.source.annotation.unit == TOKEN else None
+        return self.settings.context if self.annotation.unit == TOKEN else None
+
+    @property
+    def of_spans_alone(self) -> bool:
+        """Whether spans have gold and no token has: people answered about spans."""
+        return not self.n_gold and self.spans is not None and bool((self.spans.hits >= 0).any())
 
     def groups(self, grouping: Grouping) -> Groups:
-        source = self.source.source
-        return group_beside(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
+        """Group the labels."""
+        source = self.settings.source
+        return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
+
+    def span_groups(self) -> Groups:
+        """Group the labels of the spans."""
+        counts = self.arguments.span_counts
+        return group_beside(self.settings.grouping, self.source.span_labels, self.span_counts if counts is None else counts)
+
+    def judged(self, scores: Floats) -> JudgedPairs:
+        """The pairs that reach the threshold, with these calibrated scores."""
+        return JudgedPairs(self.data.kept_pairs, scores, self.data.kept_documents, self.unit)
+
+    def check(self, why_missing: str, n_labels: int) -> None:
+        """Check that there is enough gold. Where only spans have gold, tokens need none.
+
+        why_missing (str): Why a document could not be read, or "". n_labels (int): Labels of the gold.
+        RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: too great a share of them.
+            C003, C005: too few pairs. C697: no gold label of spans is one of the component.
+        """
+        name, known, unknown = self.source.name, self.source.span_labels, self.unknown
+        if not self.n_docs:
+            raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
+        if not self.n_gold and known and self.span_counts and self.span_counts.keys().isdisjoint(known):
+            raise calib_error("C697", component=name, given=shorter(list(self.span_counts)), known=shorter(known))
+        if self.of_spans_alone:
+            return
+        if not self.n_gold:
+            raise calib_error("C030", layer=self.annotation.gold.name, component=name)
+        if unknown.n == self.n_gold:
+            raise calib_error("C031", n_tags=n_labels, component=name, **unknown.words())
+        # Identities are of no scheme, of which the gold could have another.
+        if unknown.share > self.arguments.max_unknown and not self.annotation.spans_are_units:
+            raise calib_error("C164", component=name, **unknown.words())
+        n_pairs, threshold = len(self.data.kept), self.settings.threshold
+        if not n_pairs:
+            raise calib_error("C003", what="calibrator", threshold=threshold)
+        if n_pairs < self.arguments.min_pairs:
+            raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
 
-def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False) -> Gathered:
-    """Read the examples. in_runs (bool): See `collect_fit_data`.
+def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False) -> FitInputs:
+    """Read the examples. in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
 
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
         few pairs.
@@ -94,44 +157,37 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     first, examples = with_first(examples)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     source = BoundSource.from_component(pipe.source, component)
-    annotation = source.annotation
-    watch = TextWatch(annotation)
+    annotation, watch = source.annotation, TextWatch(source.annotation)
     check_context(pipe, annotation)
-    looks = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
-    lowest = _lowest(pipe, annotation)
-    data = collect_fit_data(
-        source,
-        watch.over(examples),
-        lowest,
-        pipe.event,
-        read_words(pipe, annotation) if looks else None,
-        in_runs,
-    )
-    texts, salt = watch.units(), draw_salt()
-    source = source.with_current_labels()
-    # Identities are of no scheme, of which the gold could have another.
-    most = 1.0 if annotation.spans_are_units else arguments.max_unknown
-    data.check(annotation.gold.name, source.name, pipe.threshold, arguments.min_pairs, most, source.span_labels)
-    words = None if data.words is None else FitWords(data.words, salt)
-    return Gathered(
+    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
+    words_of_docs = read_words(pipe, annotation) if has_context else None
+    reader = ExampleReader(source, _lowest(pipe, annotation), pipe.event, words_of_docs, in_runs).read_all(watch.over(examples))
+    texts = watch.units()
+    inputs = FitInputs(
         settings=pipe,
         arguments=arguments,
-        source=source,
-        data=data,
+        source=reader.source,
+        data=reader.data(pipe.threshold),
+        spans=reader.spans(),
+        counts=_counts(reader.source, reader.counts, arguments),
+        span_counts=reader.span_counts,
+        n_docs=len(reader.files),
+        unit=reader.unit,
+        doc_documents=reader.documents,
+        files=reader.files,
+        n_gold=reader.n_gold,
+        unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts.of(texts.digests, salt),
-        tokens=TokenData(
-            data.pairs, data.gold, data.documents, len(source.labels), pipe.threshold, data.unjudged, words, annotation.unit
-        ),
-        counts=_counts(annotation, source.labels, data, arguments),
+        seen=SeenTexts.of(texts.digests, draw_salt()),
     )
+    inputs.check(reader.why_missing, len(reader.counts))
+    return inputs
 
 
-def _counts(annotation: Annotation, labels: Sequence[str], data: FitData, arguments: FitArguments) -> dict[str, int]:
-    """Those given, but for labels of another scheme, where that is no fault."""
-    given = arguments.tag_counts
-    foreign = annotation.any_label and set(labels).isdisjoint(given or ())
-    return dict(data.counts if given is None or foreign else given)
+def _counts(source: BoundSource, counts: Mapping[str, int], arguments: FitArguments) -> dict[str, int]:
+    """The counts of the arguments, unless they are of labels of another scheme where that is no fault."""
+    is_foreign = source.annotation.any_label and set(source.labels).isdisjoint(arguments.tag_counts or ())
+    return dict(counts if arguments.tag_counts is None or is_foreign else arguments.tag_counts)
 
 
 def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:

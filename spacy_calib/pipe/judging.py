@@ -10,7 +10,6 @@ import numpy as np
 from spacy.training import Example
 
 from ..calibration.conventions import find_conventions
-from ..calibration.grouping.named import group_beside
 from ..corpus.missed import rows_of
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation
@@ -30,7 +29,7 @@ from .scorer import CalibScorer, scorer_like
 
 if TYPE_CHECKING:
     from .component import Calibrator
-    from .gathering import Gathered
+    from .gathering import FitInputs
 
 
 class Forecasts(NamedTuple):
@@ -125,30 +124,24 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
     )
 
 
-def judge_unfitted(pipe: Calibrator, gathered: Gathered, examples: Sequence[Example]) -> Judged:
-    """Compare the raw scores of a pipe that is not fitted with gold. gathered (Gathered): Read from the examples."""
-    data, annotation, source = gathered.data, gathered.source.annotation, pipe.source
-    pairs = gathered.tokens.kept_pairs
-    spans, groups, span_labels = None, None, tuple(gathered.source.span_labels)
-    if data.spans is not None:
-        own = data.spans.pairs
-        spans = JudgedPairs(own, own.scores, data.spans.documents[data.spans.known], data.unit)
-        groups = group_beside(pipe.grouping, span_labels, data.span_counts)
+def judge_unfitted(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Example]) -> Judged:
+    """Compare the raw scores of a pipe that is not fitted with gold. inputs (FitInputs): Read from the examples."""
+    spans = inputs.spans
     return Judged(
         name=pipe.name,
-        component=source.component,
-        layer=annotation.name,
-        event=annotation.span_event or pipe.event,
+        component=pipe.source.component,
+        layer=inputs.annotation.name,
+        event=inputs.annotation.span_event or pipe.event,
         threshold=pipe.threshold,
-        labels=gathered.source.labels,
-        tokens=JudgedPairs(pairs, pairs.scores, gathered.tokens.kept_documents, data.unit),
-        groups=gathered.groups(pipe.grouping),
+        labels=inputs.labels,
+        tokens=inputs.judged(inputs.data.kept_pairs.scores),
+        groups=inputs.groups(pipe.grouping),
         scorer=scorer_like(pipe.scorer),
         fitted=False,
-        span_labels=span_labels,
-        spans=spans,
-        span_groups=groups,
-        misaligned=misaligned(annotation, examples),
+        span_labels=inputs.source.span_labels,
+        spans=None if spans is None else spans.judged(spans.pairs.scores, inputs.unit),
+        span_groups=None if spans is None else inputs.span_groups(),
+        misaligned=misaligned(inputs.annotation, examples),
     )
 
 

@@ -12,7 +12,7 @@ from spacy_calib.calibration.choice import STRONG_RIDGE, WEAK_RIDGE, Selector
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import Identity, IsotonicRegression, Platt, Recalibrator
 from spacy_calib.calibration.scaling import TemperatureScaling, VectorScaling
-from spacy_calib.calibration.token_fit import ContextFit, TokenData
+from spacy_calib.calibration.token_fit import ContextFit, FitData
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import log_loss
 from spacy_calib.metrics.proper import log_losses, mean_with_error
@@ -34,7 +34,7 @@ def make_selector(**settings) -> Selector:
     return Selector(**{"methods": {"isotonic": IsotonicRegression()}, "n_groups": (1, 3), **settings})
 
 
-def make_data(n: int, seed: int = 1, per_document: int = 20, **truth) -> TokenData:
+def make_data(n: int, seed: int = 1, per_document: int = 20, **truth) -> FitData:
     return fit_data(draw_tokens(n, seed, **truth), per_document=per_document, lowest=1e-4)
 
 
@@ -136,7 +136,7 @@ def test_the_scaling_is_handed_over_with_the_scores_that_it_held_out():
     scores = expected.cross_fit(data.pairs, data.documents, N_TAGS)
     assert steps.table["chosen"] == "vector scaling"
     assert steps.scaling.biases_.tolist() == expected.biases_.tolist()
-    assert steps.scaled.tolist() == scores.tolist()
+    assert steps.scores.tolist() == scores.tolist()
     assert type(steps.prototype) is Identity
     assert not steps.moves
 
@@ -152,7 +152,7 @@ def test_a_map_is_handed_over_unfitted_for_raw_scores():
     prototype: Recalibrator = IsotonicRegression()
     steps = make_selector(methods={"isotonic": prototype}, n_groups=[1])(data, group_tokens)
     assert (steps.scaling, steps.table["chosen"]) == (None, "isotonic, 1 group")
-    assert steps.scaled.tolist() == data.pairs.scores.tolist()
+    assert steps.scores.tolist() == data.pairs.scores.tolist()
     assert type(steps.prototype) is IsotonicRegression
     assert steps.prototype is not prototype
 
@@ -208,7 +208,7 @@ def test_with_few_documents_blocks_of_tokens_are_held_out_and_only_the_scaling_i
     assert set(trials_by_name(steps)) == {"raw scores", "vector scaling"}
     blocks = contiguous_folds(data.pairs.rows, 20)
     scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, blocks, N_TAGS)
-    assert steps.scaled.tolist() == scaled_scores.tolist()
+    assert steps.scores.tolist() == scaled_scores.tolist()
 
 
 def test_a_token_alone_keeps_its_score():
@@ -242,7 +242,7 @@ def test_a_strong_bias_is_taken_back_where_held_out_documents_say_so(seed):
     assert steps.scaling.ridge == WEAK_RIDGE
     # Those of maps that did not see the document.
     hits = data.kept_pairs.hits
-    assert log_loss(steps.scaled[data.kept], hits) > log_loss(steps.scaling.scale_pairs(data.pairs)[data.kept], hits)
+    assert log_loss(steps.scores[data.kept], hits) > log_loss(steps.scaling.scale_pairs(data.pairs)[data.kept], hits)
 
 
 # Labels side by side
@@ -266,7 +266,7 @@ def test_labels_side_by_side_are_mapped_by_a_line_and_not_scaled():
 def test_the_same_again_is_the_same_to_the_last_bit():
     first, second = (make_selector()(make_data(400), group_tokens) for _ in range(2))
     assert first.table == second.table
-    assert first.scaled.tolist() == second.scaled.tolist()
+    assert first.scores.tolist() == second.scores.tolist()
 
 
 def test_the_numbers_of_documents_do_not_matter():

@@ -224,7 +224,7 @@ def test_spans_and_candidates_are_fitted_apart_and_unknown_gold_is_left_out():
     hits = draw_hits(true_probabilities(spans), 14).astype(np.intp)
     hits[::7] = -1
     fitted = fit_spans(span_data(spans, hits), GROUPS)
-    of_chosen, of_candidates = fitted.chosen, fitted.candidates
+    of_chosen, of_candidates = fitted.calibration.chosen, fitted.calibration.candidates
     for made, own in ((of_chosen, chosen), (of_candidates, ~chosen)):
         part = np.flatnonzero(own & (hits >= 0))
         alone = SpanRecalibrator(GROUPS).fit(spans.take(part), hits[part])
@@ -257,13 +257,12 @@ def test_each_kind_of_span_has_its_map_and_those_from_the_cut_off_on_are_accepte
     spans = draw_spans(200, 13)
     chosen = np.arange(200) % 4 != 0
     spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.own, chosen)
-    fitted = fit_spans(span_data(spans, draw_hits(true_probabilities(spans), 14).astype(np.intp)), GROUPS)
-    made = fitted.calibration
+    made = fit_spans(span_data(spans, draw_hits(true_probabilities(spans), 14).astype(np.intp)), GROUPS).calibration
     made.cutoffs = Cutoffs(0.9, 0.9, "all", {"all": 0.5})
     again = SpanCalibration.from_state(record(SPANS)(made.state(), "spans"))
     for one in (made, again):
         calibrated, accepted = one.calibrate(spans, spans.own, ["A", "B", "C"])
-        for own, fit in ((chosen, fitted.chosen), (~chosen, fitted.candidates)):
+        for own, fit in ((chosen, made.chosen), (~chosen, made.candidates)):
             part = np.flatnonzero(own)
             np.testing.assert_array_equal(calibrated[part], fit.predict(spans.take(part), spans.own[part]))
         assert accepted.tolist() == (calibrated >= 0.5).astype(int).tolist()
@@ -394,4 +393,4 @@ def test_scores_beside_take_part_where_held_out_documents_lose_less_with_them(us
     spans = with_beside(draw_spans(600, 1), sure if useful else noise, noise[::-1])
     hits = draw_hits(sure, 3)
     data = SpanData(spans, spans.own, hits.astype(np.intp), np.arange(600) // 3, np.full(200, 3))
-    assert fit_spans(data, GROUPS).chosen.n_beside_ == (2 if useful else 0)
+    assert fit_spans(data, GROUPS).calibration.chosen.n_beside_ == (2 if useful else 0)

@@ -9,6 +9,7 @@ from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sets import quantile_rank
 from spacy_calib.calibration.sufficiency import HeldOut, documents_or_blocks, judge_held_out, tokens_for_sets
 from spacy_calib.metrics import log_loss
+from spacy_calib.pairs.build import JudgedPairs
 
 from ..strategies import make_pairs
 
@@ -48,11 +49,16 @@ def drawn(n: int, seed: int):
     return make_pairs(scores, rng.random(n) < scores)
 
 
+def judge(pairs, calibrated, documents=None) -> HeldOut:
+    """documents: Of each pair; one where they are not given."""
+    return judge_held_out(JudgedPairs(pairs, calibrated, np.zeros(len(pairs), int) if documents is None else documents))
+
+
 def test_the_error_is_that_of_the_difference_over_documents():
     pairs = drawn(60, 1)
     moved = np.clip(pairs.scores * 0.8, 0.01, 1)
     documents = np.repeat(np.arange(12), 5)
-    held = judge_held_out(pairs, moved, documents)
+    held = judge(pairs, moved, documents)
     assert (held.raw, held.calibrated, held.tokens) == (
         pytest.approx(log_loss(pairs.scores, pairs.hits)), pytest.approx(log_loss(moved, pairs.hits)), 60,
     )  # fmt: skip
@@ -61,12 +67,12 @@ def test_the_error_is_that_of_the_difference_over_documents():
     assert held.error == pytest.approx(np.sqrt((by_document**2).sum()) / 60)
     # One document: its blocks of three tokens.
     of_blocks = each.reshape(20, 3).sum(axis=1) - 3 * each.mean()
-    assert judge_held_out(pairs, moved, np.zeros(60, int)).error == pytest.approx(np.sqrt((of_blocks**2).sum()) / 60)
+    assert judge(pairs, moved).error == pytest.approx(np.sqrt((of_blocks**2).sum()) / 60)
 
 
 def test_raw_scores_are_the_same():
     pairs = drawn(60, 1)
-    assert judge_held_out(pairs, pairs.scores, np.zeros(60, int)).verdict == "same"
+    assert judge(pairs, pairs.scores).verdict == "same"
 
 
 def test_steps_learned_from_few_true_scores_are_worse_and_a_line_from_many_wrong_ones_is_better():
@@ -75,6 +81,6 @@ def test_steps_learned_from_few_true_scores_are_worse_and_a_line_from_many_wrong
     for fold in range(3):
         inside = np.arange(60) % 3 == fold
         held[inside] = IsotonicRegression().fit(few.scores[~inside], few.hits[~inside]).predict(few.scores[inside])
-    assert judge_held_out(few, held, np.arange(60)).verdict == "worse"
+    assert judge(few, held, np.arange(60)).verdict == "worse"
     too_sure = make_pairs(many.scores**3, many.hits)
-    assert judge_held_out(too_sure, many.scores, np.arange(3000)).verdict == "better"
+    assert judge(too_sure, many.scores, np.arange(3000)).verdict == "better"

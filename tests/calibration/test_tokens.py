@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import (
     Beta,
     HistogramBinning,
@@ -26,7 +25,7 @@ from spacy_calib.calibration.recalibrators import (
 from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
+from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_sets, fit_tokens, score_held_out
 from spacy_calib.calibration.tokens import TOKENS, Calibrated, TokenCalibration, check_normalize, lowest_score
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import from_dense, pair_up
@@ -47,24 +46,28 @@ SCALINGS: dict[str, Callable[[], Scaling]] = {
 FLOOR = Scaling.floor
 every_scaling = pytest.mark.parametrize("name", [None, *SCALINGS])
 with_and_without_scaling = pytest.mark.parametrize("name", [None, "vector"])
-grouping = partial(tag_frequency_groups, n_groups=3)
 
 
 def fit(
-    data: TokenData,
+    data: FitData,
     name: str | None = None,
     prototype: Recalibrator | None = None,
     offsets: TagOffsets | None = None,
     groups: Groups = GROUPS,
     scaled: tuple[Scaling | None, np.ndarray] | None = None,
-    **promises,
+    normalize: bool | str = False,
+    sets: ConformalSets | None = None,
 ) -> TokenCalibration:
     """The calibration of these data after a scaling, all fitted as the pipe does it; scaled: What `scale` gives, where it is known."""
     scaling, scores = scaled or scale(data, name)
-    return fit_tokens(data, Chosen(grouping, prototype or Platt(), offsets, scaling, scores), groups, **promises).calibration
+    plan = CalibrationPlan(groups, prototype or Platt(), scores, offsets, scaling)
+    calibration = fit_tokens(data, plan, normalize)
+    if sets is not None:
+        calibration.sets = fit_sets(sets, data, plan, score_held_out(data, plan, calibration))
+    return calibration
 
 
-def scale(data: TokenData, name: str | None) -> tuple[Scaling | None, np.ndarray]:
+def scale(data: FitData, name: str | None) -> tuple[Scaling | None, np.ndarray]:
     """(a scaling fitted on the data, the scores of their pairs by others that did not see the document)."""
     if name is None:
         return None, data.pairs.scores
@@ -73,7 +76,7 @@ def scale(data: TokenData, name: str | None) -> tuple[Scaling | None, np.ndarray
 
 
 @functools.cache
-def prepared(n: int, seed: int, name: str | None, threshold: float) -> tuple[TokenData, tuple[Scaling | None, np.ndarray]]:
+def prepared(n: int, seed: int, name: str | None, threshold: float) -> tuple[FitData, tuple[Scaling | None, np.ndarray]]:
     """(fit data, what `scale` gives), once for all tests."""
     data = fit_data(draw_tokens(n, seed), threshold, min(threshold, FLOOR) if name else threshold)
     return data, scale(data, name)
@@ -105,7 +108,7 @@ def test_other_ways_to_normalize_are_refused(normalize):
 def test_kept_pairs_are_those_at_or_above_the_threshold():
     probabilities = np.array([[0.5, 0.25, 0.125, 0.125], [0.75, 0.125, 0.0625, 0.0625]])
     pairs = pair_up(from_dense(probabilities, 0.1), np.array([0, 1]))
-    data = TokenData(pairs, np.array([0, 1]), pairs.rows, 4, 0.125)
+    data = FitData(pairs, np.array([0, 1]), pairs.rows, 4, 0.125)
     assert data.pairs.scores[data.kept].tolist() == [0.5, 0.25, 0.125, 0.125, 0.75, 0.125]
     assert replace(data, threshold=0.2).kept.tolist() == [0, 1, 4]
 
@@ -387,7 +390,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
 # Sets
 
 
-def held_out_scores(data: TokenData, prototype: Recalibrator) -> np.ndarray:
+def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
     """The score of each kept pair by maps of the other four fifths."""
     kept = data.kept
     pairs, folds = data.pairs.take(kept), contiguous_folds(data.documents[kept], 5)
@@ -550,7 +553,7 @@ def test_two_tokens_in_two_documents(name):
 def test_folds_with_too_few_pairs_use_the_maps_of_all():
     probabilities = np.array([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2]])
     pairs = pair_up(from_dense(probabilities, 0.01), np.array([0, 1, 0]))
-    data = TokenData(pairs, np.array([0, 1, 0]), pairs.rows, 2, 0.01)
+    data = FitData(pairs, np.array([0, 1, 0]), pairs.rows, 2, 0.01)
     groups = Groups(("1",), np.zeros(2, np.intp))
     calibration = fit(data, prototype=HistogramBinning(6), groups=groups, sets=ConformalSets(0.5))
     mapped = calibration.maps.predict(pairs.scores, pairs.tags)
@@ -564,7 +567,7 @@ def test_too_few_pairs_are_refused(code_of):
     pairs = pair_up(from_dense(np.full((n, 1), 0.5), 0.01), np.zeros(n, np.intp))
     with pytest.raises(CalibError, match=code):
         fit(
-            TokenData(pairs, np.zeros(n, np.intp), pairs.rows, 1, 0.01),
+            FitData(pairs, np.zeros(n, np.intp), pairs.rows, 1, 0.01),
             prototype=HistogramBinning(10),
             groups=Groups(("1",), np.zeros(1)),
         )

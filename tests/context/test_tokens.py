@@ -9,7 +9,7 @@ from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.steps import ASKED, Predictions
 from spacy_calib.context.blocks import View
 from spacy_calib.context.features import NO_ENTRY, Document, Hints, Neighbours, TokenScores
-from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
+from spacy_calib.context.fit import Comparison, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
 from spacy_calib.context.tokens import TagsOfSpans, TokenContext, replace_top
@@ -25,7 +25,7 @@ EVERY = (Neighbours(), Document(), Hints())
 def fitted(when: str = "always", n_docs: int = 60, **settings):
     words, pairs, documents = words_and_pairs(n_docs)
     made = fit_token_context(
-        TokenContext(EVERY, when), pairs, Pairs.none(), documents, FitWords(words, "salt"), n_tags=2, **settings
+        TokenContext(EVERY, when), pairs, Pairs.none(), documents, words, n_tags=2, salt="salt", **settings
     )
     return made, words, pairs
 
@@ -207,7 +207,7 @@ def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
 def test_what_a_fit_says_does_not_depend_on_its_salt():
     words, pairs, documents = words_and_pairs()
     found = [
-        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, FitWords(words, salt), n_tags=2).context
+        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, words, n_tags=2, salt=salt).context
         for salt in ("", "one", "other")
     ]
     assert len({context.known_.forms.tobytes() for context in found}) == 3

@@ -39,7 +39,7 @@ def test_a_fit_that_fails_at_its_last_step_changes_nothing(fitted, monkeypatch):
     before, meta = calib.learned, str(fitted.meta["performance"])
     with fitted.select_pipes(disable=["calib"]):
         examples = run_upstream(fitted, examples_for(fitted, 30, seed=9))
-    monkeypatch.setattr(fitting, "describe", lambda *_: 1 / 0)
+    monkeypatch.setattr(fitting, "_describe", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         calib.fit(examples)
     assert calib.learned is before

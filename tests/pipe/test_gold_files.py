@@ -24,16 +24,16 @@ def files(nlp):
 
 def test_a_fit_knows_the_file_of_each_document_and_shares_none(nlp, files):
     calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
-    data = gather(calib, from_files(files), FitArguments()).data
-    assert (data.n_docs, data.unit) == (60, "document")
-    assert data.files.tolist() == [0] * 40 + [1] * 20
-    assert data.doc_documents.tolist() == np.repeat(np.arange(60), 2).tolist()
+    inputs = gather(calib, from_files(files), FitArguments())
+    assert (inputs.n_docs, inputs.unit) == (60, "document")
+    assert inputs.files.tolist() == [0] * 40 + [1] * 20
+    assert inputs.doc_documents.tolist() == np.repeat(np.arange(60), 2).tolist()
 
 
 def test_one_after_the_other_they_share_documents(nlp, files):
     calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
-    data = gather(calib, [*files[0], *files[1]], FitArguments()).data
-    assert (data.n_docs, set(data.files.tolist())) == (40, {0})
+    inputs = gather(calib, [*files[0], *files[1]], FitArguments())
+    assert (inputs.n_docs, set(inputs.files.tolist())) == (40, {0})
 
 
 def test_documents_without_a_name_stay_alone(nlp):

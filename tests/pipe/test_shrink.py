@@ -71,9 +71,9 @@ def test_half_of_the_way_is_halfway_between_the_maps_and_the_line(nlp, plain, ha
 
 
 def test_the_line_is_platts_of_the_fit_data_where_conventions_agree(nlp, halfway):
-    gathered = gather(halfway, examples(nlp), FitArguments())
-    differ = [row for convention in conventions_in(gathered) for row in convention.rows.tolist()]
-    pairs = gathered.tokens.kept_pairs
+    inputs = gather(halfway, examples(nlp), FitArguments())
+    differ = [row for convention in conventions_in(inputs) for row in convention.rows.tolist()]
+    pairs = inputs.data.kept_pairs
     own = np.flatnonzero(~np.isin(pairs.rows, differ))
     line = Platt().fit(pairs.scores[own], pairs.hits[own]).coefficients_
     assert halfway.tokens.context.line_.tolist() == line.tolist()

@@ -50,12 +50,12 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
     nlp, calib = place_raw(run, nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
     done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
-    gathered = gather(calib, done, FitArguments())
-    if gathered.data.n_unknown and not run.silent:
-        words = gathered.data.unknown.words()
-        warn(unknown_sentence(words, gathered.source.name, gathered.source.annotation.unit))
-    conventions = [convention.to_dict(gathered.source.labels) for convention in conventions_in(gathered)]
-    return judge_unfitted(calib, gathered, done), conventions
+    inputs = gather(calib, done, FitArguments())
+    if inputs.unknown.n and not run.silent:
+        words = inputs.unknown.words()
+        warn(unknown_sentence(words, inputs.source.name, inputs.annotation.unit))
+    conventions = [convention.to_dict(inputs.labels) for convention in conventions_in(inputs)]
+    return judge_unfitted(calib, inputs, done), conventions
 
 
 def place_raw(run: EvaluateRun, nlp: Language) -> tuple[Language, Calibrator]:
