@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 
 from ..doc.annotations.cats import CATS
 from ..doc.answer import SCORES, Answer, Field
-from ..doc.found import spans_from
+from ..doc.tool_spans import spans_from
 from ..errors import CalibError, brief, calib_error
 
 ENTS = "ents"
