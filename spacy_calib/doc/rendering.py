@@ -43,7 +43,8 @@ def render(
     tap and focus. A Doc's `user_data["title"]` becomes its heading.
 
     docs (Doc | Span | Iterable): What to show; only the scores on the Docs are read, no pipeline is needed.
-    style (str): "tokens", or "ents" for entities (or the spans of a span categorizer). attr (str): Prefix of the attributes.
+    style (str): "tokens", or "ents" for entities (or the spans of a span categorizer). attr (str): Prefix of the calib pipe's
+    attributes.
     page (bool): Return a whole HTML page. minify (bool): Without line breaks that are not text. jupyter (bool | None): Display
     it in the notebook; None finds out.
     options (Mapping | None): "doubtful" (float, 0.9): the tab key reaches words with a lower score. "tags" (str, "doubtful"):
