@@ -47,7 +47,7 @@ from spacy_calib.expect.effects import Effects, SourceSums, with_widths
 from spacy_calib.expect.survey import Known
 from spacy_calib.pairs.documents import DocumentNumbers
 from spacy_calib.pipe.component import pipes_named
-from spacy_calib.pipe.counting import DriftComparison, answered, asked_of
+from spacy_calib.pipe.text_counts import DriftComparison, answered, asked_of
 from spacy_calib.types import Floats
 
 DRAWS = 2000

@@ -108,7 +108,7 @@ def view(model: str) -> None:
 
     import spacy
 
-    from spacy_calib.pipe.viewing import Server, Viewer
+    from spacy_calib.pipe.view_server import Server, Viewer
 
     with Server(Viewer(spacy.load(model))) as server, browser(1000) as shown:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))

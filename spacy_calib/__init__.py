@@ -37,7 +37,7 @@ _LATER = {
     "fit": ".cli.api",
     "render": ".doc.rendering",
     "report": ".cli.api",
-    "spans_from": ".doc.found",
+    "spans_from": ".doc.tool_spans",
 }
 
 

@@ -33,8 +33,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that the pipeline's span and label are
     right (by the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to LOCATION),
     the joined label is right at least as often. An entity without a calibrated score keeps Presidio's. As after any engine,
-    Presidio raises scores for context words, leaves out results whose score is 0, and keeps the higher of nested results of one
-    type.
+    Presidio raises scores for context words, drops results of score 0, and keeps the higher of nested results of one type.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
     Nothing is ever downloaded.

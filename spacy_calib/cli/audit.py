@@ -66,7 +66,7 @@ def audit(
     from ..corpus.audit import audit_tasks
     from ..corpus.queue.formats import record_of
     from ..corpus.stored import MadeOnDemand
-    from ..pipe.auditing import heads_of
+    from ..pipe.gold_audit import heads_of
 
     queue_output = QueueOutput(output, format, raw_cells, silent)
     run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
@@ -103,7 +103,7 @@ class Audited(NamedTuple):
 
 def audited(run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()) -> Audited:
     """Audit the gold. outputs (Sequence[Output]): Files that will be written. RAISES: see `audit`."""
-    from ..pipe.auditing import audit_gold
+    from ..pipe.gold_audit import audit_gold
     from ..pipe.scorer import corpus_of
 
     nlp, calib = _place_pipe(run, run.begin(outputs), component, label_map)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..doc.queries.base import Query
     from ..expect.counting import Gathered
     from ..pipe.component import Calibrator
-    from ..pipe.counting import Counting
+    from ..pipe.text_counts import Counting
 
 UNITS = ("token", "entity", "document")
 _PICTURES = (".png", ".svg")
@@ -156,7 +156,7 @@ def check_files_of_counts(by: str | None, output: Path | None, raw_cells: bool, 
 
 def check_groups(run: Run, every: str | None) -> None:
     """RAISES C397: a text has no value to group it by."""
-    from ..pipe.counting import group_of
+    from ..pipe.text_counts import group_of
     from .shared.examples import values_in
 
     if run.by is not None:
@@ -170,8 +170,8 @@ def make_queries(
     """Return the calib pipes and their queries. RAISES C027, C068: no such pipe. Others: see `check_readable`, `make_query`."""
     from ..doc.queries.patterns import make_query, split_query
     from ..pipe.component import pipes_named
-    from ..pipe.counting import asked_of
     from ..pipe.loading import check_readable
+    from ..pipe.text_counts import asked_of
 
     events = all(split_query(text)[0] == "event" for text in texts)
     pipes = [] if events else pipes_named(nlp, attr)
@@ -212,7 +212,7 @@ class QueryRun:
 
     def _count_texts(self, path: Path, gold: bool = False) -> Counting:
         """Ask every Doc of texts, or of --gold. RAISES C075: no unit got a score. C396, C397: see `Counting`."""
-        from ..pipe.counting import Counting, pipes_for
+        from ..pipe.text_counts import Counting, pipes_for
         from .shared.evidence import FirstDoc, check_whole_documents
         from .shared.examples import read_through
 
@@ -255,7 +255,7 @@ class QueryRun:
     ) -> dict[str, Any]:
         """Return the result of the query at a place, see `count`."""
         from ..expect.counting import centre_of
-        from ..pipe.counting import effects_for, verdict_for
+        from ..pipe.text_counts import effects_for, verdict_for
 
         query, answers = self.queries[place], counts.answered[place]
         effects, verdict = effects_for(query, self.pipes), verdict_for(query, drift)

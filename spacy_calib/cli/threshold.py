@@ -104,8 +104,7 @@ def find_cutoffs(
     per: str,
     confidence: float,
 ) -> tuple[dict[str, Any], Any, Any]:
-    """Return (the result of `threshold`, cut-offs for the precision, cut-offs for the recall), each cut-off None if not
-    requested.
+    """Return (the result of `threshold`, cut-offs for the precision, cut-offs for the recall), None if not requested.
 
     RAISES C308 to C310: the pipe has no recall, or the gold has no entity.
     """

@@ -32,7 +32,7 @@ def view(
     RETURNS (dict): "address": where the page was.
     RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: every other fault of the input.
     """
-    from ..pipe.viewing import Server, Viewer
+    from ..pipe.view_server import Server, Viewer
 
     viewer = Viewer(open_model(model, code=code, gpu_id=gpu_id), gpu_id)
     try:

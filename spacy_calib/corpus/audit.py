@@ -125,8 +125,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Audit spans that are not all white space: each gold span against the likeliest overlapping prediction, and predictions
-    without gold.
+    """Audit spans not all white space: gold against the likeliest overlapping prediction, and predictions without gold.
 
     table (Mapping | None): Label of a prediction -> gold label, "" for none.
     """
@@ -176,8 +175,7 @@ def expected_wrong(best: Floats, agree: Any) -> float | None:
     """Estimate how many gold labels are wrong from the most confident half, as if the model made no errors there (anchor
     points, Liu & Tao 2016, section 4).
 
-    It exceeds the truth by the model's own errors in that half. best (Floats): Top scores. agree: Whether gold has the top
-    label.
+    It exceeds the truth by the model's own errors in that half. best (Floats): Top scores. agree: Is gold the top label?
     """
     if not len(best):
         return None

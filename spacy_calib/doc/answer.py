@@ -226,8 +226,7 @@ class Answer:
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
         """Locate pairs of a text and a type in the answer, in order, for example from JSON; missing ones are left out.
 
-        Of the types around a text the nearer one is taken, as the next pair, or a key such as "person_attributes", may name it
-        again.
+        The nearer type around a text is taken, as the next pair, or a key such as "person_attributes", may name it again.
         """
         whole, offset, fields = self.text, 0, []
         for text, label in pairs:

@@ -199,8 +199,7 @@ class TreeDraws(Draws):
     """Whole parses, sampled from the parser's own distribution, not by calibrated scores: heads depend on each other.
 
     layer (str): "head" or "arc". heads (Ints): Place of each token's head in each draw, itself without one, (n, n_tokens).
-    codes (Ints): Place of its label in `labels`, (n, n_tokens). log_probability (Floats): Of all transitions of each draw,
-    (n,).
+    codes (Ints): Place of its label in `labels`, (n, n_tokens). log_probability (Floats): Of each draw, (n,).
     """
 
     layer: str

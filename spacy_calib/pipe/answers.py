@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 
 from ..doc.annotations.cats import CATS
 from ..doc.answer import SCORES, Answer, Field
-from ..doc.found import spans_from
+from ..doc.tool_spans import spans_from
 from ..errors import CalibError, brief, calib_error
 
 ENTS = "ents"
@@ -119,9 +119,7 @@ class Asking(Pipe):
         return doc
 
     def answer(self, text: str) -> Answer:
-        """Return the cached or new answer about a text. RAISES C641 to C643, C646: see `Answer.of`, `Cache`. C644: asking
-        failed.
-        """
+        """Return the cached or new answer. RAISES C641 to C643, C646: see `Answer.of`, `Cache`. C644: asking failed."""
         digest = self._digest(text)
         answer = None if self.cache is None else self.cache.get(digest)
         if answer is None:

@@ -1,6 +1,4 @@
-"""The pipe `calib_event`: the probability that the answer to a question about units of a Doc is yes, from scores of a calib
-pipe.
-"""
+"""The pipe `calib_event`: the probability that a question about units of a Doc is answered yes, from a calib pipe's scores."""
 
 from __future__ import annotations
 

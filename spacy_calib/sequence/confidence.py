@@ -52,8 +52,7 @@ def k_best_shares(chains: Chains, k: int, by_score: bool) -> list[Floats]:
 
 
 def gaps(chains: Chains) -> list[Floats]:
-    """Return the lead of the best labelling over the best one without the predicted label (Delta), through the logistic
-    function.
+    """Return the logistic function of the lead of the best labelling over the best without the predicted label (Delta).
 
     Other labels share the rest by the exponentials of their best labellings' scores.
     """

@@ -155,7 +155,7 @@ class ChainLabeller(ABC):
     def allowed(self) -> Potentials:
         """Return the constraints as potentials, computed once for these labels and settings."""
         settings = (self.labels, self.cfg["constraints"], self.cfg["target"])
-        labels, constraints, target, constraints_made = getattr(self, "_kept", ((), None, "", None))
+        labels, constraints, target, constraints_made = getattr(self, "_constraints", ((), None, "", None))
         if constraints_made is None or (labels, target) != settings[::2] or constraints is not settings[1]:
             constraints_made = allowed_transitions(*settings)
             self._constraints = (*settings, constraints_made)

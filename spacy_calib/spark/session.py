@@ -27,8 +27,7 @@ def local_session(master: str = "local[*]", **settings: Any) -> SparkSession:
 
     Workers run this Python, over the loopback interface, unless PYSPARK_PYTHON and SPARK_LOCAL_IP are set; the web page of the
     session is off.
-    master (str): As in Spark: local[2] is one process with two workers, local-cluster[2,1,1024] two processes of one core and
-    1,024 MB.
+    master (str): As in Spark: local[2] is one process with two workers, local-cluster[2,1,1024] two of one core and 1,024 MB.
     settings: Of Spark, with _ for each dot: `spark_task_maxFailures=1`. RAISES C451: there is no Java, or an old one.
     """
     check_java()

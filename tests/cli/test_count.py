@@ -21,7 +21,7 @@ from spacy_calib.doc.queries.base import Answer
 from spacy_calib.doc.queries.entity_events import EventQuery
 from spacy_calib.doc.queries.patterns import make_query
 from spacy_calib.pipe.component import pipes_named
-from spacy_calib.pipe.counting import answered, asked_of, pipes_for
+from spacy_calib.pipe.text_counts import answered, asked_of, pipes_for
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.coref.made import trained

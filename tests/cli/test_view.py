@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 import spacy
 
-from spacy_calib.pipe.viewing import ways_of
+from spacy_calib.pipe.view_server import ways_of
 from tests.cli.conftest import calib, refuses
 from tests.forked import alone
 

@@ -17,7 +17,7 @@ from spacy_calib.cli import COMMANDS
 from spacy_calib.cli.shared.examples import read_examples
 from spacy_calib.doc.score_rows import score_rows
 from spacy_calib.pipe.component import fitted_pipes, units_of
-from spacy_calib.pipe.viewing import Viewer
+from spacy_calib.pipe.view_server import Viewer
 from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, setting, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
 

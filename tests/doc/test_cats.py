@@ -16,9 +16,9 @@ from spacy_calib.corpus.scored import RIGHT, UNKNOWN, WRONG
 from spacy_calib.doc.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
 from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.blocks import add_block
-from spacy_calib.doc.carried import CarriedReader
 from spacy_calib.doc.collect import scored_corpus
 from spacy_calib.doc.cutting import cut
+from spacy_calib.doc.predicted_labels import CarriedReader
 from spacy_calib.doc.write import CalibratedBatch, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.types import Marginals

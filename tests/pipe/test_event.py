@@ -16,7 +16,7 @@ from spacy_calib.doc.attributes import doc_view, token_values
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.event import EventPipe, HeldOutScores, event_pipes
-from spacy_calib.pipe.viewing import ways_of
+from spacy_calib.pipe.view_server import ways_of
 from tests.conftest import judge_event
 
 from ..conftest import examples_for, revive, run_upstream

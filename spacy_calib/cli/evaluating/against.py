@@ -104,7 +104,7 @@ def compared(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[s
 
     RAISES C615 to C618: the two have nothing to compare. And see `read_side`.
     """
-    from ...corpus.paired import compare_slices, compare_spans, compare_units, judged, same_units
+    from ...corpus.comparison import compare_slices, compare_spans, compare_units, judged, same_units
 
     sides = found.sides or [read_side(run, run.model, found.judged[0].component)]
     told: dict[tuple[str, str], dict[str, Any]] = {}

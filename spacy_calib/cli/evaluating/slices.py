@@ -48,8 +48,8 @@ def found_slices(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], di
 
     RAISES C610: there are too few documents.
     """
-    from ...corpus.finding import find_slices
     from ...corpus.properties import Placed, properties_of
+    from ...corpus.slice_search import find_slices
     from ...corpus.slices import Slice, judge_slices
 
     told = {}

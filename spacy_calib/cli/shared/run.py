@@ -136,9 +136,7 @@ class Run:
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
     def open(self, outputs: Sequence[Output] = (), **files: Any) -> tuple[Language, Calibrator]:
-        """Return the pipeline and the requested calib pipe. RAISES C027, C068: there is none. Others: see `begin`,
-        `check_readable`.
-        """
+        """Return the pipeline and its calib pipe. RAISES C027, C068: there is none. See `begin`, `check_readable`."""
         nlp = self.begin(outputs, **files)
         return nlp, pipe_of(nlp, self.attr)
 

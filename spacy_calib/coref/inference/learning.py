@@ -96,9 +96,7 @@ def fit_weights(documents: Sequence[Choices], penalty: float, minimum: int = 1) 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """The fitted weights. held_out (list[Antecedents]): Cross-validated, or []. losses (dict): Penalty -> mean loss of a
-    mention.
-    """
+    """The fitted weights. held_out (list[Antecedents]): Cross-validated, or []. losses (dict): Penalty -> mean loss."""
 
     weights: Floats
     penalty: float

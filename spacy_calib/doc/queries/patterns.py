@@ -246,7 +246,7 @@ def make_query(text: str, abilities: QueryAbilities, unit: str | None = None, n_
 
 def _unit(unit: str | None, units: Sequence[str], subject: str) -> str:
     if unit is not None and unit not in units:
-        raise calib_error("C398", what=subject, given=unit, values=" or ".join(units))
+        raise calib_error("C398", what=subject, given=unit, wanted=" or ".join(units))
     return units[0] if unit is None else unit
 
 

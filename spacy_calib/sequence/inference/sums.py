@@ -41,9 +41,7 @@ class Sums(ABC):
         """Return P(labels at two neighbouring places), shape (n, K, K). first, second (array): Packed places."""
 
     def paths(self, places: Any, labels: Any, lengths: Ints) -> Any:
-        """Return the probability of each stretch. places, labels (array): Packed, stretch after stretch. lengths (Ints): From 1
-        up.
-        """
+        """Return the probability of each stretch. places, labels (array): Packed. lengths (Ints): From 1 up."""
         if not len(lengths):
             return self.chains.xp.zeros(0)
         xp = self.chains.xp

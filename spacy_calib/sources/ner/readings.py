@@ -87,8 +87,7 @@ class EntityReading(ABC):
 class GreedyReading(EntityReading):
     """What greedy decoding predicted; `openings`, `opener` and `closing` as in `Decoded`.
 
-    Inside of an entity its own type is the only choice and would score 1.0, so tokens get the probability of the opening
-    decision.
+    Inside of an entity its own type is the only choice and would score 1.0: tokens get the opening decision's probability.
     """
 
     openings: Floats

@@ -231,8 +231,7 @@ class ParserStates:
 class _DecodingTrace:
     """The states of a batch during decoding, and the probabilities of the decisions about each token so far.
 
-    steps (list): (first tokens, masked scores, transitions) of steps that are not summed up yet. n_cells (int): How many scores
-    these hold.
+    steps (list): (first tokens, masked scores, transitions) of steps that are not summed up yet. n_cells (int): Their scores.
     """
 
     states: ParserStates

@@ -109,7 +109,7 @@ def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_
 
 def test_that_nothing_was_found_is_said_and_few_documents_cannot_be_searched(calibrated, test_file, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("spacy_calib.corpus.finding.find_slices", lambda *given: ([], None))
+        patch.setattr("spacy_calib.corpus.slice_search.find_slices", lambda *given: ([], None))
         outcome = ok(calib("evaluate", calibrated, test_file, "--find-slices", "-o", tmp_path / "page.html"))
     assert "Nothing was found: no part of the tokens" in outcome.text
     assert "has scores that are surely off on the other half" in (tmp_path / "page.html").read_text(encoding="utf8")

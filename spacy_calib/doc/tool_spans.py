@@ -36,8 +36,7 @@ def spans_from(
     """Put what a tool found into `doc.spans[key]`, and the best of it into `doc.ents`.
 
     The group has `attrs["scores"]`, an attribute for each further score, and `attrs["counts"]`: how many spans were "found",
-    "mended", "misaligned" (left out) and the "same" as a better one with its place and label. Two labels at one place are two
-    spans.
+    "mended", "misaligned" (left out) and the "same" as a better one. Spans are the same if place and label are.
 
     found (Iterable[Mapping]): Characters (start, end), label and score of each span, as GLiNER, flair, SpanMarker or a pipeline
     of Hugging Face calls them. White space at either end is dropped. A score of None is no score.

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_calib.corpus.paired import compare_slices, compare_spans, compare_units, same_units
+from spacy_calib.corpus.comparison import compare_slices, compare_spans, compare_units, same_units
 from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
 
 

@@ -14,7 +14,7 @@ from spacy.util import is_compatible_version
 
 from spacy_calib.doc.zones import _ZONES_SINCE
 from spacy_calib.expect.drift import OTHER_WEIGHTS_SENTENCE
-from spacy_calib.pipe.viewing import MOST, MOST_BYTES, Viewer
+from spacy_calib.pipe.view_server import MOST, MOST_BYTES, Viewer
 from tests.conftest import revive
 from tests.doc.test_marked_text import ATTACK, Page
 
@@ -171,7 +171,7 @@ def test_no_word_is_kept(fitted):
 def test_each_thread_uses_the_gpu_that_was_chosen(fitted, monkeypatch):
     """cupy's current device is that of a thread, not of the process."""
     devices = []
-    monkeypatch.setattr("spacy_calib.pipe.viewing.set_active_gpu", devices.append)
+    monkeypatch.setattr("spacy_calib.pipe.view_server.set_active_gpu", devices.append)
     shown(Viewer(fitted))
     assert devices == []
     shown(Viewer(fitted, gpu_id=1))

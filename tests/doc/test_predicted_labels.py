@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.doc.carried import CarriedReader
+from spacy_calib.doc.predicted_labels import CarriedReader
 from tests.conftest import examples_for, made_up_sentences, run_upstream
 from tests.doc.test_span_attributes import draw_doc, make_calib
 

@@ -16,9 +16,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..doc.annotations import get_annotation, plain_name
-from ..doc.carried import CarriedReader
 from ..doc.collect import ORIGIN
 from ..doc.keys import name_of, value_of
+from ..doc.predicted_labels import CarriedReader
 from ..doc.queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
 from ..doc.queries.patterns import QueryAbilities
 from ..doc.reading import document_of

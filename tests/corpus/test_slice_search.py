@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.corpus.finding import MOST, find_slices
 from spacy_calib.corpus.properties import Property
+from spacy_calib.corpus.slice_search import MOST, find_slices
 from spacy_calib.errors import CalibError
 
 
