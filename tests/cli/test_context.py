@@ -87,23 +87,11 @@ def test_auto_says_whether_it_took_context(model, dev, tmp_path):
     ("when", "without", "with_context", "kept", "said"),
     [
         ("no_worse", 0.1946, 0.1932, True, "kept: it lowers the log loss of held-out documents from 0.1946 to 0.1932"),
-        (
-            "no_worse",
-            0.1946,
-            0.1932,
-            False,
-            "not kept: it lowers the log loss of held-out documents from 0.1946 to 0.1932, and another way loses less",
-        ),
+        ("no_worse", 0.1946, 0.1932, False, "not kept: it lowers the log loss of held-out documents from 0.1946 to 0.1932, and another way loses less"),
         ("no_worse", 0.3897, 0.3951, False, "not kept: it raises the log loss of held-out documents from 0.3897 to 0.3951"),
-        (
-            "always",
-            0.3897,
-            0.3951,
-            True,
-            "kept as asked, though it raises the log loss of held-out documents from 0.3897 to 0.3951",
-        ),
+        ("always", 0.3897, 0.3951, True, "kept as asked, though it raises the log loss of held-out documents from 0.3897 to 0.3951"),
     ],
-)
+)  # fmt: skip
 def test_what_context_gains_is_told_from_without_to_with(when, without, with_context, kept, said):
     comparison = {"without": without, "with_context": with_context, "error": 0.0009}
     line = context_line({"when": when, "kept": kept, "why": "", "comparison": comparison})

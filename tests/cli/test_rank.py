@@ -9,9 +9,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import spacy
-from spacy.cli._util import app
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_calib.cli.rank import rank
 from tests.cli.conftest import calib, ok, refuses
@@ -116,11 +114,6 @@ def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
     assert doubts == sorted(doubts, reverse=True)
     refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "q.txt"), "a file that ends in .json, .jsonl, .csv")
     assert not (tmp_path / "q.txt").exists()
-
-
-def test_a_queue_on_the_standard_output_is_nothing_but_the_queue(calibrated, test_file):
-    result = CliRunner().invoke(app, ["calib", "rank", str(calibrated), str(test_file), "--format", "doccano", "-n", "3"])
-    assert len([json.loads(line) for line in result.stdout.splitlines()]) == 3
 
 
 def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
