@@ -18,19 +18,7 @@ PACKAGE = Path(spacy_calib.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py"))
 
 # The rooms, in the order of the flow: a module may import from its own room and from those that stand before it.
-CORE = [
-    "about",
-    "errors",
-    "schema",
-    "types",
-    "pairs",
-    "metrics",
-    "calibration",
-    "context",
-    "corpus",
-    "expect",
-    "arrays",
-]
+CORE = ["about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context", "corpus", "expect", "arrays"]
 SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}

@@ -195,32 +195,6 @@ def test_results_carry_the_calibrated_scores(presidio, engine_class, nlp, no_dow
     assert {kind for one in found for _, _, kind in one} == {"PERSON", "LOCATION"}
 
 
-def test_without_the_engine_all_scores_are_the_same(analyzing, nlp):
-    # What the engine is for: should Presidio's own one get scores some day, this says so.
-    from presidio_analyzer.nlp_engine import SpacyNlpEngine
-
-    engine = SpacyNlpEngine(models=[{"lang_code": "en", "model_name": "given"}])
-    engine.nlp = {"en": nlp}
-    analyzer = analyzing(engine)
-    assert {score for text in TEXTS for score in scores_of(analyzer.analyze(text, "en")).values()} == {0.85}
-
-
-def test_a_score_threshold_is_a_probability(analyzing, engine_class, nlp):
-    analyzer = analyzing(engine_class(nlp=nlp))
-    every = sorted(score for text in TEXTS for score in expected_of(nlp(text)).values())
-    cut = every[len(every) // 2]
-    kept = sorted(score for text in TEXTS for score in scores_of(analyzer.analyze(text, "en", score_threshold=cut)).values())
-    assert kept == [score for score in every if score >= cut]
-    assert 0 < len(kept) < len(every)
-
-
-def test_the_explanation_names_the_calibrated_score(analyzing, engine_class, nlp):
-    analyzer = analyzing(engine_class(nlp=nlp))
-    results = [r for text in TEXTS[:20] for r in analyzer.analyze(text, "en", return_decision_process=True)]
-    assert len(results) == sum(len(expected_of(nlp(text))) for text in TEXTS[:20]) > 10
-    assert all(result.analysis_explanation.original_score == result.score for result in results)
-
-
 @pytest.mark.parametrize("n_process", [1, 2])
 def test_a_batch_gives_the_same_as_single_texts(presidio, analyzing, engine_class, nlp, n_process):
     analyzer = analyzing(engine_class(nlp=nlp))
@@ -274,15 +248,6 @@ def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engin
             without_score = [score for key, score in found.items() if key[2] == "NRP"]
             assert without_score == [0.85 * 0.5] * text.count("Nobody")
             assert {key: score for key, score in found.items() if key[2] != "NRP"} == expected_of(own_nlp(text), factor)
-
-
-def test_the_multiplier_is_for_the_types_it_names(analyzing, engine_class, configure, nlp):
-    settings = configure(low_score_entity_names=["PERSON"], low_confidence_score_multiplier=0.5)
-    analyzer = analyzing(engine_class(nlp=nlp, ner_model_configuration=settings, use_multiplier=True))
-    for text in TEXTS[:20]:
-        whole, half = expected_of(nlp(text)), expected_of(nlp(text), 0.5)
-        wanted = {key: (half if key[2] == "PERSON" else whole)[key] for key in whole}
-        assert scores_of(analyzer.analyze(text, "en")) == wanted
 
 
 CUTOFFS = {"label": {"PERSON": 0.6, "GPE": None, "PRODUCT": 0.0}, "all": {"all": 0.6}}
@@ -394,12 +359,6 @@ def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated
         assert scores_of(analyzer.analyze(text, "en")) == persons
 
 
-def test_loading_again_keeps_the_pipelines_that_were_given(engine_class, nlp, no_download):
-    engine = engine_class(nlp=nlp)
-    engine.load()
-    assert engine.get_nlp("en") is nlp
-
-
 def test_either_models_or_pipelines(engine_class, nlp):
     with pytest.raises(CalibError, match=r"\[C001\] models must be .* but neither was given"):
         engine_class()
@@ -422,13 +381,6 @@ def test_a_pipeline_without_calibration_is_refused(engine_class, stock_folder):
     with pytest.raises(CalibError, match=r"\[C027\]"):
         engine.load()
     assert not engine.is_loaded()
-
-
-def test_a_calib_pipe_that_was_not_fitted_is_no_calibration(engine_class, own_nlp):
-    own_nlp.remove_pipe("calib")
-    own_nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}})
-    with pytest.raises(CalibError, match=r"\[C027\] .* it has: ner, calib"):
-        engine_class(nlp=own_nlp)
 
 
 def test_a_calibrated_tagger_is_no_calibrated_recognizer(engine_class, trained_bytes):

@@ -8,17 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.types import (
-    BinTable,
-    Groups,
-    Marginals,
-    Pairs,
-    Spans,
-    as_hits,
-    as_probabilities,
-    as_weights,
-    stack_spans,
-)
+from spacy_calib.types import BinTable, Groups, Marginals, Pairs, Spans, as_hits, as_probabilities, as_weights, stack_spans
 
 from .strategies import make_pairs
 
@@ -128,11 +118,7 @@ def as_rows(spans: Spans) -> list[tuple]:
     return list(zip(*columns, scores, strict=True))
 
 
-FIRST, SECOND, THIRD = (
-    (0, 2, 1, 0.7, True, [0.1, 0.2]),
-    (1, 4, 0, 0.8, True, [0.3, 0.4, 0.5]),
-    (5, 6, 1, 0.9, False, [0.6]),
-)
+FIRST, SECOND, THIRD = ((0, 2, 1, 0.7, True, [0.1, 0.2]), (1, 4, 0, 0.8, True, [0.3, 0.4, 0.5]), (5, 6, 1, 0.9, False, [0.6]))
 
 
 def test_some_of_the_spans_keep_their_own_token_scores():

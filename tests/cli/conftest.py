@@ -282,6 +282,17 @@ def bare_docs(nlp: Language, docs: list[Doc]) -> list[Doc]:
     ]
 
 
+def docs_in(path: Path) -> list[Doc]:
+    """The Docs of a file."""
+    return list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+
+
+def annotated(model: Path, data: Path) -> list[Doc]:
+    """The Docs of a file as a pipeline annotates them."""
+    nlp = spacy.load(model)
+    return list(nlp.pipe(bare_docs(nlp, docs_in(data))))
+
+
 def spacy_command(*arguments: object) -> Outcome:
     """`python -m spacy ...` in this process."""
     result = CliRunner().invoke(app, [*map(str, arguments)])

@@ -7,13 +7,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
-from spacy.vocab import Vocab
 
 from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.answers import ARRAYS, parts_of
 from tests.categories import category_docs, revive_categorizer
-from tests.cli.conftest import bare_docs, calib, ok, refuses, save_docs
+from tests.cli.conftest import annotated, calib, docs_in, ok, refuses, save_docs
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +24,11 @@ def accepting(calibrated_ner, tmp_path_factory):
     return path
 
 
-def annotated(path, data):
-    nlp = spacy.load(path)
-    return list(nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(data).get_docs(Vocab())))))
-
-
 @pytest.fixture(scope="module")
 def texts(entity_test, tmp_path_factory):
     """The texts of the gold without it."""
     path = tmp_path_factory.mktemp("texts") / "texts.txt"
-    docs = list(DocBin().from_disk(entity_test).get_docs(Vocab()))
+    docs = docs_in(entity_test)
     path.write_text("\n".join(doc.text for doc in docs))
     return path
 
@@ -129,11 +122,6 @@ def test_a_batch_of_documents_with_categories(categorizing, tmp_path):
     assert [one["predictions"][0]["result"][0]["value"]["choices"] for one in choices] == [
         [row["reason"]["label"]] for row in rows
     ]
-
-
-def test_a_batch_on_the_standard_output_is_nothing_but_the_batch(accepting, texts):
-    printed = ok(calib("select", accepting, texts, "-n", 3, "--format", "doccano")).printed
-    assert len([json.loads(line) for line in printed.splitlines()]) == 3
 
 
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):

@@ -14,7 +14,7 @@ import spacy_calib
 from spacy_calib.cli.expect import expect
 from spacy_calib.doc.annotations import REJECTED
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, relabelled, write
-from tests.cli.conftest import bare_docs, calib, refuses, save_docs
+from tests.cli.conftest import bare_docs, calib, ok, refuses, save_docs
 
 
 def gold_of(file):
@@ -40,11 +40,10 @@ def is_right(gold):
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, entity_test, tmp_path):
     queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
-    assert not calib("rank", calibrated_ner, entity_dev, "--unit", "entity", "--format", tool, "--output", queue).code
+    ok(calib("rank", calibrated_ner, entity_dev, "--unit", "entity", "--format", tool, "--output", queue))
     gold = gold_of(entity_dev)
     data = answer(tool, queue, is_right(gold), tmp_path / f"answers{queue.suffix}")
-    outcome = calib("fit", calibrated_ner, data, tmp_path / "fitted", "--component", "ner")
-    assert not outcome.code, outcome.text
+    outcome = ok(calib("fit", calibrated_ner, data, tmp_path / "fitted", "--component", "ner"))
     assert "Answers about entities say nothing of tokens, whose scores stay as they were" in outcome.text
     info = spacy.load(tmp_path / "fitted").get_pipe("calib").fit_info
     assert info.tokens == 0
@@ -55,12 +54,10 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
     assert all(token._.calib_score == token._.calib_raw for token in doc)
     for command in ("evaluate", "threshold"):
         more = ("--precision", 0.5) if command == "threshold" else ()
-        outcome = calib(command, tmp_path / "fitted", data, *more)
-        assert not outcome.code, outcome.text
+        outcome = ok(calib(command, tmp_path / "fitted", data, *more))
         assert f"{info.spans.spans} predicted entities" in outcome.text or command == "threshold"
-    outcome = calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted")
-    assert not outcome.code, outcome.text
-    assert not calib("evaluate", tmp_path / "adapted", entity_test).code
+    outcome = ok(calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted"))
+    ok(calib("evaluate", tmp_path / "adapted", entity_test))
 
 
 def test_entities_are_those_of_full_gold(calibrated_ner, entity_dev, entity_test, tmp_path):
@@ -86,7 +83,7 @@ def test_entities_are_those_of_full_gold(calibrated_ner, entity_dev, entity_test
 
 def test_rejected_tags_are_judged_by_what_was_asked(calibrated, test_file, tmp_path):
     queue, gold = tmp_path / "queue.jsonl", gold_of(test_file)
-    assert not calib("rank", calibrated, test_file, "--top", 40, "--format", "prodigy", "--output", queue).code
+    ok(calib("rank", calibrated, test_file, "--top", 40, "--format", "prodigy", "--output", queue))
 
     def right(record):
         asked = record["spans"][0]
@@ -96,8 +93,7 @@ def test_rejected_tags_are_judged_by_what_was_asked(calibrated, test_file, tmp_p
 
     data = answer("prodigy", queue, right, tmp_path / "answers.jsonl")
     n_rejected = sum(record["answer"] == "reject" for record in records_in(data))
-    outcome = calib("evaluate", calibrated, data, "--format", "json")
-    assert not outcome.code, outcome.text
+    outcome = ok(calib("evaluate", calibrated, data, "--format", "json"))
     assert "does not know" not in outcome.text
     assert 0 < n_rejected < 40
     assert json.loads(outcome.printed)["calib"]["accuracy"] == pytest.approx(1 - n_rejected / 40, abs=0.1)
@@ -106,7 +102,7 @@ def test_rejected_tags_are_judged_by_what_was_asked(calibrated, test_file, tmp_p
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_a_corrected_tag_is_gold_like_any_other(tool, calibrated, test_file, tmp_path):
     queue, docs = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl"), gold_of(test_file)
-    assert not calib("rank", calibrated, test_file, "--top", 60, "--format", tool, "--output", queue).code
+    ok(calib("rank", calibrated, test_file, "--top", 60, "--format", tool, "--output", queue))
     made, gold, wrong = [], {}, 0
     for number, record in enumerate(records_in(queue)):
         text, meta = parts_of(record)
@@ -136,7 +132,7 @@ def test_a_corrected_tag_is_gold_like_any_other(tool, calibrated, test_file, tmp
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_documents_that_stand_for_all_come_back_as_an_estimate(tool, calibrated, gold, test_file, tmp_path):
     queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
-    assert not calib("select", calibrated, test_file, "--for", "adapt", "--n", 12, "--format", tool, "--output", queue).code
+    ok(calib("select", calibrated, test_file, "--for", "adapt", "--n", 12, "--format", tool, "--output", queue))
     tags, made = gold_of(test_file), []
     for number, record in enumerate(records_in(queue)):
         right = {(token.idx, token.idx + len(token)): token.tag_ for token in tags[parts_of(record)[0]]}
@@ -150,9 +146,7 @@ def test_documents_that_stand_for_all_come_back_as_an_estimate(tool, calibrated,
 
 def test_answers_to_a_queue_of_doubtful_ones_are_no_estimate(calibrated, test_file, tmp_path):
     queue = tmp_path / "queue.jsonl"
-    assert not calib(
-        "rank", calibrated, test_file, "--unit", "sentence", "--top", 5, "--format", "prodigy", "--output", queue
-    ).code
+    ok(calib("rank", calibrated, test_file, "--unit", "sentence", "--top", 5, "--format", "prodigy", "--output", queue))
     few = answer("prodigy", queue, lambda record: True, tmp_path / "few.jsonl")
     refuses(
         calib("expect", calibrated, test_file, "--gold", few),

@@ -9,16 +9,11 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from spacy.tokens import Doc, DocBin, Span
-from spacy.vocab import Vocab
+from spacy.tokens import Doc, Span
 
 from spacy_calib.cli.audit import audit, looks_lower
-from tests.cli.conftest import calib, entity_docs, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs
 from tests.cli.kinds import KINDS, fit, make
-
-
-def docs_of(path):
-    return list(DocBin().from_disk(path).get_docs(Vocab()))
 
 
 def told(model, data, *options):
@@ -29,7 +24,7 @@ def told(model, data, *options):
 @pytest.fixture(scope="module")
 def planted_tags(gold, tmp_path_factory):
     """Gold with another tag on one noun of every tenth sentence: (file, Docs that have one)."""
-    docs, changed = docs_of(gold / "dev.spacy"), []
+    docs, changed = docs_in(gold / "dev.spacy"), []
     for number, doc in enumerate(docs):
         nouns = [token for token in doc if token.tag_ == "NOUN"]
         if number % 10 == 0 and nouns:
@@ -77,7 +72,7 @@ def test_wrong_entities_come_first_under_their_kind(calibrated_ner, tmp_path):
 def test_wrong_categories_and_arcs_are_found(kind, tmp_path):
     made = make(KINDS[kind], tmp_path)
     ok(fit(made, "fitted"))  # so that maps of its kind doubt the gold, and none is chosen for each fold
-    docs = docs_of(made.dev)
+    docs = docs_in(made.dev)
     for doc in docs[:4]:
         if kind == "arcs":
             leaf = next(token for token in doc if not list(token.children) and token.head.i != token.i)
@@ -122,7 +117,7 @@ def test_queues_and_the_screen(calibrated, planted_tags, tmp_path):
 
 def test_bad_input_ends_with_one_sentence(model, planted_tags, tmp_path):
     data, _ = planted_tags
-    docs = docs_of(data)
+    docs = docs_in(data)
     refuses(calib("audit", model, save_docs(tmp_path / "one.spacy", docs[:1])), "needs two documents or more")
     refuses(calib("audit", model, data, "--component", "parser"), "no component 'parser'")
     bare = [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs]

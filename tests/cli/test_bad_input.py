@@ -20,13 +20,14 @@ from tests.cli.conftest import (
     calib,
     entity_docs,
     files_of,
+    ok,
     refuses,
     save_docs,
     save_gold,
     save_recognizer,
     setting,
 )
-from tests.conftest import gold_doc, made_up_sentences, revive
+from tests.conftest import gold_doc, revive
 
 
 @pytest.fixture
@@ -59,31 +60,10 @@ def test_a_model_of_spacy_that_is_not_installed_can_be_downloaded(dev, out):
     assert "download" not in calib("info", "my_model_sm").text  # which is nobody's that `spacy download` knows
 
 
-def test_the_model_is_a_folder_without_a_pipeline(dev, tmp_path, out):
-    (tmp_path / "empty").mkdir()
-    refuses(calib("fit", tmp_path / "empty", dev, out), "Cannot load the pipeline")
-    refuses(calib("fit", dev, dev, out), "Cannot load the pipeline")
-
-
 def test_the_model_has_a_broken_config(model, dev, tmp_path, out):
     broken = Path(shutil.copytree(model, tmp_path / "broken"))
     (broken / "config.cfg").write_text("[nlp\n")
     refuses(calib("fit", broken, dev, out), "Cannot load the pipeline")
-
-
-def test_the_component_is_missing(model, dev, out):
-    wanted = "no component 'nope'; of those that it has, calib can read: tagger, morphologizer, senter, trainable_lemmatizer. Name one"
-    refuses(calib("fit", model, dev, out, "-C", "nope"), wanted)
-
-
-def test_the_pipeline_has_no_tagger(ner_model, entity_dev, tmp_path, out):
-    nlp = spacy.load(ner_model, exclude=["tagger"])
-    nlp.add_pipe("spancat", name="untrained")
-    nlp.to_disk(tmp_path / "untagged")
-    refuses(
-        calib("fit", tmp_path / "untagged", entity_dev, out),
-        "has no component 'tagger'; of those that it has, calib can read: ner.",
-    )
 
 
 def test_nothing_in_the_pipeline_can_be_calibrated(dev, tmp_path, out):
@@ -98,10 +78,6 @@ def test_nothing_in_the_pipeline_can_be_calibrated(dev, tmp_path, out):
     refuses(calib("fit", tmp_path / "ruled", dev, out), "calib can read none of those that it has (sentencizer)")
 
 
-def test_the_component_is_the_empty_string(model, dev, out):
-    refuses(calib("fit", model, dev, out, "-C", ""), "Option --component must be the name of a component")
-
-
 @pytest.mark.parametrize("factory", ["sentencizer", "attribute_ruler", "entity_ruler"])
 def test_the_component_cannot_be_trained(factory, changed_model, dev, out):
     path = changed_model(lambda nlp: nlp.add_pipe(factory))
@@ -109,10 +85,6 @@ def test_the_component_cannot_be_trained(factory, changed_model, dev, out):
     refuses(outcome, f"Component '{factory}' (")
     refuses(outcome, "cannot be calibrated: a rule has no score; calib reads: tagger, morphologizer")
     refuses(outcome, "in this pipeline: tagger, morphologizer, senter, trainable_lemmatizer.")
-
-
-def test_the_component_is_trained_but_has_no_softmax_head(model, dev, out):
-    refuses(calib("fit", model, dev, out, "-C", "tok2vec"), "Component 'tok2vec' (Tok2Vec) cannot be calibrated")
 
 
 @pytest.mark.parametrize("factory", ["tagger", "morphologizer", "trainable_lemmatizer"])
@@ -203,12 +175,6 @@ def test_no_gold_tag_is_known_to_the_model(model, tmp_path, out):
     refuses(outcome, "None of the 2 gold labels in the data")
 
 
-def test_the_data_has_documents_without_tokens_only(model, calibrated, tmp_path, out):
-    empty = save_docs(tmp_path / "empty.spacy", [Doc(blank_vocab()), Doc(blank_vocab())])
-    refuses(calib("fit", model, empty, out), "holds no documents")
-    refuses(calib("evaluate", calibrated, empty), "holds no documents")
-
-
 def test_the_data_has_documents_of_spaces_only(model, calibrated, tmp_path, out):
     doc = Doc(blank_vocab(), words=["  ", "\n"], spaces=[False, False], tags=["DET", "NOUN"])
     spaces = save_docs(tmp_path / "spaces.spacy", [doc] * 3)
@@ -237,6 +203,12 @@ def test_no_pair_reaches_the_threshold(model, tmp_path, out):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (["-C", "nope"], "no component 'nope'; of those that it has, calib can read: tagger, morphologizer, senter, trainable_lemmatizer. Name one"),
+        (["-C", ""], "Option --component must be the name of a component"),
+        (["-C", "tok2vec"], "Component 'tok2vec' (Tok2Vec) cannot be calibrated: it gives vectors, and no label; calib reads"),
+        (["-C", "senter", "--gold-preproc"], "Option --gold-preproc must be left out for a component that finds sentences"),
+        (["--attr", "senter"], "a component 'senter' already (it is no calib pipe); give the new pipe another name with --attr."),
+        (["--config", "missing.cfg"], "No such file or directory"),
         (["--groups", 0], "Option --groups must be at least 1, but 0 was given."),
         (["--groups", -3], "Option --groups must be at least 1, but -3 was given."),
         ([setting("threshold", 1)], "threshold must be a number in [0, 1), but 1 was given."),
@@ -247,7 +219,7 @@ def test_no_pair_reaches_the_threshold(model, tmp_path, out):
         (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
         (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
     ],
-)
+)  # fmt: skip
 def test_an_option_of_fit_is_out_of_range(options, sentence, model, dev, out):
     refuses(calib("fit", model, dev, out, *options), sentence)
 
@@ -261,20 +233,11 @@ def test_there_is_no_such_gpu(model, dev, out):
         set_current_ops(ops)  # where there is a GPU, thinc has switched to it before it finds that it has not that many
 
 
-def test_an_option_of_evaluate_is_out_of_range(calibrated, test_file):
-    refuses(calib("evaluate", calibrated, test_file, "--bins", 0), "Option --bins must be at least 1, but 0 was given.")
-
-
 @pytest.mark.parametrize("options", [["--groups", "2.5"], ["--no-such-option"], ["-S"], ["--sets", "0.1"]])
 def test_typer_rejects_an_option(options, model, dev, out):
     outcome = calib("fit", model, dev, out, *options)
     refuses(outcome, options[0], code=2)
     assert "Error:" in outcome.text
-
-
-def test_typer_rejects_a_missing_argument(model, dev):
-    refuses(calib("fit", model, dev), "Missing argument", code=2)
-    refuses(calib("calibrate"), "No such command", code=2)
 
 
 def test_the_code_file_is_missing_or_broken(model, dev, tmp_path, out):
@@ -329,22 +292,12 @@ def test_the_config_has_a_source_that_is_a_word_beside_component(model, dev, tmp
     refuses(calib("fit", model, dev, out, "--config", tmp_path / "fit.cfg", "-C", "senter"), "source is 'tagger', but a block")
 
 
-def test_the_config_is_missing_or_a_folder(model, dev, tmp_path, out):
-    refuses(calib("fit", model, dev, out, "--config", tmp_path / "missing.cfg"), "No such file or directory")
-    refuses(calib("fit", model, dev, out, "--config", tmp_path), "Is a directory")
-
-
 # The name of the pipe
 
 
 def test_the_name_belongs_to_the_pipe_of_another_component(calibrated, dev, out):
     outcome = calib("fit", calibrated, dev, out, "-C", "morphologizer")
     refuses(outcome, "a component 'calib' already (it calibrates 'tagger'); give the new pipe another name with --attr.")
-
-
-def test_the_name_belongs_to_a_component(model, dev, out):
-    outcome = calib("fit", model, dev, out, "--attr", "senter")
-    refuses(outcome, "a component 'senter' already (it is no calib pipe); give the new pipe another name with --attr.")
 
 
 def test_the_attribute_belongs_to_another_package(model, dev, out):
@@ -369,7 +322,7 @@ def poison(value):
     return alter
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_the_logits_are_no_numbers(value, changed_model, calibrated, dev, tmp_path, out):
     poisoned = changed_model(poison(value))
     sentence = "The logits of component 'tagger' hold NaN or infinite values in the document that begins"
@@ -391,25 +344,12 @@ def flip_a_byte(file, monkeypatch):
     file.write_bytes(data)
 
 
-def cut_in_half(file, monkeypatch):
-    data = file.read_bytes()
-    file.write_bytes(data[: len(data) // 2])
-
-
 def make_empty(file, monkeypatch):
     file.write_bytes(b"")
 
 
-def remove_file(file, monkeypatch):
-    file.unlink()
-
-
 def remove_folder(file, monkeypatch):
     shutil.rmtree(file.parent)
-
-
-def write_something_else(file, monkeypatch):
-    file.write_text("{}")
 
 
 def write_next_version(file, monkeypatch):
@@ -433,10 +373,7 @@ def name_a_missing_method(file, monkeypatch):
     ("damage", "sentence"),
     [
         (flip_a_byte, "cannot be read (the checksum does not match)"),
-        (cut_in_half, "cannot be read (not a whole file of ours"),
         (make_empty, "cannot be read (not a whole file of ours"),
-        (write_something_else, "cannot be read (not a whole file of ours"),
-        (remove_file, "cannot be read (No such file or directory); fit the pipe again"),
         (remove_folder, "cannot be read (No such file or directory); fit the pipe again"),
         (drop_a_part, "cannot be read ('state.maps.pooled' is not there)"),
         (
@@ -496,7 +433,7 @@ def test_a_label_was_appended(calibrated, test_file, tmp_path):
     append_a_label(nlp)
     nlp.to_disk(tmp_path / "grown")
     with pytest.warns(UserWarning, match=r"\[CW03\] 1 labels of component 'tagger' were added after 'calib' was fitted"):
-        assert calib("evaluate", tmp_path / "grown", test_file, "--silent").code == 0
+        ok(calib("evaluate", tmp_path / "grown", test_file, "--silent"))
     with pytest.warns(UserWarning, match=r"\[CW03\]"):
         nlp = spacy.load(tmp_path / "grown")
     view = nlp("the old dog saw a duck .")._.calib
@@ -529,8 +466,6 @@ class Probabilities:
             "good": array,
             "columns": array[:, :4],
             "rows": array[1:],
-            "flat": array.ravel(),
-            "above": array * 7 + 1,
             "below": array - 2,
             "nan": array * np.nan,
         }[self.mode]
@@ -566,9 +501,8 @@ def tensor_files(tensor_code, trained_bytes, dev, test_file, tmp_path_factory):
     nlp.add_pipe("spacy_calib_test_probabilities")
     nlp.to_disk(pipeline)
     config.write_text(TENSOR_CONFIG)
-    outcome = calib("fit", pipeline, dev, fitted, "--config", config, "--code", tensor_code)
-    assert outcome.code == 0, outcome.text
-    assert calib("evaluate", fitted, test_file, "--code", tensor_code, "--silent").code == 0
+    ok(calib("fit", pipeline, dev, fitted, "--config", config, "--code", tensor_code))
+    ok(calib("evaluate", fitted, test_file, "--code", tensor_code, "--silent"))
     return pipeline, fitted, config
 
 
@@ -584,8 +518,6 @@ def in_mode(pipeline, mode, copy):
 MODES = {
     "columns": WHERE + "has shape (",
     "rows": WHERE + "has shape (",
-    "flat": WHERE + "has shape (",
-    "above": WHERE + "holds values from",
     "below": WHERE + "holds values from",
     "nan": WHERE + "holds values from nan to nan, but probabilities lie in [0, 1]; apply a softmax first.",
 }
@@ -606,11 +538,6 @@ def test_a_doc_tensor_is_missing(tensor_files, model, dev, out):
     outcome = calib("fit", model, dev, out, "--config", tensor_files[2])
     refuses(outcome, "No document in the data could be scored")
     assert "there is no array at doc.user_data['probabilities']" in outcome.text
-
-
-def test_the_made_up_sentences_hold_every_tag():
-    """What the other tests rely on."""
-    assert {tag for sentence in made_up_sentences(120, 12) for _, tag in sentence} == {"DET", "NOUN", "VERB", "ADJ", "PUNCT"}
 
 
 # Entities: options
@@ -638,10 +565,6 @@ def test_an_option_of_recognizers_for_another_component(ner_model, spancat_model
     refuses(
         spancat, "Option --second-pass is for entity recognizers, but component 'spancat' is a SpanCategorizer; leave it out."
     )
-
-
-def test_typer_rejects_an_option_of_recognizers(ner_model, entity_dev, out):
-    refuses(calib("fit", ner_model, entity_dev, out, "-C", "ner", "--second-pass=maybe"), "--second-pass", code=2)
 
 
 SOURCE = '[components.calib.source]\n@calib_sources = "spacy-calib.Ner.v1"\ncomponent = "ner"\n'
@@ -675,12 +598,6 @@ def test_a_config_for_entities_is_out_of_range(content, sentence, ner_model, ent
 def test_the_component_is_not_trained(factory, options, labels, changed_model, dev, out):
     path = changed_model(lambda nlp: [*map(nlp.add_pipe(factory, name="untrained").add_label, labels)])
     refuses(calib("fit", path, dev, out, "-C", "untrained", *options), "Component 'untrained' has no labels or is not trained")
-
-
-@pytest.mark.parametrize("options", [[], ["--second-pass"]])
-def test_the_recognizer_is_missing(options, ner_model, entity_dev, out):
-    outcome = calib("fit", ner_model, entity_dev, out, "-C", "entities", *options)
-    refuses(outcome, "has no component 'entities'; of those that it has, calib can read: tagger, ner.")
 
 
 def with_ruler(nlp, factory="entity_ruler", **config):
@@ -717,7 +634,7 @@ def test_a_second_pass_behind_a_component_of_the_users_that_sets_entities(entity
     options = ["-C", "ner", "--code", tmp_path / "code.py", "--silent"]
     outcome = calib("fit", path, entity_dev, out, *options, "--second-pass", "-m", "isotonic")
     refuses(outcome, "a component before it sets entities, and a second pass cannot tell them from its own")
-    assert calib("fit", path, entity_dev, tmp_path / "inline", *options, "-m", "isotonic").code == 0
+    ok(calib("fit", path, entity_dev, tmp_path / "inline", *options, "-m", "isotonic"))
     doc = spacy.load(tmp_path / "inline")("Ann lives in New York .")
     assert doc.ents[0].text == "Ann"
     assert doc.ents[0]._.calib_score is None
@@ -728,7 +645,7 @@ def test_a_second_pass_behind_a_component_of_the_users_that_sets_entities(entity
 def test_a_ruler_before_the_recognizer_without_second_pass(entity_dev, tmp_path):
     """Presets stay what they were and get no score; the ruler brings a type that the recognizer learns to know while it runs."""
     path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
-    assert calib("fit", path, entity_dev, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic").code == 0
+    ok(calib("fit", path, entity_dev, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic"))
     stock, nlp = spacy.load(path), spacy.load(tmp_path / "done")
     docs = entity_docs(40, 41)
     presets = 0
@@ -740,7 +657,7 @@ def test_a_ruler_before_the_recognizer_without_second_pass(entity_dev, tmp_path)
             assert (ent._.calib_score is None) is preset
             assert all((token._.calib_score is None) is preset for token in ent)
     assert presets > 10
-    assert calib("evaluate", tmp_path / "done", entity_dev, "--silent").code == 0
+    ok(calib("evaluate", tmp_path / "done", entity_dev, "--silent"))
 
 
 def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
@@ -751,7 +668,7 @@ def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
         doc.set_ents([*doc.ents, *tools], default="outside")
     path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
     data = save_docs(tmp_path / "tools.spacy", docs)
-    assert calib("fit", path, data, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic").code == 0
+    ok(calib("fit", path, data, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic"))
     pipe = spacy.load(tmp_path / "done").get_pipe("calib")
     assert "TOOL" in pipe.labels
     assert pipe.fit_info.unknown_gold == 0
@@ -767,36 +684,13 @@ def test_a_ruler_that_is_added_after_the_fit_brings_a_new_type(calibrated_ner, e
     assert outcome.code == 0
     assert json.loads((tmp_path / "table.json").read_text())["calib"]["entities"]["pairs"] > 0
     with pytest.warns(UserWarning, match=said):
-        assert calib("threshold", tmp_path / "ruled", entity_test, "-p", 0.6, "--per", "label", "--silent").code == 0
+        ok(calib("threshold", tmp_path / "ruled", entity_test, "-p", 0.6, "--per", "label", "--silent"))
     nlp = spacy.load(tmp_path / "ruled")
     with pytest.warns(UserWarning, match=said):
         doc = nlp("Ann saw the old dog in Rome .")
     assert "dog" in [ent.text for ent in doc.ents]
     for ent in doc.ents:
         assert (ent._.calib_score is None) is (ent.label_ == "TOOL")
-
-
-def test_a_label_was_added_to_the_recognizer_by_hand(calibrated_ner, ner_model, entity_test, tmp_path):
-    """The entities are those of the stock pipeline with the same label added; it was saved and loaded, as it were by a user."""
-    for name, path in (("stock", ner_model), ("grown", calibrated_ner)):
-        nlp = spacy.load(path)
-        nlp.get_pipe("ner").add_label("TOOL")
-        nlp.to_disk(tmp_path / name)
-    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib' was fitted"
-    with pytest.warns(UserWarning, match=said):
-        assert calib("evaluate", tmp_path / "grown", entity_test, "--silent").code == 0
-    with pytest.warns(UserWarning, match=said):
-        assert calib("fit", tmp_path / "grown", entity_test, tmp_path / "again", "-C", "ner", "--silent").code == 0
-    stock, again = spacy.load(tmp_path / "stock"), spacy.load(tmp_path / "again")
-    assert "TOOL" in again.get_pipe("calib").labels
-    with pytest.warns(UserWarning, match=said):
-        grown = spacy.load(tmp_path / "grown")
-    docs = entity_docs(40, 42)
-    annotated = [list(nlp.pipe(bare_docs(nlp, docs))) for nlp in (stock, grown, again)]
-    for plain, *ours in zip(*annotated, strict=True):
-        for doc in ours:
-            assert [(e.start, e.end, e.label_) for e in doc.ents] == [(e.start, e.end, e.label_) for e in plain.ents]
-            assert all(owner._.calib_score is not None for owner in (*doc, *doc.ents))
 
 
 def test_the_recognizer_has_other_labels_than_at_the_fit(calibrated_ner, entity_test, tmp_path):
@@ -876,29 +770,9 @@ def test_the_data_has_no_gold_entities(component, dev, entity_dev, span_gold, ou
     refuses(calib("fit", model, data, out, "-C", component, "-t", dev), sentence)
 
 
-def test_the_data_has_the_spans_under_another_key(spancat_model, tmp_path, out):
-    docs = entity_docs(20, 43, spans=True)
-    for doc in docs:
-        doc.spans["other"] = doc.spans.pop(SPANS_KEY)
-    data = save_docs(tmp_path / "other.spacy", docs)
-    refuses(calib("fit", spancat_model, data, out, "-C", "spancat"), f"has no gold spans:{SPANS_KEY} annotation")
-
-
-def test_no_gold_entity_type_is_known(ner_model, tmp_path, out):
-    docs = [Doc(blank_vocab(), words=["Ann", "Hill"], ents=["B-person", "I-person"])] * 20
-    outcome = calib("fit", ner_model, save_docs(tmp_path / "other.spacy", docs), out, "-C", "ner")
-    refuses(outcome, "None of the 1 gold labels in the data")
-
-
 def test_a_failed_fit_leaves_an_old_pipeline_alone(calibrated_ner, ner_model, dev, tmp_path):
     copy = Path(shutil.copytree(calibrated_ner, tmp_path / "copy"))
     before = files_of(copy)
     refuses(calib("fit", ner_model, dev, copy, "-C", "ner", "--force"), "has no gold ner annotation")
     assert files_of(copy) == before
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
-
-
-def test_gold_sentences_leave_nothing_to_split(model, dev, out):
-    outcome = calib("fit", model, dev, out, "-C", "senter", "--gold-preproc")
-    refuses(outcome, "Option --gold-preproc must be left out for a component that finds sentences")
-    assert not out.exists()

@@ -22,7 +22,7 @@ from spacy_calib.doc.queries.entity_events import EventQuery
 from spacy_calib.doc.queries.patterns import make_query
 from spacy_calib.pipe.component import pipes_named
 from spacy_calib.pipe.text_counts import answered, asked_of, pipes_for
-from tests.cli.conftest import bare_docs, calib, refuses, save_docs
+from tests.cli.conftest import bare_docs, calib, docs_in, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.coref.made import trained
 
@@ -41,7 +41,7 @@ def texts(tmp_path_factory):
 
 def some_tag(gold):
     """A frequent tag of the gold."""
-    docs = list(DocBin().from_disk(gold).get_docs(spacy.blank("xx").vocab))
+    docs = docs_in(gold)
     tags, n = np.unique([token.tag_ for doc in docs for token in doc], return_counts=True)
     return str(tags[n.argmax()]), int(n.max())
 
@@ -61,28 +61,29 @@ def test_the_number_of_a_tag(calibrated, test_file):
 def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp_path):
     pytest.importorskip("matplotlib")
     tag, _ = some_tag(test_file)
-    outcome = calib(
-        "count",
-        calibrated,
-        texts,
-        "-q",
-        tag,
-        "-q",
-        THE,
-        "--name",
-        "Tags",
-        "--name",
-        "The word",
-        "--per",
-        "10",
-        "--by",
-        "year",
-        "-o",
-        tmp_path / "c.json",
-        "--plot",
-        tmp_path / "c.svg",
+    outcome = ok(
+        calib(
+            "count",
+            calibrated,
+            texts,
+            "-q",
+            tag,
+            "-q",
+            THE,
+            "--name",
+            "Tags",
+            "--name",
+            "The word",
+            "--per",
+            "10",
+            "--by",
+            "year",
+            "-o",
+            tmp_path / "c.json",
+            "--plot",
+            tmp_path / "c.svg",
+        )
     )
-    assert outcome.code == 0, outcome.text
     assert "95 % interval ---" in outcome.text
     assert " 1990 10 " in outcome.text
     assert "The word (tokens for each 10 tokens)" in outcome.text
@@ -150,7 +151,7 @@ def test_labelled_documents_correct_the_counts(calibrated, test_file, dev):
 def test_labelled_documents_among_the_texts_count_once(calibrated, test_file, tmp_path):
     """Where all texts are labelled, nothing is left to estimate."""
     tag, gold = some_tag(test_file)
-    docs = list(DocBin().from_disk(test_file).get_docs(spacy.blank("xx").vocab))
+    docs = docs_in(test_file)
     result = count(str(calibrated), test_file, query=[tag], gold=test_file)
     assert result["queries"][0]["total"]["low"] == result["queries"][0]["total"]["high"] == gold
     some = save_docs(tmp_path / "some.spacy", docs[:8])
@@ -189,8 +190,7 @@ def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file
 
 
 def test_a_query_that_matches_nothing(calibrated, test_file):
-    outcome = calib("count", calibrated, test_file, "-q", '[{"LOWER": "rumpelstilzchen"}]')
-    assert outcome.code == 0
+    outcome = ok(calib("count", calibrated, test_file, "-q", '[{"LOWER": "rumpelstilzchen"}]'))
     assert "0 0.0 0 to 0" in outcome.text
     assert "Nothing satisfies this query in any of the texts" in outcome.text
 
@@ -228,7 +228,7 @@ def test_no_query_and_no_texts(calibrated, texts, tmp_path):
 def test_gold_without_what_a_query_looks_at(calibrated, test_file, dev, tmp_path):
     query = '[{"DEP": "nsubj"}]'
     refuses(calib("count", calibrated, test_file, "-q", query), f"The query '{query}' needs dependencies; add a parser")
-    docs = list(DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
+    docs = docs_in(dev)
     save_docs(tmp_path / "one.spacy", docs[:1])
     refuses(calib("count", calibrated, test_file, "-q", THE, "--gold", tmp_path / "one.spacy"), "needs two of them at least")
     tag, _ = some_tag(test_file)
@@ -332,9 +332,9 @@ def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test
         for token in doc:
             token.tag_ = "ADJ" if token.tag_ == tag and token.i % 3 == 0 else token.tag_
     other, options = save_docs(tmp_path / "other.spacy", docs), ("-m", "isotonic", "--silent")
-    assert calib("fit", model, dev, tmp_path / "apart", "--gold", other, *options).code == 0
+    ok(calib("fit", model, dev, tmp_path / "apart", "--gold", other, *options))
     both = save_docs(tmp_path / "both.spacy", [*DocBin().from_disk(dev).get_docs(vocab), *docs])
-    assert calib("fit", model, both, tmp_path / "pooled", *options).code == 0
+    ok(calib("fit", model, both, tmp_path / "pooled", *options))
     apart, pooled = (count(str(tmp_path / name), test_file, query=[tag])["queries"][0] for name in ("apart", "pooled"))
     assert (apart["effects"]["sources"], pooled["effects"]["sources"]) == (2, 1)
     assert apart["total"]["expected"] == pytest.approx(pooled["total"]["expected"], rel=0.02)

@@ -48,8 +48,7 @@ def check_files(made: Path, raw: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "options"),
-    [("rank", ()), ("select", ("--min-words", 0)), ("count", ("--query", "NOUN", "--by", "year"))],
+    ("command", "options"), [("rank", ()), ("select", ("--min-words", 0)), ("count", ("--query", "NOUN", "--by", "year"))]
 )
 def test_texts_and_what_goes_with_them_are_no_formulas(command, options, calibrated, texts, tmp_path):
     for name, more in (("made", ()), ("raw", ("--raw-cells",))):

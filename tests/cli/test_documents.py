@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 
 from spacy_calib.cli.select import select
 from spacy_calib.cli.shared.examples import read_examples, stream_examples
-from tests.cli.conftest import calib
+from tests.cli.conftest import calib, docs_in, ok
 
 N_ARTICLES = 7
 
@@ -18,7 +18,7 @@ N_ARTICLES = 7
 @pytest.fixture(scope="module")
 def articles(test_file, tmp_path_factory):
     """The Docs of test.spacy as parts of a few articles, not one after the other."""
-    docs = list(DocBin().from_disk(test_file).get_docs(spacy.blank("xx").vocab))
+    docs = docs_in(test_file)
     for number, doc in enumerate(docs):
         doc.user_data["article"] = f"a{number % N_ARTICLES}"
     path = tmp_path_factory.mktemp("articles") / "articles.spacy"
@@ -30,8 +30,7 @@ def test_evaluate_resamples_the_documents_that_the_key_names(calibrated, article
     tables = {}
     for name, options in (("sentences", []), ("articles", ["--doc-key", "article"])):
         path = tmp_path / f"{name}.json"
-        outcome = calib("evaluate", calibrated, articles, *options, "--output", path)
-        assert outcome.code == 0, outcome.text
+        outcome = ok(calib("evaluate", calibrated, articles, *options, "--output", path))
         tables[name] = next(iter(json.loads(path.read_text()).values()))
         by = tables[name]["by"]
         assert f"by {by['unit']} ({by['n']:,})" in outcome.text
@@ -46,12 +45,11 @@ def test_evaluate_resamples_the_documents_that_the_key_names(calibrated, article
 
 def test_the_other_commands_count_them_too(calibrated, articles, model, tmp_path):
     out = tmp_path / "expect.json"
-    assert calib("expect", calibrated, articles, "--doc-key", "article", "--silent", "--output", out).code == 0
+    ok(calib("expect", calibrated, articles, "--doc-key", "article", "--silent", "--output", out))
     found = json.loads(out.read_text())
     assert (found["documents"], found["by"]) == (N_ARTICLES, "document")
 
-    fitted = calib("fit", model, articles, tmp_path / "fitted", "--method", "isotonic", "--doc-key", "article", "--silent")
-    assert fitted.code == 0, fitted.text
+    ok(calib("fit", model, articles, tmp_path / "fitted", "--method", "isotonic", "--doc-key", "article", "--silent"))
     pipe = spacy.load(tmp_path / "fitted").get_pipe("calib")
     assert (pipe.fit_info.docs, pipe.fit_info.unit) == (N_ARTICLES, "document")
     assert f"{N_ARTICLES} documents" in calib("info", tmp_path / "fitted").text
@@ -69,7 +67,7 @@ def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrat
     of_article = {name: {row["doc"] % N_ARTICLES for row in chosen} for name, chosen in rows.items()}
     assert len(of_article["articles"]) == N_ARTICLES > len(of_article["sentences"])
     for command in ("select",):
-        assert calib(command, calibrated, articles, "--doc-key", "article", "-n", 2).code == 0
+        ok(calib(command, calibrated, articles, "--doc-key", "article", "-n", 2))
         wrong = calib(command, calibrated, articles, "--doc-key", "chapter")
         assert wrong.code == 1
         assert "nothing under 'chapter'" in wrong.text
@@ -80,8 +78,7 @@ def test_texts_of_a_conllu_file(calibrated, tmp_path):
     row = "{0}\t{1}\t_\t{2}\t{2}\t_\t{3}\tdep\t_\t_\n"
     sentence = row.format(1, "the", "DET", 2) + row.format(2, "dog", "NOUN", 3) + row.format(3, "eats", "VERB", 0)
     file.write_text(f"# newdoc id = a\n{sentence}\n{sentence}\n# newdoc id = b\n{sentence}", encoding="utf-8")
-    outcome = calib("evaluate", calibrated, file, "--bins", 2)
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("evaluate", calibrated, file, "--bins", 2))
     assert "9 tokens" in outcome.text
     assert "by document (2)" in outcome.text
     nlp = spacy.blank("xx")

@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.doc.score_rows import score_rows
-from tests.cli.conftest import calib, refuses, save_docs, scaling, setting
+from tests.cli.conftest import calib, ok, refuses, save_docs, scaling, setting
 from tests.sources.parser import gold_examples, trained
 
 
@@ -23,8 +23,7 @@ def place(tmp_path_factory) -> Path:
     nlp.to_disk(folder / "model")
     for name, n, seed in (("dev", 60, 2), ("test", 40, 3)):
         DocBin(docs=[example.reference for example in gold_examples(nlp, n, seed)]).to_disk(folder / f"{name}.spacy")
-    outcome = calib("fit", folder / "model", folder / "dev.spacy", folder / "sure", "-C", "parser")
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("fit", folder / "model", folder / "dev.spacy", folder / "sure", "-C", "parser"))
     assert "predicted sentences" in outcome.text
     assert "(event: all heads right)" in outcome.text
     assert "The same for whole sentences" in outcome.text
@@ -37,13 +36,12 @@ def test_the_fitted_parser_decodes_as_stock_does(place, tmp_path):
     text = "dog saw king with duck . duck met dog"
     arcs = [[(token.head.i, token.dep_) for token in nlp(text)] for nlp in (stock, ours)]
     assert arcs[0] == arcs[1]
-    assert calib("stock", place / "sure", tmp_path / "stock").code == 0
+    ok(calib("stock", place / "sure", tmp_path / "stock"))
     assert spacy.load(tmp_path / "stock").get_pipe_meta("parser").factory == "parser"
 
 
 def test_evaluate_and_info(place, tmp_path):
-    outcome = calib("evaluate", place / "sure", place / "test.spacy", "--output", tmp_path / "out.json")
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("evaluate", place / "sure", place / "test.spacy", "--output", tmp_path / "out.json"))
     assert "UAS with punctuation" in outcome.text
     assert "whole sentences (event: all heads right)" in outcome.text
     (table,) = json.loads((tmp_path / "out.json").read_text()).values()
@@ -57,18 +55,11 @@ def test_evaluate_and_info(place, tmp_path):
 
 
 def test_the_page_speaks_of_sentences(place, tmp_path):
-    outcome = calib("evaluate", place / "sure", place / "test.spacy", "--output", tmp_path / "page.html")
-    assert outcome.code == 0, outcome.text
+    ok(calib("evaluate", place / "sure", place / "test.spacy", "--output", tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf8")
     assert "parser: sentences" in page
     assert "a sentence is right by the event all heads right" in page
     assert "predicted entities" not in page
-
-
-def test_rank_puts_arcs_in_order_by_default(place, tmp_path):
-    outcome = calib("rank", place / "sure", place / "test.spacy", "--output", tmp_path / "queue.jsonl")
-    assert outcome.code == 0, outcome.text
-    assert "tokens" in outcome.text
 
 
 @pytest.mark.parametrize(
@@ -91,10 +82,7 @@ def test_events_of_arcs_are_for_parsers(ner_model, entity_dev, tmp_path):
 
 def test_second_pass(place, tmp_path):
     """The parser stays spaCy's own, and says the same."""
-    outcome = calib(
-        "fit", place / "model", place / "dev.spacy", tmp_path / "twice", "-C", "parser", "--second-pass", "--silent"
-    )
-    assert outcome.code == 0, outcome.text
+    ok(calib("fit", place / "model", place / "dev.spacy", tmp_path / "twice", "-C", "parser", "--second-pass", "--silent"))
     pipelines = [spacy.load(place / "sure"), spacy.load(tmp_path / "twice")]
     assert pipelines[1].get_pipe_meta("parser").factory == "parser"
     inline, again = ([token._.calib_score for token in nlp("dog saw king with duck .")] for nlp in pipelines)
@@ -114,8 +102,9 @@ def test_gold_without_heads(place, tmp_path):
 @pytest.fixture(scope="module")
 def trees(place) -> Path:
     output = place / "trees"
-    outcome = calib("fit", place / "model", place / "dev.spacy", output, "-C", "parser", "--event", "tree", "--method", "platt")
-    assert outcome.code == 0, outcome.text
+    outcome = ok(
+        calib("fit", place / "model", place / "dev.spacy", output, "-C", "parser", "--event", "tree", "--method", "platt")
+    )
     assert "calib_event: whole trees (event: all arcs right)" in outcome.text
     assert "share of draws" in outcome.text
     return output
@@ -125,8 +114,7 @@ def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
     nlp = spacy.load(trees)
     golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))[:15]
     data = save_docs(tmp_path / "few.spacy", golds)  # a hundred trees are drawn of each, four times
-    outcome = calib("evaluate", trees, data, "--output", tmp_path / "out.json")
-    assert outcome.code == 0, outcome.text
+    ok(calib("evaluate", trees, data, "--output", tmp_path / "out.json"))
     (table,) = json.loads((tmp_path / "out.json").read_text()).values()
     (event,) = table["events"]
     assert event["rivals"] == ["product of raw scores", "share of draws"]
@@ -134,8 +122,7 @@ def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
     right = [all(token.head.i == gold[token.i].head.i for token in one) for gold in golds for one in nlp(gold.text).sents]
     assert (event["units"], event["right"]) == (len(right), pytest.approx(np.mean(right)))
     assert "whole trees" in calib("info", trees).text
-    several = calib("evaluate", trees, data, "--n-process", "2", "--output", tmp_path / "two.json")
-    assert several.code == 0, several.text
+    ok(calib("evaluate", trees, data, "--n-process", "2", "--output", tmp_path / "two.json"))
     (other,) = json.loads((tmp_path / "two.json").read_text()).values()
     for row, wanted in zip(other["events"][0]["rows"], event["rows"], strict=True):
         assert row == pytest.approx(wanted, abs=1e-6)  # trees are drawn again, of Docs from other processes

@@ -7,7 +7,7 @@ import spacy
 from spacy.tokens import DocBin, Token
 from spacy.training import Example
 
-from tests.cli.conftest import bare_docs, calib, entity_docs, refuses, setting
+from tests.cli.conftest import bare_docs, calib, entity_docs, ok, refuses, setting
 from tests.cli.kinds import tag_docs
 from tests.sequence.trained import SMALL
 
@@ -34,7 +34,7 @@ def online(tmp_path_factory):
 
 
 def test_the_scale_is_found_saved_and_shown(online, dev, tmp_path):
-    assert calib("fit", online, dev, tmp_path / "out", "--component", "calib_online", *PLAIN).code == 0
+    ok(calib("fit", online, dev, tmp_path / "out", "--component", "calib_online", *PLAIN))
     scale = spacy.load(tmp_path / "out").get_pipe("calib").source.scale
     assert scale is not None
     assert f"kd_pc, k 50, scale {scale:.3g}" in calib("info", tmp_path / "out").text
@@ -106,9 +106,9 @@ def test_an_extension(tmp_path):
         DocBin(docs=docs(40, seed), store_user_data=True).to_disk(tmp_path / f"{name}.spacy")
     model = save_model(tmp_path / "model", "calib_hmm", docs(20, 1), "_.fit_kind")
     code = ("--code", tmp_path / "code.py")
-    assert calib("fit", model, tmp_path / "dev.spacy", tmp_path / "out", "--component", "calib_hmm", *PLAIN, *code).code == 0
+    ok(calib("fit", model, tmp_path / "dev.spacy", tmp_path / "out", "--component", "calib_hmm", *PLAIN, *code))
     assert "calib_hmm (_.fit_kind)" in calib("info", tmp_path / "out", *code).text
-    assert calib("evaluate", tmp_path / "out", tmp_path / "test.spacy", *code).code == 0
+    ok(calib("evaluate", tmp_path / "out", tmp_path / "test.spacy", *code))
     nlp = spacy.load(tmp_path / "out")
     assert nlp.analyze_pipes()["problems"] == {"calib_hmm": [], "calib": []}
     assert nlp("the old dog")[2]._.calib_score is not None

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import spacy
 from spacy.strings import get_string_id
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_calib.corpus.distinct import digest
-from tests.cli.conftest import CONTEXT, calib, ok, save_docs
+from tests.cli.conftest import CONTEXT, calib, docs_in, ok, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 STATE = Path("calib") / "calibration.msgpack"
@@ -41,7 +41,7 @@ def fitted(model, secret) -> Path:
 
 
 def gold(path: Path) -> list[Doc]:
-    return list(DocBin().from_disk(path).get_docs(Vocab()))
+    return docs_in(path)
 
 
 def guesses(path: Path) -> list[int]:

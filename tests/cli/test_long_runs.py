@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy_calib.cli.shared import run as run_module
 from spacy_calib.cli.shared import run as scoring
 from spacy_calib.doc import zones
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, docs_in, ok, refuses
 from tests.conftest import gold_doc, made_up_sentences
 
 COMMANDS = {
@@ -67,8 +67,7 @@ def short_zones(monkeypatch):
 
 
 def told(command, *arguments, options=None):
-    outcome = calib(command, *arguments, *(COMMANDS[command] if options is None else options), "--format", "json")
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib(command, *arguments, *(COMMANDS[command] if options is None else options), "--format", "json"))
     return json.loads(outcome.printed)
 
 
@@ -153,7 +152,7 @@ def test_a_text_that_cannot_be_read_leaves_the_pipeline_as_it_was(calibrated, tm
 def test_the_best_of_blocks_are_written_as_docs(calibrated, texts, short_zones, tmp_path, monkeypatch):
     monkeypatch.setattr(scoring, "BLOCK", 100)
     found = told("select", calibrated, texts, "--output", tmp_path / "batch.spacy")
-    docs = list(DocBin().from_disk(tmp_path / "batch.spacy").get_docs(spacy.blank("en").vocab))
+    docs = docs_in(tmp_path / "batch.spacy")
     assert [doc.text.strip() for doc in docs] == [row["text"] for row in found["rows"]]
     assert [row["origin"]["id"] for row in found["rows"]] == [row["doc"] for row in found["rows"]]
 

@@ -9,7 +9,7 @@ import pytest
 import spacy
 
 from tests.asked import ASK, asking, gold_docs, n_asked
-from tests.cli.conftest import calib, refuses, save_docs, scores_at
+from tests.cli.conftest import calib, ok, refuses, save_docs, scores_at
 
 pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 
@@ -22,8 +22,7 @@ def place(tmp_path_factory) -> Path:
     )
     for name, seed in (("dev", 1), ("test", 2)):
         save_docs(folder / f"{name}.spacy", gold_docs(120, seed))
-    outcome = calib("fit", folder / "model", folder / "dev.spacy", folder / "sure", "--component", "names")
-    assert outcome.code == 0, outcome.text
+    ok(calib("fit", folder / "model", folder / "dev.spacy", folder / "sure", "--component", "names"))
     return folder
 
 
@@ -35,8 +34,7 @@ def test_a_model_is_asked_once_per_text_by_all_commands(place):
         ("threshold", place / "sure", place / "test.spacy", "--precision", "0.7", "--apply", place / "accepting"),
         ("rank", place / "sure", place / "test.spacy"),
     ):
-        outcome = calib(*command)
-        assert outcome.code == 0, outcome.text
+        ok(calib(*command))
     assert n_asked(place / "log") == 240
 
 
@@ -77,18 +75,19 @@ def test_any_tools_spans_by_one_option(place, tmp_path):
     nlp = spacy.blank("xx")
     nlp.add_pipe("tool")
     nlp.to_disk(tmp_path / "model")
-    outcome = calib(
-        "fit",
-        tmp_path / "model",
-        place / "dev.spacy",
-        tmp_path / "sure",
-        "-C",
-        "tool",
-        *scores_at("Span", "found"),
-        "--code",
-        code,
+    ok(
+        calib(
+            "fit",
+            tmp_path / "model",
+            place / "dev.spacy",
+            tmp_path / "sure",
+            "-C",
+            "tool",
+            *scores_at("Span", "found"),
+            "--code",
+            code,
+        )
     )
-    assert outcome.code == 0, outcome.text
     doc = spacy.load(tmp_path / "sure")("Ann saw Rome")
     assert [(ent.text, round(ent._.calib_raw, 1)) for ent in doc.ents] == [("Rome", 0.6)]
     assert [round(one.raw, 1) for one in doc._.calib.candidates] == [0.5]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import spacy
 
-from tests.cli.conftest import calib
+from tests.cli.conftest import calib, ok
 from tests.conftest import examples_for
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*CW04")
@@ -35,8 +35,7 @@ def test_what_each_command_says(trained_since, calibrated, test_file, tmp_path):
     assert "OTHER THAN AT THE FIT" in info.text
     assert "those of the fit" in calib("info", calibrated).text
     for command in (["evaluate", "-o", tmp_path / "page.html"], ["expect"]):
-        outcome = calib(command[0], trained_since, test_file, *command[1:])
-        assert outcome.code == 0, outcome.text
+        outcome = ok(calib(command[0], trained_since, test_file, *command[1:]))
         assert "OTHER WEIGHTS" in outcome.text
     assert "OTHER WEIGHTS" in (tmp_path / "page.html").read_text(encoding="utf8")
 

@@ -9,17 +9,14 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import spacy
-from spacy.cli._util import app
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_calib.cli.rank import rank
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, ok, refuses
 
 
 def run(*arguments):
-    outcome = calib("rank", *arguments)
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("rank", *arguments))
     return outcome
 
 
@@ -54,14 +51,6 @@ def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
     half = round(0.5 * len(hits))
     assert rows["calibrated"]["found"][ranked["shares"].index(0.5)] == pytest.approx(sum(hits[:half]) / wrong)
     assert 0 < rows["calibrated"]["average_precision"] <= 1
-
-
-def test_table_on_the_screen(calibrated, test_file):
-    text = run(calibrated, test_file, "--top", 5).text
-    assert "tokens, most doubtful first (by calibrated)" in text
-    assert "tokens, in random order" in run(calibrated, test_file, "--top", 5, "--order", "random").text
-    assert "Avg. precision" in text
-    assert "By their scores about" in text
 
 
 def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tmp_path):
@@ -127,24 +116,6 @@ def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
     assert not (tmp_path / "q.txt").exists()
 
 
-def test_a_queue_on_the_standard_output_is_nothing_but_the_queue(calibrated, test_file):
-    result = CliRunner().invoke(app, ["calib", "rank", str(calibrated), str(test_file), "--format", "doccano", "-n", "3"])
-    assert len([json.loads(line) for line in result.stdout.splitlines()]) == 3
-
-
-def test_recognizers_rank_their_entities(calibrated_ner, entity_test, tmp_path):
-    run(calibrated_ner, entity_test, "--output", tmp_path / "q.json", "--silent")
-    result = json.loads((tmp_path / "q.json").read_text())
-    assert result["unit"] == "entity"
-    for record in result["ranked"]:
-        (mark,) = record["marks"]
-        assert record["text"][mark["start"] : mark["end"]] == record["focus"]
-
-
-def test_taggers_have_no_entities(calibrated, test_file):
-    refuses(calib("rank", calibrated, test_file, "--unit", "entity"), "which finds no entities")
-
-
 def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
     run(calibrated, test_file, "--plot", tmp_path / "found.svg", "--silent")
     picture = (tmp_path / "found.svg").read_text()
@@ -168,12 +139,6 @@ def test_bad_options(calibrated, test_file, options, sentence):
     refuses(calib("rank", calibrated, test_file, *options), sentence)
 
 
-def test_a_file_that_cannot_be_written_is_an_error(calibrated, test_file, tmp_path):
-    (tmp_path / "file").write_text("kept")
-    refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "file" / "queue.csv"), "Cannot write the output")
-    assert (tmp_path / "file").read_text() == "kept"
-
-
 def test_as_many_rows_as_were_asked_for(calibrated, test_file, tmp_path):
     def rows(*options):
         lines = run(calibrated, test_file, *options).printed.splitlines()
@@ -182,12 +147,6 @@ def test_as_many_rows_as_were_asked_for(calibrated, test_file, tmp_path):
     assert [len(rows()), len(rows("--top", 7)), len(rows("--top", 31))] == [20, 7, 31]
     text = run(calibrated, test_file, "--repeats", "--output", tmp_path / "q.csv").text
     assert f"... and 387 more in {tmp_path}" in text
-
-
-def test_json_goes_to_the_file_and_to_the_standard_output(calibrated, test_file, tmp_path):
-    arguments = ["calib", "rank", calibrated, test_file, "--format", "json", "--top", 3, "--output", tmp_path / "q.json"]
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert json.loads(result.stdout) == json.loads((tmp_path / "q.json").read_text())
 
 
 def test_sentences_have_columns_of_their_own(calibrated, test_file):
@@ -205,7 +164,7 @@ def test_sentences_are_counted_in_their_document(calibrated, tmp_path):
 
 
 def test_annotators_of_lemmas_choose_from_lemmas(model, dev, test_file, tmp_path):
-    assert calib("fit", model, dev, tmp_path / "m", "-C", "trainable_lemmatizer", "--silent", "-m", "isotonic").code == 0
+    ok(calib("fit", model, dev, tmp_path / "m", "-C", "trainable_lemmatizer", "--silent", "-m", "isotonic"))
     run(tmp_path / "m", test_file, "--format", "label-studio", "--output", tmp_path / "q.json", "--silent")
     offered = set(re.findall(r'Label value="([^"]*)"', (tmp_path / "q.labels.xml").read_text()))
     given = {value for task in json.loads((tmp_path / "q.json").read_text()) for value in task_labels(task)}

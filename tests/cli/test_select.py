@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import random
 import shutil
 import sys
 
@@ -14,10 +13,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.cli.select import select as select_command
 from spacy_calib.corpus.queue.orders import LABEL
-from spacy_calib.doc.cutting import cut
-from tests.cli.conftest import bare_docs, calib, refuses, save_docs, save_gold
+from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 
 
@@ -40,14 +37,12 @@ def calibrated(model, dev, tmp_path_factory):
     """The fitted pipeline without its sentence recognizer: the sentences are those of the pool."""
     folder = tmp_path_factory.mktemp("tagging")
     spacy.load(model, exclude=["senter"]).to_disk(folder / "model")
-    outcome = calib("fit", folder / "model", dev, folder / "calibrated", "--silent")
-    assert outcome.code == 0, outcome.text
+    ok(calib("fit", folder / "model", dev, folder / "calibrated", "--silent"))
     return folder / "calibrated"
 
 
 def select(model, pool, *options):
-    outcome = calib("select", model, pool, "--format", "json", *options)
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("select", model, pool, "--format", "json", *options))
     return json.loads(outcome.printed[outcome.printed.index("{") :])
 
 
@@ -91,10 +86,6 @@ def test_every_order_gives_a_batch(calibrated, pool, by):
     assert len({row["text"] for row in result["rows"]}) == 5
 
 
-def test_twice_the_same(calibrated, pool):
-    assert select(calibrated, pool, "--n", 5) == select(calibrated, pool, "--n", 5)
-
-
 def test_a_budget_in_words_is_spent_where_a_word_brings_most(calibrated, pool):
     by_word = select(calibrated, pool, "--order", "expected-errors", "--max-words", 20)
     by_sentence = select(calibrated, pool, "--order", "expected-errors")
@@ -116,17 +107,6 @@ def test_the_rarest_tags_are_hunted(calibrated, pool):
     for row in result["rows"]:
         misses = [1 - t._.calib_scores.get(rarest, 0.0) for t in predicted[row["doc"]][row["start"] : row["end"]]]
         assert row["priority"] == pytest.approx(1 - np.prod(misses))
-
-
-def test_no_more_than_one_sentence_of_a_document(calibrated, pool):
-    docs = [row["doc"] for row in select(calibrated, pool, "--n", 80, "--per-doc", 1)["rows"]]
-    assert len(docs) == len(set(docs)) > 20
-
-
-def test_whole_documents(calibrated, pool):
-    result = select(calibrated, pool, "--unit", "document", "--n", 3)
-    assert result["pool"]["units"] == 40
-    assert [(row["sentence"], row["start"]) for row in result["rows"]] == [(None, 0)] * 3
 
 
 def test_documents_to_adapt_to_are_one_of_each_part(calibrated, pool, tmp_path):
@@ -151,7 +131,7 @@ def test_documents_to_adapt_to_are_one_of_each_part(calibrated, pool, tmp_path):
     path = tmp_path / "batch.spacy"
     outcome = calib("select", calibrated, pool, "--for", "adapt", "--output", path)
     assert "cut into 10 equal parts" in " ".join(outcome.text.split())
-    assert len(list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))) == 10
+    assert len(docs_in(path)) == 10
     more = select(calibrated, pool, "--for", "adapt", "--n", 30, "--exclude", path)
     first = {row["text"] for row in select(calibrated, pool, "--for", "adapt")["rows"]}
     assert {row["text"] for row in more["rows"]} == {row["text"] for row in every["rows"]} - first
@@ -171,14 +151,6 @@ def test_a_batch_is_left_out_of_the_next_one(calibrated, pool, tmp_path, suffix)
     assert [row["text"] for row in both["rows"]] == [row["text"] for row in first["rows"] + second["rows"]]
 
 
-def test_lines_for_programs_and_for_people(calibrated, pool, tmp_path):
-    rows = select(calibrated, pool, "--n", 4, "--output", tmp_path / "batch.jsonl")["rows"]
-    assert [json.loads(line) for line in (tmp_path / "batch.jsonl").read_text(encoding="utf8").splitlines()] == rows
-    select(calibrated, pool, "--n", 4, "--output", tmp_path / "batch.csv")
-    with (tmp_path / "batch.csv").open(encoding="utf8", newline="") as file:
-        assert [line["text"] for line in csv.DictReader(file)] == [row["text"] for row in rows]
-
-
 def test_docs_to_correct(calibrated, pool, tmp_path):
     path = tmp_path / "batch.spacy"
     rows = select(calibrated, pool, "--n", 6, "--output", path)["rows"]
@@ -195,7 +167,7 @@ def test_docs_to_correct(calibrated, pool, tmp_path):
 def test_entities(calibrated_ner, entity_test, tmp_path):
     path = tmp_path / "batch.spacy"
     result = select(calibrated_ner, entity_test, "--order", "rare-tag", "--tag", "ORG", "--n", 5, "--output", path)
-    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    docs = docs_in(path)
     for doc, row in zip(docs, result["rows"], strict=True):
         assert row["reason"]["tag"] == "ORG"
         found = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
@@ -206,7 +178,7 @@ def test_entities(calibrated_ner, entity_test, tmp_path):
 def test_categorized_spans_come_with_their_sentence(calibrated_spancat, span_gold, tmp_path):
     path = tmp_path / "batch.spacy"
     rows = select(calibrated_spancat, span_gold / "test.spacy", "--n", 5, "--unit", "document", "--output", path)["rows"]
-    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    docs = docs_in(path)
     for doc, row in zip(docs, rows, strict=True):
         found = {(span.start_char, span.end_char, span.label_) for span in doc.spans["sc"]}
         assert found >= {(one["start"], one["end"], one["label"]) for one in row["marks"]}
@@ -215,29 +187,11 @@ def test_categorized_spans_come_with_their_sentence(calibrated_spancat, span_gol
     assert any(row["marks"] for row in rows)
 
 
-def test_texts_on_lines_in_worker_processes(calibrated, tmp_path):
-    rng = random.Random(1)
-    lines = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(30, seed=32)]
-    (tmp_path / "pool.txt").write_text("\n".join(lines), encoding="utf8")
-    one = select(calibrated, tmp_path / "pool.txt", "--n", 5)
-    assert {row["text"] for row in one["rows"]} <= set(lines)
-    shuffled = [{"text": line} for line in rng.sample(lines, len(lines))]
-    (tmp_path / "pool.jsonl").write_text("\n".join(map(json.dumps, shuffled)), encoding="utf8")
-    two = select(calibrated, tmp_path / "pool.jsonl", "--n", 5, "--n-process", 2)
-    assert [row["priority"] for row in two["rows"]] == pytest.approx([row["priority"] for row in one["rows"]], abs=1e-5)
-
-
 def test_what_is_printed(calibrated, pool, tmp_path):
-    outcome = calib("select", calibrated, pool, "--n", 30, "--output", tmp_path / "batch.csv")
-    assert outcome.code == 0
+    outcome = ok(calib("select", calibrated, pool, "--n", 30, "--output", tmp_path / "batch.csv"))
     assert "... and 10 more" in outcome.text
     assert "Pool: 80 sentences of 40 documents" in outcome.text
     assert calib("select", calibrated, pool, "--n", 30, "--silent").text == ""
-
-
-def test_json_alone_on_the_standard_output(calibrated, pool, capsys):
-    result = select_command(str(calibrated), pool, top=2, format="json", silent=False)
-    assert json.loads(capsys.readouterr().out) == result
 
 
 @pytest.mark.parametrize(
@@ -275,20 +229,6 @@ def test_refusals(calibrated, pool, options, sentence):
     refuses(calib("select", calibrated, pool, "--silent", *options), sentence)
 
 
-def test_a_pool_that_is_labelled_already(calibrated, pool):
-    refuses(
-        calib("select", calibrated, pool, "--exclude", pool),
-        "None of the 80 sentences in the pool can be chosen: 80 are labelled already",
-    )
-
-
-def test_a_failed_write_keeps_the_old_file(calibrated, pool, tmp_path):
-    (tmp_path / "file").write_text("old")
-    refuses(calib("select", calibrated, pool, "--output", tmp_path / "file" / "batch.csv"), "Cannot write the output")
-    assert (tmp_path / "file").read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 def test_pipelines_and_pools_that_are_none(model, calibrated, tmp_path):
     refuses(calib("select", model, save_gold(tmp_path / "two.spacy", 2, seed=2)), "The pipeline has no fitted calib pipe")
     (tmp_path / "two.spacy").unlink()
@@ -310,8 +250,7 @@ def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_p
 
 def test_nothing_labelled_yet(calibrated, pool, tmp_path):
     (tmp_path / "labelled.jsonl").touch()
-    outcome = calib("select", calibrated, pool, "--exclude", tmp_path / "labelled.jsonl")
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("select", calibrated, pool, "--exclude", tmp_path / "labelled.jsonl"))
     assert "0 sentences of the pool are labelled already" in outcome.text
     assert select(calibrated, pool)["excluded"] is None
 
@@ -329,20 +268,6 @@ def test_a_batch_says_where_its_sentences_came_from(calibrated, tmp_path, suffix
     else:
         origin = json.loads(path.read_text())["origin"]
     assert origin == {"line": 2, "id": 5}
-
-
-def test_entities_of_a_part_keep_their_scores(calibrated_ner, entity_test):
-    nlp = spacy.load(calibrated_ner)
-    docs = nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(entity_test).get_docs(nlp.vocab))))
-    doc = next(doc for doc in docs if len(doc.ents) >= 2)
-    first, second = doc.ents[:2]
-    part = cut(doc, second.start, second.end)
-    (entity,) = part.ents
-    assert (entity.text, entity._.calib_score) == (second.text, second._.calib_score)
-    assert entity._.calib_score is not None
-    assert len(part._.calib.ents) == 1
-    both = cut(doc, first.start, second.end)
-    assert [entity._.calib_score for entity in both.ents] == [first._.calib_score, second._.calib_score]
 
 
 def test_sentences_of_a_word_or_two_are_left_out_unless_asked_for(calibrated, tmp_path):

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import DocBin
 from spacy.training import Corpus
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.thresholds import find_threshold
 from spacy_calib.pipe.scorer import corpus_of
-from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, files_of, refuses, save_docs
+from tests.cli.conftest import annotated, calib, entity_docs, files_of, ok, refuses, save_docs
 
 KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high", "highest"}
 
 
 def run_threshold(model, data, tmp_path, *options, precision=0.8):
     path = tmp_path / "cutoffs.json"
-    outcome = calib("threshold", model, data, "--precision", precision, "--output", path, "--force", *options)
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("threshold", model, data, "--precision", precision, "--output", path, "--force", *options))
     return outcome, json.loads(path.read_text())
 
 
@@ -36,11 +34,6 @@ def judged(model, data, gold_preproc=False, attr="calib"):
     (pipe,) = [pipe for _, pipe in nlp.components if getattr(pipe, "attr", "") == attr]
     labels = pipe.lookup.span_labels()
     return pipe, labels, corpus_of(examples, attr, pipe.lookup.labels()).span_pairs(labels)
-
-
-def annotated(path, data):
-    nlp = spacy.load(path)
-    return list(nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(data).get_docs(Vocab())))))
 
 
 def check_row(row, scores, hits):
@@ -113,22 +106,6 @@ def test_a_label_that_is_never_predicted_has_no_cut_off(calibrated_ner, entity_t
     assert "PER not reached" in outcome.text
 
 
-def test_more_confidence_keeps_fewer(calibrated_ner, entity_test, tmp_path):
-    kept = []
-    for confidence in (0.5, 0.95, 0.999):
-        outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--confidence", confidence)
-        assert result["confidence"] == confidence
-        kept.append(result["rows"][0]["kept"])
-        claim = (
-            f"of 100 files of gold like this one, {100 * confidence:g} give a cut-off of which that is true"
-            if kept[-1]
-            else "No cut-off reaches 80 %"
-        )
-        assert claim in outcome.text
-    assert kept == sorted(kept, reverse=True)
-    assert kept[0] > kept[-1]
-
-
 def test_a_precision_that_cannot_be_reached_is_told_with_the_highest_that_can(calibrated_ner, entity_test, tmp_path):
     outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, precision=0.9999)
     assert result["cutoffs"] == {"all": None}
@@ -156,7 +133,7 @@ def test_no_pipeline_is_written_that_would_accept_nothing(calibrated_ner, entity
     )
     assert not applied.exists()
     assert json.loads(path.read_text())["cutoffs"] == {"all": None}
-    assert calib("threshold", calibrated_ner, entity_test, *given, "--apply", applied, "--allow-empty").code == 0
+    ok(calib("threshold", calibrated_ner, entity_test, *given, "--apply", applied, "--allow-empty"))
     assert applied.exists()
 
 
@@ -222,7 +199,7 @@ def test_nothing_but_the_calibration_file_changes(calibrated_ner, entity_test, t
 
 def test_a_fit_forgets_the_cut_offs_of_an_older_one(calibrated_ner, entity_dev, entity_test, tmp_path):
     run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "applied", "--silent")
-    assert calib("fit", tmp_path / "applied", entity_dev, tmp_path / "again", "-C", "ner", "--silent").code == 0
+    ok(calib("fit", tmp_path / "applied", entity_dev, tmp_path / "again", "-C", "ner", "--silent"))
     nlp = spacy.load(tmp_path / "again")
     assert nlp.get_pipe("calib").spans.cutoffs is None
     assert {ent._.calib_accept for ent in nlp("Ann lives in New York .").ents} == {None}
@@ -234,13 +211,9 @@ def test_the_pipeline_can_be_replaced_in_place(calibrated_ner, entity_test, tmp_
     before = files_of(place)
     refuses(calib("threshold", place, entity_test, "-p", 0.8, "--apply", place), "exists already; choose another path")
     assert files_of(place) == before
-    assert calib("threshold", place, entity_test, "-p", 0.8, "--apply", place, "--force", "--silent").code == 0
+    ok(calib("threshold", place, entity_test, "-p", 0.8, "--apply", place, "--force", "--silent"))
     assert spacy.load(place).get_pipe("calib").spans.cutoffs.precision == 0.8
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
-
-
-def test_silent_prints_nothing(calibrated_ner, entity_test, tmp_path):
-    assert run_threshold(calibrated_ner, entity_test, tmp_path, "--silent")[0].printed == ""
 
 
 def test_gold_preproc_judges_sentences(calibrated_ner, entity_test, tmp_path):
@@ -250,19 +223,6 @@ def test_gold_preproc_judges_sentences(calibrated_ner, entity_test, tmp_path):
     assert result["rows"][0]["entities"] == len(found.pairs)
     assert found.documents.max() > judged(calibrated_ner, entity_test)[2].documents.max()
     check_row(result["rows"][0], found.calibrated, found.pairs.hits)
-
-
-def test_span_categorizers(calibrated_spancat, span_gold, tmp_path):
-    data = span_gold / "test.spacy"
-    applied = tmp_path / "applied"
-    _, result = run_threshold(calibrated_spancat, data, tmp_path, "--per", "label", "--apply", applied)
-    cutoffs = result["cutoffs"]
-    spans = [span for doc in annotated(applied, data) for span in doc.spans[SPANS_KEY]]
-    assert {span._.calib_accept for span in spans} <= {True, False}
-    assert any(span._.calib_accept for span in spans)
-    for span in spans:
-        limit = cutoffs[span.label_]
-        assert span._.calib_accept is (limit is not None and span._.calib_score >= limit)
 
 
 # Which pipe
@@ -279,11 +239,6 @@ def test_the_pipe_asked_for_scores_no_entities(two_pipes, entity_test, tmp_path)
     outcome = calib("threshold", two_pipes, entity_test, "-p", 0.8, "--attr", "tag_calib", "-a", tmp_path / "out")
     refuses(outcome, "The pipe 'tag_calib' calibrates 'tagger', which finds no entities; calibrate ner or spancat")
     assert not list(tmp_path.iterdir())
-
-
-def test_no_pipe_of_this_prefix(two_pipes, entity_test):
-    outcome = calib("threshold", two_pipes, entity_test, "-p", 0.8, "--attr", "nope")
-    refuses(outcome, "'nope'")
 
 
 CONFIG = """
@@ -303,7 +258,7 @@ def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_de
     """A config may give the pipe another name than its attributes."""
     (tmp_path / "fit.cfg").write_text(CONFIG)
     options = ["--config", tmp_path / "fit.cfg", "-m", "isotonic", "--silent"]
-    assert calib("fit", ner_model, entity_dev, tmp_path / "model", *options).code == 0
+    ok(calib("fit", ner_model, entity_dev, tmp_path / "model", *options))
     outcome, _ = run_threshold(tmp_path / "model", entity_test, tmp_path, "--attr", "sure", "--apply", tmp_path / "applied")
     assert {ent._.sure_accept for doc in annotated(tmp_path / "applied", entity_test) for ent in doc.ents} == {True, False}
     assert "Span._.sure_accept" in outcome.text
@@ -328,71 +283,3 @@ def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_tes
     outcome = calib("threshold", calibrated_ner, entity_test, *options, "-a", tmp_path / "out", "-o", tmp_path / "out.json")
     refuses(outcome, sentence)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("options", [["--recall", "high"], ["--precision", "high"], ["--precision"]])
-def test_typer_rejects_the_options(options, calibrated_ner, entity_test):
-    refuses(calib("threshold", calibrated_ner, entity_test, *options), options[0], code=2)
-
-
-def test_a_pipeline_that_calibrates_a_tagger_alone(calibrated, test_file, tmp_path):
-    outcome = calib("threshold", calibrated, test_file, "-p", 0.8, "-a", tmp_path / "out")
-    refuses(outcome, "The pipe 'calib' calibrates 'tagger', which finds no entities; calibrate ner or spancat (--component).")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_pipeline_without_a_fitted_pipe(ner_model, entity_test):
-    refuses(calib("threshold", ner_model, entity_test, "-p", 0.8), "no fitted calib pipe; it has: tok2vec, tagger, ner.")
-
-
-@pytest.mark.parametrize(("component", "layer"), [("ner", "ner"), ("spancat", f"spans:{SPANS_KEY}")])
-def test_data_without_entity_gold(component, layer, tmp_path, request):
-    bare = save_docs(tmp_path / "bare.spacy", [Doc(Vocab(), words=["Ann", "lives", "in", "Rome"])] * 5)
-    outcome = calib("threshold", request.getfixturevalue(f"calibrated_{component}"), bare, "-p", 0.8, "-a", tmp_path / "out")
-    refuses(outcome, f"has no gold {layer} annotation for component '{component}'")
-    assert [file.name for file in tmp_path.iterdir()] == ["bare.spacy"]
-
-
-def test_data_that_is_missing_or_unreadable(calibrated_ner, tmp_path):
-    refuses(calib("threshold", calibrated_ner, tmp_path / "missing.spacy", "-p", 0.8), "Data not found:")
-    (tmp_path / "bad.spacy").write_text("no DocBin")
-    refuses(calib("threshold", calibrated_ner, tmp_path / "bad.spacy", "-p", 0.8), "is not a readable DocBin")
-
-
-def test_the_output_exists_or_is_no_pipeline(calibrated_ner, entity_test, tmp_path):
-    folder = tmp_path / "thesis"
-    folder.mkdir()
-    (folder / "a.txt").write_text("years of work")
-    arguments = ["threshold", calibrated_ner, entity_test, "-p", 0.8, "--apply", folder]
-    refuses(calib(*arguments), "exists already; choose another path or add --force.")
-    refuses(calib(*arguments, "--force"), "it holds something that is not a spaCy pipeline")
-    assert files_of(folder) == {"a.txt": b"years of work"}
-
-
-def test_the_json_file_cannot_be_written(calibrated_ner, entity_test, tmp_path):
-    (tmp_path / "file").write_text("no folder")
-    outcome = calib("threshold", calibrated_ner, entity_test, "-p", 0.8, "-o", tmp_path / "file" / "cutoffs.json", "--silent")
-    refuses(outcome, "Cannot write the output")
-
-
-def test_the_recognizer_is_missing(calibrated_ner, entity_test, tmp_path):
-    spacy.load(calibrated_ner, exclude=["ner"]).to_disk(tmp_path / "without")
-    outcome = calib("threshold", tmp_path / "without", entity_test, "-p", 0.8, "--silent")
-    refuses(outcome, "has no component 'ner'; it has: tok2vec, tagger, calib")
-
-
-def test_the_calib_pipe_is_disabled_in_the_config(calibrated_ner, entity_test, tmp_path):
-    nlp = spacy.load(calibrated_ner)
-    nlp.disable_pipe("calib")
-    nlp.to_disk(tmp_path / "disabled")
-    outcome = calib("threshold", tmp_path / "disabled", entity_test, "-p", 0.8, "--silent")
-    refuses(outcome, "disabled")
-
-
-def test_a_pipeline_that_holds_the_data_is_not_replaced(calibrated_ner, entity_test, tmp_path):
-    # --force would delete the data with the old pipeline.
-    target = Path(shutil.copytree(calibrated_ner, tmp_path / "target"))
-    data = Path(shutil.copy(entity_test, target / "data.spacy"))
-    outcome = calib("threshold", calibrated_ner, data, "--precision", 0.8, "--apply", target, "--force")
-    refuses(outcome, "data.spacy")
-    assert data.is_file()

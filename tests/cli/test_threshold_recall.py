@@ -11,25 +11,15 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.misses import find_recall_threshold
-from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, refuses, save_docs
+from tests.cli.conftest import annotated, bare_docs, calib, docs_in, entity_docs, ok, refuses, save_docs
 
 RECALL = 0.9
 
 
 def run_recall(model, data, tmp_path, *options, recall=RECALL):
     path = tmp_path / "cutoffs.json"
-    outcome = calib("threshold", model, data, "--recall", recall, "--output", path, "--force", *options)
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("threshold", model, data, "--recall", recall, "--output", path, "--force", *options))
     return outcome, json.loads(path.read_text())
-
-
-def gold_of(data):
-    return list(DocBin().from_disk(data).get_docs(Vocab()))
-
-
-def annotated(path, data):
-    nlp = spacy.load(path)
-    return list(nlp.pipe(bare_docs(nlp, gold_of(data))))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +33,7 @@ def applied(calibrated_ner, entity_test, tmp_path_factory):
 @pytest.fixture(scope="module")
 def scored(applied, entity_test):
     """The Docs of the test data from the pipeline with cut-offs, and their gold."""
-    return annotated(applied[0], entity_test), gold_of(entity_test)
+    return annotated(applied[0], entity_test), docs_in(entity_test)
 
 
 def test_the_cut_off_is_that_of_the_tokens_of_gold_entities(applied, scored):
@@ -139,7 +129,7 @@ def test_a_cut_off_for_each_label(calibrated_ner, entity_test, tmp_path):
     cutoffs = result["misses"]["cutoffs"]
     assert set(cutoffs) == {"PER", "LOC", "ORG"}
     assert None not in cutoffs.values()
-    docs, gold = annotated(tmp_path / "m", entity_test), gold_of(entity_test)
+    docs, gold = annotated(tmp_path / "m", entity_test), docs_in(entity_test)
     for row in result["misses"]["rows"]:
         label, found, wanted = row["key"], 0, 0
         for doc, reference in zip(docs, gold, strict=True):
@@ -170,7 +160,7 @@ def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
     options = ["--precision", 0.8, "--apply", tmp_path / "model"]
     outcome, result = run_recall(calibrated_ner, entity_test, tmp_path, *options)
     parts = result["review"]
-    docs, gold = annotated(tmp_path / "model", entity_test), gold_of(entity_test)
+    docs, gold = annotated(tmp_path / "model", entity_test), docs_in(entity_test)
     counted = {"accept": [0, 0], "look": [0, 0], "drop": [0, 0]}
     for doc, reference in zip(docs, gold, strict=True):
         accepted = {token.i for ent in doc.ents if ent._.calib_accept for token in ent}
@@ -194,22 +184,12 @@ def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
 
 
 def calib_json(*arguments):
-    outcome = calib("threshold", *arguments, "--format", "json")
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("threshold", *arguments, "--format", "json"))
     return outcome.printed
 
 
-def test_span_categorizers(calibrated_spancat, span_gold, tmp_path):
-    data = span_gold / "test.spacy"
-    _, result = run_recall(calibrated_spancat, data, tmp_path, "--apply", tmp_path / "model", recall=0.6)
-    docs = annotated(tmp_path / "model", data)
-    assert {token._.calib_flag for doc in docs for token in doc} <= {True, False}
-    assert all("calib_doubtful" in doc.spans and SPANS_KEY in doc.spans for doc in docs)
-    assert result["misses"]["rows"][0]["recall"] >= 0.6
-
-
 def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
-    assert calib("fit", applied[0], entity_dev, tmp_path / "again", "-C", "ner", "--silent").code == 0
+    ok(calib("fit", applied[0], entity_dev, tmp_path / "again", "-C", "ner", "--silent"))
     assert spacy.load(tmp_path / "again").get_pipe("calib").tokens.recall_cutoffs is None
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 91))
     outcome = calib("adapt", applied[0], few, tmp_path / "adapted")
@@ -243,7 +223,3 @@ def test_gold_without_entities(calibrated_ner, tmp_path):
         calib("threshold", calibrated_ner, data, "-r", 0.9),
         "holds no entity with a score, so that nothing tells how many would be missed",
     )
-
-
-def test_a_tagger_has_no_outside(calibrated, test_file):
-    refuses(calib("threshold", calibrated, test_file, "-r", 0.9), "calibrates 'tagger', which finds no entities")

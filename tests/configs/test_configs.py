@@ -31,11 +31,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 PROJECT = CONFIGS / "ud_english_ewt"
 METHODS = {"isotonic": IsotonicRegression, "histogram": HistogramBinning, "scaling_binning": ScalingBinning}
 CALIB = [f"{grouping}_{method}" for grouping in ("scw", "tfg") for method in METHODS]
-TRAINING = {
-    "train_tok2vec": "tagger",
-    "train_morphologizer": "morphologizer",
-    "train_transformer": "tagger",
-}
+TRAINING = {"train_tok2vec": "tagger", "train_morphologizer": "morphologizer", "train_transformer": "tagger"}
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +90,6 @@ def test_calib_config_says_what_the_options_say(name):
         from_options["grouping"] = {"@calib_groupings": "spacy-calib.SCW.v1"}
         from_options["scorer"]["n_groups"] = 5  # one map for all tags, judged by tag frequency groups
     assert from_file == from_options
-
-
-def test_component_and_attr_replace_what_a_config_says():
-    name, settings = pipe_settings(settings_from_file(CONFIGS / "tfg_isotonic.cfg"), {"component": "senter", "attr": "sure"})
-    assert (name, settings["attr"], settings["source"]["component"]) == ("sure", "sure", "senter")
 
 
 def minilm() -> Path:

@@ -16,9 +16,7 @@ from typing import Any
 import pytest
 import srsly
 import typer
-from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc, DocBin
-from spacy.util import load_config, load_model_from_config, registry
 from spacy.vocab import Vocab
 from weasel.util import load_project_config
 
@@ -115,10 +113,6 @@ def test_take_says_what_to_do_without_a_corpus(tmp_path, monkeypatch, capsys, na
     assert not (tmp_path / "corpus").exists()
 
 
-def test_take_names_the_corpora_that_there_are(tmp_path, capsys):
-    assert "no corpus 'wnut71'; there are wnut17, wikineural_en" in fails(capsys, lambda: take(tmp_path, "wnut71"))
-
-
 def test_take_copies_the_data_folder(tmp_path, monkeypatch):
     texts = {split: rows([(f"#{split}", "O"), ("Rome", "B-location")]) for split in SPLITS}
     write_data(tmp_path, "wnut17", **texts)
@@ -184,10 +178,6 @@ def test_convert_lets_an_unopened_tag_open_an_entity(tmp_path, tags, wanted):
     assert entities(converted(tmp_path, rows(list(zip("012", tags.split(), strict=False))))) == [wanted]
 
 
-def test_convert_carries_no_entity_into_the_next_sentence(tmp_path):
-    assert entities(converted(tmp_path, rows([("a", "B-A")], [("b", "I-A")]))) == [[("a", "A")], [("b", "A")]]
-
-
 @pytest.mark.parametrize("row", ["Rome", "Rome B-LOC", "Rome\tLOC", "Rome\tB-", "Rome\tX\tB-LOC", "\tO", "Rome\t"])
 def test_convert_names_the_line_that_it_cannot_read(tmp_path, capsys, row):
     assert "line 3" in fails(capsys, lambda: converted(tmp_path, f"to\tO\n\n{row}\n"))
@@ -221,23 +211,6 @@ def gold(n: int) -> list[list[tuple[str, str]]]:
         [("she", "O"), ("saw", "O"), (people[i % 3], "B-PER") if i % 2 else (places[i % 3], "B-LOC"), (".", "O")]
         for i in range(n)
     ]  # fmt: skip
-
-
-def test_training_config_builds_a_pipeline_that_learns(tmp_path):
-    """Needs no filling in by `spacy init fill-config`; the recognizer listens to the embedding."""
-    converted(tmp_path, rows(*gold(20)))
-    paths = {f"paths.{split}": str(tmp_path / "corpus" / f"{split}.spacy") for split in ("train", "dev")}
-    config = load_config(CONFIGS / "train_ner.cfg", overrides=paths, interpolate=True)
-    nlp: Any = load_model_from_config(config, auto_fill=False, validate=True)
-    training = registry.resolve(config["training"], schema=ConfigSchemaTraining)
-    examples = list(registry.resolve(config["corpora"])["train"](nlp))
-    optimizer = nlp.initialize(lambda: examples, sgd=training["optimizer"])
-    assert nlp.pipe_names == config["nlp"]["pipeline"] == ["tok2vec", "ner"]
-    assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
-    losses = [nlp.update(examples, sgd=optimizer)["ner"] for _ in range(8)]
-    assert losses[-1] < losses[0]
-    assert set(nlp.get_pipe("ner").labels) == {"PER", "LOC"}
-    assert set(training["score_weights"]) == {"ents_f", "ents_p", "ents_r", "ents_per_type"}
 
 
 # The projects

@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
 from weasel.util import load_project_config
 
-from tests.cli.conftest import calib
+from tests.cli.conftest import calib, ok
 from tests.sources.parser import gold_examples, trained
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -57,8 +57,7 @@ def test_commands_of_the_project_run(tmp_path, monkeypatch, event):
         words = shlex.split(line)
         if words[3] == "calib" and f"calibrated/{event}" in words:
             few_words = ["--allow-seen"] if words[4] == "fit" else []  # made-up trees recur
-            outcome = calib(*words[4:], *few_words)
-            assert outcome.code == 0, outcome.text
+            ok(calib(*words[4:], *few_words))
     (table,) = json.loads(Path(f"metrics/{event}.calib.json").read_text()).values()
     assert table["accuracy_is"] == ("UAS" if event == "head" else "LAS") + " with punctuation"
     assert table["entities"]["called"] == ["sentence", "sentences"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import calib, spacy_command
+from tests.cli.conftest import calib, ok, spacy_command
 from tests.docs.pages import DOCS, PAGES, ROOT, WRITES, Run, blocks_of, holds, rewrite
 from tests.ewt import write_ewt
 
@@ -53,7 +53,7 @@ def test_a_command_prints_what_the_page_says(block, quickstart):
 @pytest.fixture(scope="module")
 def cells(quickstart) -> dict[str, list[str]]:
     """Of the tokens that `rank` lists, scored .90 to .95: how many there are, their mean score and the share that agrees with the gold."""
-    assert calib("rank", "./calibrated", "test.spacy", "--repeats", "--output", "tokens.jsonl").code == 0
+    ok(calib("rank", "./calibrated", "test.spacy", "--repeats", "--output", "tokens.jsonl"))
     tokens = [json.loads(line) for line in Path("tokens.jsonl").read_text().splitlines()]
     cells = {}
     for name, key in (("raw softmax", "raw"), ("calibrated", "score")):
@@ -103,6 +103,6 @@ def test_the_pictures_of_the_front_page_show_what_the_pipeline_says(quickstart, 
     *_, said = scores_of("./calibrated")
     assert holds(said.split(), Image.open(DOCS / "sentence.png").text["Description"].split())
     Path("gum.conllu").write_bytes(gzip.decompress((shared_data / "gum_coref" / "dev.conllu.gz").read_bytes()))
-    assert spacy_command("convert", "-c", "conllu", "-n", "10", "gum.conllu", ".").code == 0
+    ok(spacy_command("convert", "-c", "conllu", "-n", "10", "gum.conllu", "."))
     _, said = reliability("./calibrated", Path("test.spacy"), Path("gum.spacy"))
     assert holds(said.split(), Image.open(DOCS / "reliability-en.png").text["Description"].split())

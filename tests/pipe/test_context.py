@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
 
 from spacy_calib.context.features import FEATURES, FromDocs
 from spacy_calib.context.tokens import TokenContext
@@ -76,15 +75,6 @@ def test_a_label_that_the_model_holds_unlikely_is_scored_in_its_context_too(in_c
         token.tag_ = "PUNCT"
     in_context.get_pipe("calib")(doc)
     assert all(token._.calib_score is not None for token in doc)
-
-
-def test_sets_are_of_the_score_in_context(in_context):
-    assert all(token._.calib_set is not None for doc in in_context.pipe(texts(in_context, 10)) for token in doc)
-
-
-def test_white_space_and_tokens_without_entries(in_context):
-    doc = in_context(Doc(in_context.vocab, words=["the", "\n", "dog"], spaces=[True, False, False]))
-    assert all(0 <= token._.calib_score <= 1 for token in doc)
 
 
 def test_a_single_document_gets_no_context_and_says_why(nlp):

@@ -6,10 +6,7 @@ import functools
 import json
 import multiprocessing
 import pickle
-import random
 import warnings
-from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -22,9 +19,8 @@ from spacy_calib import CalibError
 from spacy_calib.calibration.scaling import VectorScaling
 from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
-from spacy_calib.pipe import saved
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
-from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
+from tests.conftest import run_upstream
 from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens, fit_data
 
 TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3}
@@ -111,7 +107,6 @@ def values(doc: Doc, attr: str = "calib") -> list[tuple]:
 
 
 FRESH = draw_tokens(60, 9)
-JOINS = 60
 
 
 def test_a_token_has_a_score_and_a_set(nlp):
@@ -149,55 +144,6 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
     assert found.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert found.biases_ == pytest.approx(expected.biases_, abs=1e-9)
     assert len(data.pairs) > len(data.kept) + 100
-
-
-@pytest.mark.parametrize("scaling", [None, VECTOR])
-@pytest.mark.parametrize("coverage", COVERAGES)
-def test_sets_hold_the_gold_tag_of_fresh_tokens_as_often_as_promised(scaling, coverage):
-    nlp = pipeline({"scaling": scaling, "sets": sets(0.2, coverage)}, n=1200)
-    fresh = draw_tokens(2000, 2)
-    held = [tag is None or LABELS[gold] in tag for tag, gold in zip(
-        (token._.calib_set for token in tokens_of(run(nlp, fresh))), fresh.gold.tolist(), strict=True
-    )]  # fmt: skip
-    assert abs(np.mean(held) - 0.8) < 4 * np.sqrt(0.16 * (1 / 1200 + 1 / 2000)) + (0.02 if coverage == "tag" else 0)
-    if coverage == "tag":
-        of_fit = Counter(draw_tokens(1200, 1).gold.tolist())
-        for tag in range(len(LABELS)):
-            own = np.array(held)[fresh.gold == tag]
-            assert abs(own.mean() - 0.8) < 4 * np.sqrt(0.16 * (1 / of_fit[tag] + 1 / len(own)))
-
-
-@pytest.mark.parametrize("coverage", COVERAGES)
-def test_sets_of_two_pipes_nest_in_alpha(coverage):
-    nlp = pipeline(
-        {"scaling": VECTOR, "sets": sets(0.3, coverage)}, {"scaling": VECTOR, "sets": sets(0.1, coverage)}, {"sets": None}
-    )
-    assert nlp.pipe_names == ["calib", "calib2", "calib3"]
-    wider = 0
-    for token in tokens_of(run(nlp, draw_tokens(300, 2))):
-        assert token._.calib2_score == token._.calib_score
-        assert token._.calib3_score != token._.calib_score
-        assert token._.calib3_set is None
-        if token._.calib2_set is not None:  # where the smaller alpha promises something, the greater does
-            assert set(token._.calib_set) <= set(token._.calib2_set)
-            wider += len(token._.calib2_set) > len(token._.calib_set)
-    assert wider > 30
-
-
-def test_out_of_reach_there_is_no_set():
-    """Of 300 tokens no set can be promised to miss one in 10,000 only."""
-    nlp = pipeline({"sets": sets(0.0001)})
-    docs = run(nlp, FRESH)
-    assert {token._.calib_set for token in tokens_of(docs)} == {None}
-    assert all(token._.calib_score is not None for token in tokens_of(docs))
-
-
-@pytest.mark.parametrize(("normalize", "least", "most"), [(True, 1 - 1e-9, 1 + 1e-9), ("other", 0.2, 1 + 1e-9)])
-def test_normalized_scores_sum_to_one_or_less(normalize, least, most):
-    nlp = pipeline({"normalize": normalize}, threshold=0.1)
-    sums = [sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, FRESH))]
-    assert least <= min(sums)
-    assert max(sums) <= most
 
 
 def test_what_other_leaves_is_the_share_of_tokens_whose_tag_is_below_the_threshold():
@@ -316,82 +262,6 @@ def test_scores_and_sets_go_with_the_doc(nlp, way):
     assert len({value[3] for value in expected}) > 3
 
 
-def test_a_merged_token_has_neither_and_its_neighbours_keep_theirs(nlp):
-    doc = run(nlp, FRESH)[0]
-    before = values(doc)
-    with doc.retokenize() as retokenizer:
-        retokenizer.merge(doc[5:7])
-    after = values(doc)
-    assert after[:5] + after[6:] == before[:5] + before[7:]
-    assert after[5] == (None, None, None, None)
-
-
-def test_parts_of_several_docs_beside_one_another(nlp):
-    docs = run(nlp, FRESH)
-    parts = [docs[0][2:9], docs[1][0:4], docs[2][10:20]]
-    joined = Doc.from_docs([part.as_doc(copy_user_data=True) for part in parts])
-    expected = [value for doc, part in zip(docs, parts, strict=True) for value in values(doc)[part.start : part.end]]
-    for found, wanted in zip(values(joined), expected, strict=True):
-        assert found in (wanted, (None, None, None, None))  # never another token's
-    assert sum(found == wanted for found, wanted in zip(values(joined), expected, strict=True)) > 12
-
-
-NOTHING = (None, None, None, None)
-
-
-def draw_docs(nlp: Language, words: list[str], n: int, rng: random.Random) -> list[Doc]:
-    """n short Docs in one vocab, by turns scored for their tags, scored for their lemmas under the same prefix, and never scored."""
-    other = unfitted({"source": {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "layer": "lemma"}})
-    docs = []
-    for number in range(n):
-        tokens = draw_tokens(rng.randint(3, 12), rng.randrange(1 << 30))
-        labels = [LABELS[column] for column in tokens.probabilities.argmax(axis=1)]
-        own = other if number % 4 == 3 else nlp
-        doc = Doc(own.vocab, words=[rng.choice(words) for _ in labels], tags=labels, lemmas=labels)
-        doc.tensor = tokens.probabilities
-        docs.append(doc if number % 7 == 6 else own(doc))
-    return [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs]
-
-
-def take_away(doc: Doc, truth: list[tuple], rng: random.Random) -> tuple[Doc, list[tuple]]:
-    """Cut the Doc, or store it, with its user data or without; truth: what each token said at first."""
-    way, keeps = rng.choice(["nothing", "cut", "cut", "bin", "bytes"]), rng.random() < 0.7
-    if way == "cut":
-        first = rng.randrange(len(doc))
-        last = rng.randint(first + 1, len(doc))
-        return doc[first:last].as_doc(copy_user_data=keeps), truth[first:last]
-    if way == "bin":
-        packed = DocBin(store_user_data=keeps, docs=[doc])
-        return next(iter(packed.get_docs(doc.vocab))), truth
-    return (Doc(doc.vocab).from_bytes(doc.to_bytes()) if way == "bytes" else doc), truth
-
-
-def join_at_random(docs: Iterator[Doc], rng: random.Random, depth: int = 2) -> tuple[Doc, list[tuple]]:
-    """A Doc made by joining and cutting, joining what came of that, and cutting it again; and what each of its tokens said at first."""
-    if depth == 0:
-        doc = next(docs)
-        return take_away(doc, values(doc), rng)
-    parts = [join_at_random(docs, rng, depth - 1) for _ in range(2)]
-    joined = Doc.from_docs([doc for doc, _ in parts], exclude=["tensor"])
-    assert joined is not None
-    return take_away(joined, [value for _, truth in parts for value in truth], rng)
-
-
-@pytest.mark.parametrize(("n_words", "most_wrong"), [(10_000, 0.0), (13, 0.005)])
-@pytest.mark.filterwarnings("ignore:.*CW01")
-def test_random_joins_of_cut_docs(nlp, n_words, most_wrong):
-    """Docs that lost their user data, and Docs scored for another layer, among them; see the limits in README.md."""
-    rng = random.Random(3)
-    docs = iter(draw_docs(nlp, [f"w{number}" for number in range(n_words)], JOINS * 4, rng))
-    seen = Counter()
-    for _ in range(JOINS):
-        doc, truth = join_at_random(docs, rng)
-        for shown, own in zip(values(doc), truth, strict=True):
-            seen["none" if shown == NOTHING else "right" if shown == own else "wrong"] += 1
-    assert seen["right"] > 0.3 * seen.total()
-    assert seen["wrong"] <= most_wrong * seen.total()
-
-
 def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
     whole = [values(doc) for doc in run(nlp, FRESH)]
     single = [values(nlp(doc)) for doc in docs_of(nlp, FRESH)]
@@ -430,24 +300,6 @@ def test_a_saved_pipeline_gives_the_same_bits(scaling, coverage, tmp_path):
     assert block["normalize"] == "other"
     assert block["sets"] == {**sets(0.25, coverage), "min_tokens": 7, "nonempty": False}
     assert block["scaling"]["@calib_scalings"] == scaling["@calib_scalings"]
-
-
-def test_damaged_parts_are_refused(nlp):
-    calib = nlp.get_pipe("calib")
-    before = calib.to_bytes()
-    for part, broken, code in (
-        ("scaling", {"@calib_scalings": "spacy-calib.NoScaling.v9", "settings": {}, "learned": {}}, "C012"),
-        ("scaling", {"@calib_scalings": "spacy-calib.VectorScaling.v1", "settings": {}, "learned": {}}, "C010"),
-        ("sets", {"settings": {}}, "C010"),
-        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {"size": 3}, "learned": {}}, "C010"),
-        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {}, "learned": {}}, "C010"),
-        ("scaling", {"settings": {}, "learned": {}}, "C010"),
-    ):
-        state = saved.load(before, name="calib", path="")
-        state[part] = broken
-        with pytest.raises(CalibError, match=code):
-            calib.from_bytes(saved.dump(state))
-        assert calib.to_bytes() == before
 
 
 # The fit
@@ -500,23 +352,10 @@ def test_any_threshold_will_do(threshold):
         assert (token._.calib_set is None) == (threshold == 0.4)  # every other tag that is right stands below it
 
 
-def test_a_threshold_below_the_floor_changes_little():
-    """Nothing is right that the model gives less than one in ten thousand; what is above it is scaled the same."""
-    one, other = (pipeline({"scaling": VECTOR}, threshold=threshold) for threshold in (0.0, 1e-4))
-    for ours, theirs in zip(tokens_of(run(one, FRESH)), tokens_of(run(other, FRESH)), strict=True):
-        assert ours._.calib_score == pytest.approx(theirs._.calib_score, abs=0.01)
-
-
 @pytest.mark.parametrize("normalize", ["kept", "True", None, 7])
 def test_a_way_to_normalize_that_there_is_not_is_refused(normalize):
     with pytest.raises(ValueError, match="normalize"):
         unfitted({"normalize": normalize})
-
-
-@pytest.mark.parametrize("wrong", [sets(0.0), sets(1.0), sets(0.1, "groups"), sets(0.1, min_tokens=0)])
-def test_sets_that_there_are_not_are_refused(wrong):
-    with pytest.raises(CalibError, match="C001"):
-        unfitted({"sets": wrong})
 
 
 def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
@@ -535,47 +374,6 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     assert calib.tokens.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert len(calib.tokens.maps.groups) == 1
     assert len(calib.tokens.sets.groups) == 3
-
-
-# Heads of trained components
-
-
-@pytest.fixture(scope="module")
-def heads(trained_bytes) -> Language:
-    """The pipeline of conftest with a calib pipe behind each head, all with everything; not to be changed."""
-    nlp = revive(trained_bytes)
-    names = ["tagger", "morphologizer", "senter", "trainable_lemmatizer"]
-    for name in names:
-        source = {"@calib_sources": "spacy-calib.Softmax.v1", "component": name}
-        settings = {**EVERYTHING, "scaling": MATRIX if name == "tagger" else VECTOR, "recalibrator": PLATT}
-        nlp.add_pipe("calib", name=f"{name}_calib", after=name, config={**settings, "attr": f"{name}_calib", "source": source})
-    with nlp.select_pipes(enable=["tok2vec", *names]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
-    for name in names:
-        nlp.get_pipe(f"{name}_calib").fit(examples)
-    return nlp
-
-
-@pytest.mark.parametrize("head", ["tagger", "morphologizer", "senter", "trainable_lemmatizer"])
-def test_every_head_has_scores_and_sets(head, heads):
-    attr = f"{head}_calib"
-    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(20, 7)]
-    single = [values(heads(text), attr) for text in texts]
-    layer = heads.get_pipe(attr).fit_info.layer
-    assert heads.get_pipe(attr).tokens.scaling.fitted
-    some = 0
-    for one, doc in zip(single, heads.pipe(texts, batch_size=8), strict=True):
-        for ours, theirs in zip(one, values(doc, attr), strict=True):
-            score, raw, scores, tags = theirs
-            assert (score is None) == (raw is None)
-            assert ours[0] == (None if score is None else pytest.approx(score, abs=1e-5))
-            assert ours[2] == pytest.approx(scores, abs=1e-5)
-            assert sum(scores.values()) <= 1 + 1e-9
-            assert tags is None or set(tags) <= set(scores)
-            some += bool(tags)
-    assert some > 20
-    if layer == "lemma":  # names of lemmas, not of edit trees
-        assert {tag for one in single for value in one for tag in value[3] or ()} & {"dog", "cat", "saw", "the"}
 
 
 # Entities and spans

@@ -89,11 +89,6 @@ def test_an_attached_pipe_gives_the_scores_of_the_saved_and_loaded_pipeline(atta
     assert raw(fitted(TEXT)) == of_tagger(fitted)
 
 
-def test_a_sourced_pipe_that_was_saved_and_loaded_needs_no_attaching(sourced, tmp_path):
-    sourced.to_disk(tmp_path / "sourced")
-    assert raw(spacy.load(tmp_path / "sourced")(TEXT)) == of_tagger(sourced)
-
-
 @pytest.mark.parametrize("change", ["tagger renamed", "calib renamed", "listeners replaced", "others disabled"])
 def test_after_changes_of_the_pipeline(attached, change):
     if change == "tagger renamed":
@@ -118,41 +113,12 @@ def test_a_copy_of_a_pipeline_reads_the_copy(attached, how):
     assert raw(attached(TEXT)) == of_tagger(attached)
 
 
-def test_worker_processes_read_the_pipeline_that_started_them(attached):
-    assert [raw(doc) for doc in attached.pipe([TEXT] * 2, n_process=2)] == [of_tagger(attached)] * 2
-
-
 def test_a_pickled_pipe_takes_its_pipeline_along(fitted):
     alone = pickle.loads(pickle.dumps(fitted.get_pipe("calib")))
     nlp = alone.lookup.nlp
     assert nlp is not fitted
     assert nlp.get_pipe("calib") is alone
     assert raw(nlp(TEXT)) == of_tagger(fitted)
-
-
-def test_two_pipelines_alive_each_with_its_own_pipe(fitted):
-    second = tempered(copy.deepcopy(fitted))
-    with pytest.warns(UserWarning, match="CW04"):
-        docs = [(fitted(TEXT), second(TEXT)) for _ in range(2)]
-    for one, two in docs:
-        assert raw(one) == of_tagger(fitted)
-        assert raw(two) == of_tagger(second)
-
-
-def test_a_pipeline_in_a_pipeline(fitted, trained_bytes):
-    outer = revive(trained_bytes)
-    seen = []
-
-    @Language.component("inner_pipeline")
-    def inner(doc):
-        seen.append(fitted(doc.text))
-        return doc
-
-    outer.add_pipe("inner_pipeline", first=True)
-    outer.add_pipe("calib", source=fitted, name="outer")
-    with pytest.warns(UserWarning, match="CW02.*attach"):
-        assert set(raw(outer(TEXT))) == {None}
-    assert raw(seen[0]) == of_tagger(fitted)
 
 
 def test_a_pipe_keeps_the_pipeline_that_it_was_made_for(trained_bytes, fitted, tmp_path):
@@ -180,15 +146,6 @@ def test_an_assembled_pipeline_with_another_tagger_is_not_attached_and_says_so_o
         made.get_pipe("calib").attach(made)
     made.to_disk(tmp_path / "made")
     assert raw(spacy.load(tmp_path / "made")(TEXT)) == of_tagger(other)
-
-
-def test_two_pipelines_with_one_vocab_and_one_pipe_read_the_same_weights(fitted, other, tmp_path):
-    """Refused for other weights (below), so that both have the scores of one tagger."""
-    other.to_disk(tmp_path / "other")
-    other = spacy.load(tmp_path / "other", vocab=fitted.vocab)
-    other.add_pipe("calib", source=fitted).attach(other)
-    assert raw(other(TEXT)) == of_tagger(fitted)
-    assert raw(fitted(TEXT)) == of_tagger(fitted)
 
 
 def reordered(nlp: Language) -> None:
@@ -224,13 +181,6 @@ def test_labels_appended_since_the_fit_do_not_keep_a_pipe_from_being_attached(so
     tagger = sourced.get_pipe("tagger")
     tagger.cfg["labels"] = [*tagger.labels, "NEW"]
     sourced.get_pipe("calib").attach(sourced)
-
-
-def test_labels_in_another_order_are_refused_when_the_pipeline_is_loaded(sourced, tmp_path):
-    reordered(sourced)
-    sourced.to_disk(tmp_path / "sourced")
-    with pytest.raises(CalibError, match="C020.*order"):
-        spacy.load(tmp_path / "sourced")
 
 
 def test_a_pipeline_without_the_component_gives_none(fitted):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 import random
 import warnings
 
@@ -13,7 +11,7 @@ import pytest
 import spacy
 from spacy.pipeline import EntityLinker
 from spacy.strings import get_string_id
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_calib.calibration.conditional_logit import softmax
@@ -163,40 +161,6 @@ def test_another_entity_at_the_same_place_has_no_links(fitted):
     assert [entity._.calib_link for entity in doc.ents if entity.text != "Zorb"] in ([], [None])
 
 
-def test_links_live_with_the_doc(fitted):
-    doc, bare = fitted(TEXT), fitted.make_doc("a song .")
-    before = [(entity.text, entity._.calib_link, entity._.calib_links) for entity in doc.ents]
-    held = DocBin(store_user_data=True, docs=[doc])
-    copies = [
-        Doc(fitted.vocab).from_bytes(doc.to_bytes()),
-        next(iter(DocBin(store_user_data=True).from_bytes(held.to_bytes()).get_docs(fitted.vocab))),
-        copy.copy(doc),
-        pickle.loads(pickle.dumps(doc)),
-        Doc.from_docs([bare, doc]),
-    ]
-    for one in copies:
-        assert [(entity.text, entity._.calib_link, entity._.calib_links) for entity in one.ents] == before
-    part = doc[7:14].as_doc(copy_user_data=True)
-    assert [(entity.text, entity._.calib_link, entity._.calib_links) for entity in part.ents] == before[1:]
-    cut = doc[0:3].as_doc(copy_user_data=True)
-    assert [entity._.calib_link for entity in cut.ents] in ([None], [before[0][1]])
-
-
-def test_an_entity_of_several_tokens_keeps_its_links_only_whole():
-    nlp = linking()
-    nlp.get_pipe("entity_ruler").add_patterns([{"label": "NAME", "pattern": [{"ORTH": "San"}, {"ORTH": "Marino"}]}])
-    kb = nlp.get_pipe("entity_linker").kb
-    kb.add_alias("San Marino", ["Georgia-place", "Georgia-band"], [0.6, 0.3])
-    nlp.add_pipe("calib", config=CALIB)
-    with pytest.warns(UserWarning, match="CW01"):
-        doc = nlp("the San Marino river .")
-    entity = doc.ents[0]
-    assert (entity.text, len(entity._.calib_links)) == ("San Marino", 2)
-    assert doc[1:2]._.calib_links is None
-    doc.ents = [Span(doc, 1, 2, label="NAME", kb_id=entity.kb_id)]
-    assert (doc.ents[0]._.calib_links, doc[1]._.calib_score) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
@@ -325,31 +289,6 @@ def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
     assert "_link, _links" in ok(calib("info", folder / "fitted")).text
 
 
-def test_answers_of_which_none_is_open_fit_as_full_gold_does(folder, tmp_path):
-    """All links of whole texts, accepted or put right."""
-    queue = tmp_path / "queue.json"
-    ok(calib("rank", folder / "fitted", folder / "dev.spacy", "--unit", "document", "--format", "argilla", "--output", queue))
-    gold = {doc.text.strip(): doc for doc in link_docs(60, 61)}
-    given, wrong = records_in(queue), 0
-    for record in given:
-        right = {(one.start_char, one.end_char): one.kb_id_ for one in gold[record["fields"]["text"]].ents}
-        for one in record["suggestions"]["label"]["value"]:
-            wrong += one["label"] != right[one["start"], one["end"]]
-            one["label"] = right[one["start"], one["end"]]
-    write(queue, given, array=True)
-    answers = answer("argilla", queue, lambda record: True, tmp_path / "answers.json")
-    full = save_docs(tmp_path / "gold.spacy", [gold[record["fields"]["text"]] for record in given])  # in this order
-    made = []
-    for data in (answers, full):
-        out = tmp_path / data.stem
-        ok(calib("fit", folder / "model", data, out, "--component", "entity_linker"))
-        nlp = spacy.load(out)
-        source = nlp.get_pipe("calib").source
-        made.append(np.concatenate([source.weights, source.covered, nlp(TEXT)._.calib.calibrated]))
-    assert wrong > 20
-    np.testing.assert_allclose(*made, rtol=0, atol=1e-12)
-
-
 def test_rejected_links_count_everywhere(folder, tmp_path):
     queue = tmp_path / "queue.jsonl"
     ok(calib("rank", folder / "fitted", folder / "test.spacy", "--unit", "token", "--format", "prodigy", "--output", queue))
@@ -437,25 +376,6 @@ def test_a_pipeline_without_entities_or_with_gold_without_links_says_so(folder, 
         doc.ents = [Span(doc, entity.start, entity.end, label=entity.label) for entity in doc.ents]
     save_docs(tmp_path / "unlinked.spacy", docs)
     refuses(calib("fit", folder / "model", tmp_path / "unlinked.spacy", tmp_path / "out", *how), "no gold link annotation")
-
-
-@pytest.mark.parametrize(
-    ("factory", "why"),
-    [
-        ("entity_ruler", "a rule has no score"),
-        ("sentencizer", "a rule has no score"),
-        ("tok2vec", "it gives vectors, and no label"),
-    ],
-)
-def test_what_has_no_score_says_why(factory, why, folder, tmp_path):
-    nlp = spacy.load(folder / "model")
-    if factory not in nlp.pipe_names:
-        nlp.add_pipe(factory, first=True).initialize(lambda: [Example(doc, doc) for doc in link_docs(2, 1)])
-    nlp.to_disk(tmp_path / "model")
-    refuses(
-        calib("fit", tmp_path / "model", folder / "dev.spacy", tmp_path / "out", "--component", factory),
-        f"cannot be calibrated: {why}; calib reads",
-    )
 
 
 def test_a_side_task_of_training_is_no_tagger():

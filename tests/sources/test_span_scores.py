@@ -282,22 +282,6 @@ def test_not_fitted_it_says_that_labels_are_learned(conf):
     assert doc._.calib is None
 
 
-def test_a_map_of_labels(conf):
-    """Two labels with one counterpart: a span keeps its score where only one of them has one at its tokens."""
-    from spacy_calib.sources.mapped import with_map
-
-    nlp, calib = pipe_for(score="_.conf", outside=False)
-    calib.source = with_map(calib.source, {"PER": "NAME", "LOC": "NAME"})
-    examples = span_examples(80, 0)
-    for example in examples:
-        example.reference.set_ents([Span(example.reference, s.start, s.end, "NAME") for s in example.reference.ents])
-    calib.fit(examples)
-    doc = calib(span_examples(1, 1)[0].predicted)
-    assert [span._.calib_raw for span in doc.ents] == [span._.conf for span in doc.ents]
-    assert all(0 < span._.calib_score < span._.calib_raw for span in doc.ents)
-    assert calib.labels == ("O", "NAME")
-
-
 # Bad input
 
 
@@ -409,11 +393,6 @@ def test_a_pipeline_of_functions_is_told_apart_by_their_names(conf):
     nlp.add_pipe("guess_names")
     assert SpanScoresSource("guess_names").kind(nlp.get_pipe("guess_names")).endswith("guess_names")
     assert registry.resolve({"source": {**SOURCE, "component": "guess_names"}})["source"].reads_output(None)
-
-
-def test_what_is_no_name_and_no_function_is_refused():
-    with pytest.raises(CalibError, match=r"C001.*score must be a name, several, or a function.*7"):
-        SpanScoresSource(score=7)
 
 
 @pytest.mark.parametrize("place", [{"score": "found"}, {"spans_key": "found"}])

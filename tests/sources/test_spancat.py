@@ -175,42 +175,9 @@ def test_the_fit_learns_spans_and_tokens(fitted):
     assert calib.tokens.maps.groups.alone == 1
 
 
-def scores_of(nlp) -> list[float]:
-    doc = nlp(TEXT)
-    return [span._.calib_score for span in doc.spans[KEY]]
-
-
-def test_bytes_and_disk_keep_the_maps(fitted, tmp_path):
-    expected = scores_of(fitted)
-    assert len(expected) > 3
-    fitted.to_disk(tmp_path / "model")
-    for other in (
-        spacy.load(tmp_path / "model"),
-        spacy.blank("xx").from_config(fitted.config).from_bytes(fitted.to_bytes()),
-    ):
-        assert scores_of(other) == expected
-
-
 def run_pipeline(nlp, examples) -> None:
     for example in examples:
         example.predicted = nlp(example.predicted)
-
-
-METRICS = ["smce", "gmce", "ece", "brier", "nll", "smece"]
-
-
-def test_evaluate_gives_the_figures_of_the_spans(fitted):
-    scores = fitted.evaluate(examples_for(fitted, 60, seed=3))
-    for name in METRICS:
-        for key in (f"calib_ent_{name}", f"calib_ent_{name}_raw", f"calib_{name}", f"calib_{name}_raw"):
-            assert type(scores[key]) is float, key
-            assert math.isfinite(scores[key])
-    groups = scores["calib_ent_gmce_per_group"]
-    assert set(groups) == {"1", "2"}
-    assert all(set(row) == {"gmce", "gmce_raw", "pairs", "tags"} for row in groups.values())
-    # Learned from the same kind of sentences.
-    assert scores["calib_ent_nll"] < scores["calib_ent_nll_raw"]
-    assert scores["calib_ent_brier"] < scores["calib_ent_brier_raw"]
 
 
 def test_evaluated_figures_by_hand(fitted):
@@ -340,18 +307,6 @@ def test_calibrated_scores_do_not_outlive_the_group_that_they_are_of(fitted):
     assert held is None or (len(held) == len(doc.spans[KEY]) and np.isnan(held).all())
 
 
-def test_removed_and_relabelled_spans(fitted):
-    doc = fitted(TEXT)
-    group = doc.spans[KEY]
-    first = (group[0].start, group[0].end, group[0].label_)
-    before = {(s.start, s.end, s.label_): s._.calib_score for s in group}
-    doc.spans[KEY] = [Span(doc, first[0], first[1], "OTHER"), *list(group)[1:]]
-    assert doc.spans[KEY][0]._.calib_score is None
-    assert doc.spans[KEY][0]._.calib_raw is None
-    assert [s._.calib_score for s in list(doc.spans[KEY])[1:]] == [before[s.start, s.end, s.label_] for s in list(group)[1:]]
-    assert first not in {(e.start, e.end, e.label) for e in doc._.calib.ents}
-
-
 def test_spans_with_a_label_that_the_component_does_not_know_have_no_score(fitted):
     doc = fitted.make_doc(TEXT)
     doc.spans[KEY] = [Span(doc, 0, 2, "NP"), Span(doc, 1, 2, "OTHER")]
@@ -376,24 +331,6 @@ def test_not_fitted_passes_the_scores_of_the_component_through(nlp):
     assert scores["calib_ent_gmce"] is None
     assert scores["calib_ent_gmce_per_group"] is None
     assert scores["calib_ent_smce"] == scores["calib_ent_smce_raw"]
-
-
-@pytest.mark.parametrize("event", ["type", "overlap"])
-def test_other_events(trained, event):
-    nlp = with_calib(trained, event=event)
-    calib = nlp.get_pipe("calib")
-    examples = run_categorizer(nlp, examples_for(nlp, 40, seed=2))
-    calib.fit(examples)
-    right = 0
-    for example in examples:
-        gold = [(s.start, s.end, s.label_) for s in example.reference.spans[KEY]]
-        for span in example.predicted.spans[KEY]:
-            covered = {t for start, end, label in gold if label == span.label_ for t in range(start, end)}
-            tokens = set(range(span.start, span.end))
-            right += tokens <= covered if event == "type" else bool(tokens & covered)
-    assert calib.fit_info.spans.event == event
-    assert calib.fit_info.spans.right == right
-    assert {e.event for e in nlp(TEXT)._.calib.ents} == {event}
 
 
 def test_the_source(trained):

@@ -98,10 +98,7 @@ def test_binary_classes_sum_to_one():
 
 @pytest.mark.parametrize(
     ("cats", "sentence"),
-    [
-        ({}, "has no category 'film'; run the component 'textcat'"),
-        ({"film": 0.5, "music": 0.5}, "has no category 'food'"),
-    ],
+    [({}, "has no category 'film'; run the component 'textcat'"), ({"film": 0.5, "music": 0.5}, "has no category 'food'")],
 )
 def test_docs_that_the_component_has_not_read_have_no_scores(nlp, cats, sentence):
     calib = calib_of(nlp)

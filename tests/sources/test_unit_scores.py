@@ -163,11 +163,7 @@ def test_as_many_values_as_tokens_are_wanted(values, n):
 
 @pytest.mark.parametrize("value", [2.0, float("nan"), "sure", {"A": -1}, {"A": "sure"}])
 def test_what_is_no_probability_is_refused(conf, value):
-    doc = Doc(
-        NLP.vocab,
-        words=WORDS,
-        tags=["A", "A", "B"],
-    )
+    doc = Doc(NLP.vocab, words=WORDS, tags=["A", "A", "B"])
     doc[1]._.conf = value
     with pytest.raises(CalibError, match=r"^\[C282\] The score at token._.conf of the token 'words' is .*number in \[0, 1\]"):
         TokenScoresSource(score="_.conf", labels=TAGS).read(None, [doc])

@@ -9,7 +9,7 @@ import pytest
 
 from spacy_calib.cli.evaluate import evaluate
 from spacy_calib.errors import CalibError
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, ok, refuses
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
 
@@ -28,8 +28,7 @@ def pictures(*arguments: object, **options: object) -> dict:
 
 
 def test_all_pictures_in_a_folder(calibrated, test_file, tmp_path):
-    outcome = calib("evaluate", calibrated, test_file, "--output", tmp_path / "new" / "plots")
-    assert outcome.code == 0, outcome.text
+    outcome = ok(calib("evaluate", calibrated, test_file, "--output", tmp_path / "new" / "plots"))
     assert names_in(tmp_path / "new" / "plots") == ["coverage.png", "errors.png", "groups.png", "reliability.png", "top.png"]
     for path in (tmp_path / "new" / "plots").iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")

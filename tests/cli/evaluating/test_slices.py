@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.cli.api import report
-from tests.cli.conftest import calib, entity_docs, ok, refuses, save_docs, save_recognizer
+from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs, save_recognizer
 from tests.conftest import gold_doc, made_up_sentences
 
 
@@ -113,7 +113,7 @@ def test_that_nothing_was_found_is_said_and_few_documents_cannot_be_searched(cal
         outcome = ok(calib("evaluate", calibrated, test_file, "--find-slices", "-o", tmp_path / "page.html"))
     assert "Nothing was found: no part of the tokens" in outcome.text
     assert "has scores that are surely off on the other half" in (tmp_path / "page.html").read_text(encoding="utf8")
-    few = save_docs(tmp_path / "few.spacy", list(DocBin().from_disk(test_file).get_docs(Vocab()))[:12])
+    few = save_docs(tmp_path / "few.spacy", docs_in(test_file)[:12])
     refuses(
         calib("evaluate", calibrated, few, "--find-slices"), "there are 12 documents with gold and scores; give at least 20"
     )

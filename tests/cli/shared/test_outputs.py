@@ -97,12 +97,6 @@ def test_a_name_of_255_bytes_is_written_and_a_longer_one_refused(tmp_path):
         check(tmp_path / ("x" * 256))
 
 
-def test_a_folder_with_the_longest_name_is_written(tmp_path):
-    write_folder(tmp_path / ("x" * 255), save_pipeline_into)
-    write_folder(tmp_path / ("x" * 255), save_pipeline_into, force=True)
-    assert names(tmp_path) == ["x" * 255]
-
-
 def save_pipeline_into(folder):
     save_pipeline(folder)
 

@@ -11,7 +11,7 @@ import spacy
 from spacy_calib.cli.shared.examples import read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.records import Fields, read_records
 from spacy_calib.errors import CalibError
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, ok, refuses
 
 RECORDS = [{"text": "The dog runs.", "id": 7}, {"text": None, "id": 8}, {"text": " ", "id": 9}, {"text": "A cat.", "id": None}]
 
@@ -134,8 +134,7 @@ def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_colum
     days = [datetime.date(2024, 1 + number // 40, 3) for number in range(len(texts))]
     file = write_parquet(tmp_path / "a.parquet", {"body": texts, "key": list(range(len(texts))), "day": days})
     given = [tmp_path / option if str(option).endswith(".spacy") else option for option in options]
-    outcome = calib(command, calibrated, file, "--columns", "text=body,id=key", *given)
-    assert outcome.code == 0, outcome.text
+    ok(calib(command, calibrated, file, "--columns", "text=body,id=key", *given))
     refuses(
         calib(command, calibrated, file, *given), "has no column 'text'; it has: body, key, day. Name the one that is meant"
     )

@@ -13,12 +13,10 @@ from spacy.training import Example
 
 from spacy_calib.cli.shared.examples import Pass, read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.run import pipes_to_run, score
-from spacy_calib.doc.annotations import get_annotation
-from spacy_calib.doc.attributes import doc_view
-from spacy_calib.doc.collect import ORIGIN, scored_corpus
+from spacy_calib.doc.collect import ORIGIN
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.loading import load_pipeline, pipe_of
-from tests.cli.conftest import bare_docs, entity_docs, save_gold
+from tests.cli.conftest import save_gold
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
 
@@ -26,31 +24,6 @@ TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
 def opened(model, attr=None):
     nlp = load_pipeline(str(model))
     return nlp, pipe_of(nlp, attr)
-
-
-def test_entities_meet_the_gold_of_their_doc(calibrated_ner):
-    nlp = spacy.load(calibrated_ner)
-    gold = entity_docs(25, 8, nlp.vocab)
-    examples = [Example(doc, ref) for doc, ref in zip(nlp.pipe(bare_docs(nlp, gold)), gold, strict=True)]
-    labels = nlp.get_pipe("calib").lookup.span_labels()
-    corpus = scored_corpus(examples, "calib", get_annotation("ner"), nlp.get_pipe("calib").lookup.labels())
-    judged = corpus.span_pairs(labels)
-    views = [doc_view(example.predicted, "calib").ents for example in examples]
-    gold = [{(ent.start, ent.end, ent.label_) for ent in example.reference.ents} for example in examples]
-    found = [(number, ent) for number, ents in enumerate(views) for ent in ents]
-    assert len(judged) == len(found) > 5
-    assert judged.pairs.scores.tolist() == [ent.raw for _, ent in found]
-    assert judged.calibrated.tolist() == [ent.score for _, ent in found]
-    assert [labels[tag] for tag in judged.pairs.tags] == [ent.label for _, ent in found]
-    assert judged.pairs.hits.tolist() == [ent[:3] in gold[number] for number, ent in found]
-    assert judged.documents.tolist() == [number for number, _ in found]
-    assert corpus.spans.accept.tolist() == [-1] * len(found)
-    ents = [ent for example in examples for ent in example.predicted.ents]
-    texts = [
-        corpus.text(first + start, first + end)
-        for first, start, end in zip(corpus.doc_starts[corpus.spans.docs], corpus.spans.starts, corpus.spans.ends, strict=True)
-    ]
-    assert texts == [ent.text for ent in ents]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import calib, refuses, save_docs
+from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 WARNING = "JUDGED ON THE FIT DATA"
@@ -32,7 +32,7 @@ def place(model, tmp_path_factory):
     chunks(folder / "fit.spacy", 100, 1)
     chunks(folder / "chunks.spacy", 100, 1, 10)
     chunks(folder / "new.spacy", 100, 2)
-    assert calib("fit", model, folder / "fit.spacy", folder / "m", "--method", "isotonic", "--silent").code == 0
+    ok(calib("fit", model, folder / "fit.spacy", folder / "m", "--method", "isotonic", "--silent"))
     return folder
 
 

@@ -22,7 +22,7 @@ from spacy.language import Language
 import spacy_calib.cli
 from spacy_calib import CalibError
 from spacy_calib.cli.shared.session import GuardedOutput, end_workers, session, watched
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, ok, refuses
 from tests.forked import fork
 
 EVIL = "\x1b]0;owned\x07"
@@ -158,8 +158,7 @@ def test_warnings_are_made_visible(capsys):
 def test_no_text_steers_the_terminal(calibrated, tmp_path):
     (tmp_path / "texts.txt").write_text(f"the {EVIL} dog saw a duck .\n")
     for command, options in (("rank", []), ("rank", ["--unit", "sentence"]), ("select", []), ("expect", ["--per-doc"])):
-        outcome = calib(command, calibrated, tmp_path / "texts.txt", *options)
-        assert outcome.code == 0, outcome.text
+        outcome = ok(calib(command, calibrated, tmp_path / "texts.txt", *options))
         assert EVIL not in outcome.printed
         assert "\\x1b]0;owned\\x07" in outcome.printed
     outcome = calib("rank", calibrated, tmp_path / "texts.txt", "--attr", EVIL)

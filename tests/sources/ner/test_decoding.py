@@ -22,7 +22,6 @@ from tests.sources.device import DeviceOps
 from tests.sources.ner import (
     PRESETS,
     SHAPES,
-    TEXTS,
     TYPES,
     Draft,
     Shape,
@@ -35,7 +34,6 @@ from tests.sources.ner import (
     random_pipeline,
     recognize,
     trained,
-    trained_once,
     twin_of,
     twins,
 )
@@ -186,26 +184,6 @@ def test_state_without_a_valid_transition_ends_the_doc():
     found = assert_same(stock, ours, [draft, *plain(" ".join(words))])
     assert found[0][5:] == [(2, "")] * 4
     assert any(kind for _, kind in found[1][5:])
-
-
-def test_trained_recognizer():
-    stock, ours = trained_once("ner").get_pipe("ner"), trained_once("calib_ner").get_pipe("ner")
-    drafts = plain(*TEXTS, *(" ".join(word for word, _ in sentence) for sentence in made_up_sentences(60, 3)))
-    assert len(entity_lengths(assert_same(stock, ours, drafts))) > 4
-    right = [eg.reference.ents for eg in gold_examples(trained_once("ner"), 40, 5)]
-    docs = [Doc(ours.vocab, words=[t.text for t in eg.reference]) for eg in gold_examples(trained_once("ner"), 40, 5)]
-    recognize(ours, docs)
-    found = [{(e.start, e.end, e.label_) for e in doc.ents} for doc in docs]
-    wanted = [{(e.start, e.end, e.label_) for e in ents} for ents in right]
-    assert sum(len(one & other) for one, other in zip(found, wanted, strict=True)) > 20  # it did learn
-
-
-def test_listener():
-    stock, ours = trained_once("ner", listener=True), trained_once("calib_ner", listener=True)
-    for text in TEXTS:
-        assert entity_tokens([stock(text)]) == entity_tokens([ours(text)])
-    pairs = zip(stock.pipe(TEXTS * 5), ours.pipe(TEXTS * 5), strict=True)
-    assert all(entity_tokens([one]) == entity_tokens([other]) for one, other in pairs)
 
 
 def test_real_model():
@@ -362,17 +340,6 @@ def test_opener_and_closing_say_where_the_entities_are(presets):
     closing = decoded.closing[inside]
     assert ((closing >= 0) & (closing <= 1)).all()
     assert ((found.path > 0) & (found.path <= 1)).all()
-
-
-@pytest.mark.parametrize("shape", [Shape(), Shape(use_upper=False, extra_state_tokens=True)], ids=str)
-def test_probabilities_do_not_depend_on_the_batch(shape):
-    ner, _ = twins(shape)
-    docs = [doc for doc in docs_of(random_drafts(40, 15, "whole"), ner.vocab) if len(doc)]
-    together = decode_with(ner, docs)
-    alone = [decode_with(ner, [doc]) for doc in docs]
-    assert together.openings == pytest.approx(np.concatenate([one.openings for one in alone]), abs=1e-6)
-    assert together.closing == pytest.approx(np.concatenate([one.closing for one in alone]), abs=1e-6, nan_ok=True)
-    assert together.entities.path == pytest.approx(np.concatenate([one.entities.path for one in alone]), abs=1e-6)
 
 
 def test_tokens_in_blocks_give_what_one_block_gives(monkeypatch):

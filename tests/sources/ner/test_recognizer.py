@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.lang.xx import MultiLanguage
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from spacy_calib.sources.ner.readings import BeamReading, GreedyReading
 from spacy_calib.sources.ner.source import CalibEntityRecognizer, kept_reading
@@ -28,7 +28,6 @@ from tests.sources.ner import (
     random_drafts,
     random_pipeline,
     recognize,
-    train_recognizer,
     trained,
     trained_once,
     twin_of,
@@ -73,12 +72,6 @@ def test_factories_have_the_same_settings_and_meta(stock, ours):
         assert getattr(given, name) == getattr(wanted, name)
 
 
-def test_cfg_is_that_of_spacy():
-    nlp: Any = spacy.blank("xx")
-    for stock, ours in FACTORIES.items():
-        assert nlp.create_pipe(ours).cfg == nlp.create_pipe(stock).cfg
-
-
 @pytest.mark.parametrize("how", ["disk", "bytes", "pickle"])
 def test_round_trip(how, tmp_path):
     nlp = trained("calib_ner")
@@ -112,14 +105,6 @@ def test_training_goes_on_as_in_spacy():
     assert ours.evaluate(gold_examples(ours, 12, 5))["ents_f"] > 0.5
 
 
-@pytest.mark.parametrize("factory", ["calib_ner", "calib_beam_ner"])
-def test_training_from_nothing(factory):
-    nlp = train_recognizer(factory, listener=True)
-    assert isinstance(nlp.get_pipe("ner"), CalibEntityRecognizer)
-    scores = nlp.evaluate(gold_examples(nlp, 20, 6))
-    assert scores["ents_f"] > 0.5
-
-
 def test_add_label_and_preset_labels_as_in_spacy():
     stock = random_pipeline()
     ours = twin_of(stock)
@@ -145,13 +130,6 @@ def test_preset_and_blocked_tokens_stay():
         for token, iob, kind in zip(doc, draft.iob, draft.kinds, strict=True):
             if iob in (1, 3):
                 assert (token.ent_iob, token.ent_type_) == (iob, kind)
-
-
-def test_kb_ids_of_presets_stay():
-    for nlp in (trained_once("ner"), trained_once("calib_ner")):
-        doc = nlp.make_doc("she saw Ann Lee .")
-        doc.set_ents([Span(doc, 2, 4, label="PER", kb_id="Q1")], default="missing")
-        assert [(ent.text, ent.kb_id_) for ent in nlp(doc).ents][0] == ("Ann Lee", "Q1")
 
 
 # Many processes
@@ -221,24 +199,6 @@ def test_doc_that_was_merged_and_split_to_the_same_length_has_no_reading():
         retokenizer.split(doc[0], ["s", "he"], heads=[(doc[0], 0), (doc[0], 1)])
     assert len(doc) == 5
     assert kept_reading(doc, "ner") is None
-
-
-def test_empty_docs_in_between():
-    nlp = trained_once("calib_ner")
-    docs = list(nlp.pipe(["", TEXTS[0], "", TEXTS[1], ""]))
-    for doc in docs:
-        reading = kept_reading(doc, "ner")
-        assert reading is None or reading.n_tokens == len(doc)
-    assert [kept_reading(doc, "ner") is not None for doc in docs if len(doc)] == [True, True]
-
-
-def test_order_of_the_batch_does_not_matter():
-    """`pipe` sorts by length before it predicts."""
-    nlp = trained_once("calib_ner")
-    for doc in nlp.pipe([*TEXTS, *reversed(TEXTS)], batch_size=5):
-        if len(doc):
-            wanted = reading_of(nlp(doc.text))
-            assert reading_of(doc).type_marginals() == pytest.approx(wanted.type_marginals(), abs=1e-6)
 
 
 def test_predict_touches_no_doc():

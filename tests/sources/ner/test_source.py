@@ -115,15 +115,6 @@ def test_greedy_marginals_are_those_of_the_kept_reading():
         assert scores.spans.own == pytest.approx(np.concatenate([one.entities.path for one in readings]))
 
 
-@pytest.mark.parametrize("granularity", ["type", "biluo"])
-def test_greedy_marginals_do_not_depend_on_the_batch(granularity):
-    nlp = trained_once("calib_ner")
-    source = NerSource("ner", granularity)
-    _, together = read(source, nlp, TEXTS)
-    alone = [read(source, nlp, [text])[1].probabilities for text in TEXTS if text]
-    assert together.probabilities == pytest.approx(np.concatenate(alone), abs=1e-6)
-
-
 def test_labels():
     pipe = random_pipeline().get_pipe("ner")
     types = NerSource().span_labels(pipe)
@@ -385,23 +376,6 @@ def test_two_pipes_over_one_recognizer():
     assert token_values(loaded(WORDS)) == token_values(doc)
 
 
-@pytest.mark.parametrize("how", ["merged", "split", "both"])
-def test_retokenized_doc_has_no_scores(how):
-    """Between the recognizer and the pipe; "both" leaves as many tokens as there were."""
-    nlp, calib = fitted()
-    ner = nlp.get_pipe("ner")
-    doc = ner(nlp.make_doc(WORDS))
-    if how != "split":
-        with doc.retokenize() as retokenizer:
-            retokenizer.merge(doc[2:4])
-    if how != "merged":
-        with doc.retokenize() as retokenizer:
-            retokenizer.split(doc[0], ["s", "he"], heads=[(doc[0], 0), (doc[0], 1)])
-    with pytest.warns(UserWarning, match="CW02.*tokens were merged or split"):
-        calib(doc)
-    assert all(token._.calib_score is None for token in doc)
-
-
 def test_doc_that_the_recognizer_did_not_see():
     nlp, calib = fitted()
     doc = Doc(nlp.vocab, words=WORDS.split(), ents=["O", "O", "B-PER", "I-PER", "O"])
@@ -489,12 +463,6 @@ def test_span_ruler_that_sets_entities_is_refused():
     ruler.add_patterns([{"label": "PER", "pattern": "Rome"}])
     with pytest.raises(CalibError, match="C034.*'span_ruler' sets entities"):
         fit_on(nlp, add_calib(nlp))
-
-
-def test_span_ruler_that_sets_spans_is_no_obstacle():
-    nlp = trained("ner")
-    nlp.add_pipe("span_ruler", before="ner").add_patterns([{"label": "PER", "pattern": "Rome"}])
-    assert fit_on(nlp, add_calib(nlp)).fitted
 
 
 def test_inline_pipe_takes_presets():
