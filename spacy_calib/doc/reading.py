@@ -194,13 +194,10 @@ class TextWatch:
 
 
 class Noted:
-    """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far. drawn (list): How each
-    came to be labelled; None where it does not say.
-    """
+    """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
-        self.drawn: list[Any] = []
         self._gold, self._digests = array("q"), array("Q")
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -208,7 +205,6 @@ class Noted:
         for example in examples:
             self._gold.append(len(self._annotation.spans_on(example.reference)))
             self._digests.append(digest(example.reference.text))
-            self.drawn.append(example.reference.user_data.get(DRAWN_KEY))
             yield example
 
     def take(self) -> tuple[Ints, list[int]]:

@@ -251,7 +251,7 @@ MESSAGES = {
     "C740": "Further scores ({given}) are of the one category of a document, but here it may have several (exclusive = false); name one score, a mapping of categories.",
     "C742": "The pipe '{name}' learned from the further scores {wanted}, but its source reads {given}; name these in the source (score), or fit the pipe again.",
     "C741": "The setting context names what a fit learns of further scores, which is no setting; leave it out, and name these scores in the source (score).",
-    "C690": "{n} of the {of} labelled documents (--gold) were labelled since they were doubtful (rank, select, audit): they say what the worst texts are like, not how good all are; label what `select --for adapt` draws, or documents at random.",
+    "C690": "{n} of the {of} texts in {path} were labelled because they were doubtful (rank, select, audit), so that they show what the worst ones are like, not all, even beside other gold; label the whole documents that `select --for adapt` chooses, or answer what `rank --order random` asks.",
     "C692": "The answers in {path} cannot be read: {why}; export them from the tool anew.",
     "C693": "{where} of {path} is {given}: answers are what one of Prodigy, Label Studio, doccano and Argilla exports when people have answered; give such a file (a queue is none yet), or .spacy.",
     "C694": "The answers in {path} are of two projects: {given}; export each into a file of its own.",

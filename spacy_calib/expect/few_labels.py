@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.queue.choosing import BY_DOUBT
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from ..errors import calib_error
 from ..types import Adds, Floats, Ints
@@ -29,17 +28,6 @@ from .summary import spans_of, tokens_of
 from .survey import Known, Survey, accuracy, entities
 
 Chosen = NDArray[np.bool_]
-
-
-def check_drawn(drawn: Sequence[str | None]) -> None:
-    """Check that the labelled Docs stand for all texts.
-
-    drawn (Sequence[str | None]): How each came to be labelled, see `corpus.queue.tasks.Task`; None where that is not known.
-    RAISES C690: some were labelled since they were doubtful.
-    """
-    doubtful = sum(how == BY_DOUBT for how in drawn)
-    if doubtful:
-        raise calib_error("C690", n=doubtful, of=len(drawn))
 
 
 @dataclass(frozen=True, eq=False)
