@@ -28,7 +28,7 @@ from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..types import Ints
 from .annotations import REJECTED, Annotation, has_gold
 from .answers import answered_docs
-from .conllu import read_conllu
+from .conllu import read_conllu, with_joined_words
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"
@@ -57,7 +57,8 @@ class GoldReader:
         RAISES C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. ValueError and others: what spaCy says of the file.
         """
         answered = file.suffix in ANSWER_SUFFIXES
-        yield from self.examples_of(nlp, answered_docs(nlp, file) if answered else gold_docs(nlp.vocab, file), file)
+        examples = self.examples_of(nlp, answered_docs(nlp, file) if answered else gold_docs(nlp.vocab, file), file)
+        yield from with_joined_words(examples, file) if file.suffix == ".spacy" else examples
 
     def examples_of(self, nlp: Language, references: Iterable[Doc], file: Path) -> Iterator[Example]:
         """The Examples of gold Docs. file (Path): Where they stand. RAISES C160: a Doc without the key."""

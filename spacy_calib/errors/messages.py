@@ -287,5 +287,6 @@ WARNINGS = {
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` says (the first: {text!r}): the component is run over the words, which nobody wrote so; correct the file.",
     "CW61": "[CW61] {n} of the {of} answered texts in {path} are left out: in {where} the tool marked {said!r}, but characters {start} to {end} of the text are {found!r}; export the answers with the texts that people saw.",
+    "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` took apart make a text that nobody wrote; give the .conllu file itself, or convert it with --merge-subtokens.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }
