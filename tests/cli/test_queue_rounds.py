@@ -106,6 +106,18 @@ def shown_labels(tool, record):
     return [suggested] if isinstance(suggested, str) else [one if isinstance(one, str) else one["label"] for one in suggested]
 
 
+def test_a_batch_of_docs_has_the_labels_of_the_gold(round_trip, tmp_path):
+    kind, model, test = round_trip
+    ok(calib("select", model, test, "--for", "adapt", "-n", N_DOCS, "--output", tmp_path / "batch.spacy"))
+    docs = list(DocBin().from_disk(tmp_path / "batch.spacy").get_docs(Vocab()))
+    gold = [mark for doc in DocBin().from_disk(test).get_docs(Vocab()) for mark in marks_of(kind, doc)]
+    marks = [mark for doc in docs for mark in marks_of(kind, doc)]
+    assert marks
+    assert {mark if kind == "categories" else mark[2] for mark in marks} <= {
+        mark if kind == "categories" else mark[2] for mark in gold
+    }
+
+
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_answers_to_doubtful_ones_are_refused(tool, round_trip, tmp_path):
     _, model, test = round_trip

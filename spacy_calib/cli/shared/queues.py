@@ -150,8 +150,11 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     """
     from spacy.tokens import DocBin
 
+    from ...doc.answers import write_gold_names
     from ...doc.cutting import cut
     from ...doc.reading import DRAWN_KEY
+
+    annotation = pipe.source.annotation(pipe.lookup.component())
 
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
@@ -162,6 +165,7 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     for place, example in zip(sorted(rows_of), done, strict=True):
         for key, value in example.reference.user_data.items():
             example.predicted.user_data.setdefault(key, value)
+        write_gold_names(example.predicted, annotation)
         for row in rows_of[place]:
             is_whole = row["sentence"] is None
             doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
