@@ -88,7 +88,11 @@ def _restore_text(block: str) -> tuple[str, str]:
 
 
 def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
-    return [words[number] for number in range(int(bounds[1]), int(bounds[2]) + 1)]
+    """RAISES ValueError: the words of a multiword token are missing."""
+    numbers = range(int(bounds[1]), int(bounds[2]) + 1)
+    if not numbers or not words.keys() >= set(numbers):
+        raise ValueError(f"a multiword token {bounds[0]} without its words")
+    return [words[number] for number in numbers]
 
 
 def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
@@ -112,9 +116,10 @@ def _set_space(row: Row, follows: bool) -> None:
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Whether the parts spell the token, in any case; they are then written as it is, and followed by a space as it is."""
+    """Whether the parts spell the token, whatever its case and apostrophes; they are then written as it is, and followed by a space as it is."""
     form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
-    if sum(sizes) != len(form) or "".join(part[_FORM] for part in parts).casefold() != form.casefold():
+    spelled, written = (word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form))
+    if sum(sizes) != len(form) or spelled != written:
         return False
     for part, end, size in zip(parts, accumulate(sizes), sizes, strict=True):
         part[_FORM] = form[end - size : end]

@@ -65,10 +65,7 @@ def queue_in(tool, tmp_path, command, *options):
 
 
 def figures(model, data):
-    """What `evaluate` finds, but for what a document is called, and sentences of the fit in the texts, which answers have none of."""
-    printed = ok(calib("evaluate", model, data, "--format", "json")).printed
-    left_out = {"unit", "seen"}
-    return json.loads(printed, object_hook=lambda part: {key: part[key] for key in part.keys() - left_out})["calib"]
+    return json.loads(ok(calib("evaluate", model, data, "--format", "json")).printed, object_hook=without_names)["calib"]
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
@@ -89,6 +86,35 @@ def test_whole_documents_give_the_figures_of_the_full_gold(tool, round_trip, tmp
     assert by_answers == by_gold
     labels = {label for record in records for label in shown_labels(tool, record)}
     assert labels <= {mark if isinstance(mark, str) else mark[2] for doc in gold.values() for mark in marks_of(kind, doc)}
+
+
+@pytest.mark.parametrize("round_trip", [("entities", True)], indirect=True, ids=str)
+def test_every_command_reads_answers_as_the_full_gold(round_trip, tmp_path):
+    kind, model, test = round_trip
+    gold = {doc.text.strip(): doc for doc in DocBin().from_disk(test).get_docs(Vocab())}
+    records = queue_in("doccano", tmp_path, "select", model, test, "--for", "adapt", "-n", N_DOCS)
+    told = [
+        EXPORTS["doccano"](i, *marked("doccano", one, marks_of(kind, gold[one["text"].strip()])))
+        for i, one in enumerate(records)
+    ]
+    answers = write(tmp_path / "answers.jsonl", told)
+    docs = save_docs(tmp_path / "gold.spacy", [gold[one["text"].strip()] for one in records])
+    commands = {
+        "fit": lambda data: ("fit", model, data, tmp_path / "fitted", "--method", "isotonic", "--force"),
+        "adapt": lambda data: ("adapt", model, data, tmp_path / "adapted", "--force"),
+        "threshold": lambda data: ("threshold", model, data, "--precision", "0.3"),
+        "expect": lambda data: ("expect", model, test, "--gold", data),
+    }
+    for name, command in commands.items():
+        ok(calib(*command(answers)))
+        by_answers = json.loads(ok(calib(*command(answers), "--format", "json")).printed, object_hook=without_names)
+        by_gold = json.loads(ok(calib(*command(docs), "--format", "json")).printed, object_hook=without_names)
+        assert by_answers == by_gold, name
+
+
+def without_names(part):
+    """Figures, but for what a document is called, and which sentences of the fit are in the texts: answers have no sentences."""
+    return {key: part[key] for key in part.keys() - {"unit", "by", "seen", "trusted"}}
 
 
 def shown_labels(tool, record):

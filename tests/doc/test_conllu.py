@@ -11,6 +11,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_calib.doc.conllu import read_conllu
 from spacy_calib.doc.reading import GoldReader
+from spacy_calib.errors import CalibError
 
 NLP = spacy.blank("xx")
 # id, form, lemma, UPOS, XPOS, features, head, relation, MISC
@@ -56,6 +57,17 @@ def test_words_that_spell_their_token_stay_in_its_writing(tmp_path):
     (doc,) = docs_in(tmp_path, block(DONT, "# text = DON'T!"))
     assert [(token.text, token.whitespace_) for token in doc] == [("DO", ""), ("N'T", ""), ("!", " ")]
     assert [token.lemma_ for token in doc] == ["do", "not", "!"]
+
+
+def test_an_apostrophe_may_be_written_otherwise(tmp_path):
+    rows = [(*row[:1], row[1].replace("DON'T", "don\u2019t"), *row[2:]) for row in DONT]
+    (doc,) = docs_in(tmp_path, block(rows, "# text = don\u2019t!"))
+    assert [token.text for token in doc] == ["do", "n\u2019t", "!"]
+
+
+def test_a_multiword_token_without_its_words_is_refused(tmp_path):
+    with pytest.raises(CalibError, match=r"\[C161\].*a multiword token 2-3 without its words"):
+        docs_in(tmp_path, block(CLUB[:3]))
 
 
 @pytest.mark.parametrize("comment", ["# text = membres  du club .", "# text=membres du club ."])

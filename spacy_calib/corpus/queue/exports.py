@@ -184,7 +184,7 @@ def name_shown_field(records: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def _doccano(record: dict[str, Any]) -> Answer | None:
-    meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "doc", "unit") if key in record}
+    meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "focus", "doc", "unit") if key in record}
     text, found = record["text"], _listed(next(record[key] for key in ("entities", "label", "labels") if key in record))
     if "entities" in record:
         return of_spans(text, _marks(text, found, "start_offset", "end_offset"), meta)
