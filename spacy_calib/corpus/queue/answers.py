@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,39 +23,45 @@ def read_answers(file: Path) -> list[Answer]:
     RAISES C692: the file, or a record of it, cannot be read. C693: no tool's, or of several tools. C694: of two projects. C695: a span lies outside of its
     text. C696: nobody answered. C785: no span is where the tool says. C786: it is not known which field people saw.
     """
-    told, tool, projects, records, misplaced = [], "", set(), list(_records(file)), []
+    answers: list[Answer] = []
+    records, misplaced, tool, projects = list(_records(file)), [], "", set()
     try:
         name_views(records)
         name_shown_field(records)
     except (AttributeError, KeyError, TypeError) as error:
         raise calib_error("C692", path=file, why=f"its records are not as a tool writes them ({error})") from None
     for where, record in records:
-        own = next((name for name, one in TOOLS.items() if one.wrote(record)), "")
-        if not own or own != (tool or own):
-            raise calib_error("C693", path=file, where=where, given=f"of {own}, not of {tool}" if own else "of none of them")
-        tool = own
-        projects |= {record["project"]} if own == "Label Studio" and isinstance(record.get("project"), int) else set()
+        name = next((name for name, candidate in TOOLS.items() if candidate.wrote(record)), "")
+        if not name or name != (tool or name):
+            raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {tool}" if name else "of none of them")
+        tool = name
+        projects |= {record["project"]} if name == "Label Studio" and isinstance(record.get("project"), int) else set()
         try:
-            made = _read(file, where, tool, record)
+            answer = _read(file, where, tool, record)
         except MisplacedError as error:
             misplaced.append((where, error))
             continue
-        if made is not None:
-            told.append(made)
-    _report_misplaced(file, misplaced, len(told))
-    if not told:
+        if answer is not None:
+            answers.append(answer)
+    _report_misplaced(file, misplaced, len(answers))
+    if not answers:
         raise calib_error("C696", path=file)
-    of_spans_, of_cats_ = (next((one.where for one in told if getattr(one, kind)), None) for kind in ("spans", "cats"))
-    if len(projects) > 1 or (of_spans_ and of_cats_):
-        given = (
-            f"spans ({of_spans_}) and categories ({of_cats_})" if of_spans_ and of_cats_ else f"numbers {sorted(projects)[:2]}"
-        )
-        raise calib_error("C694", path=file, given=given)
-    every = dict.fromkeys((name for one in told for name in one.cats), False)
+    first_spans, first_cats = (
+        next((answer.where for answer in answers if getattr(answer, kind)), None) for kind in ("spans", "cats")
+    )
+    if len(projects) > 1 or (first_spans and first_cats):
+        both = f"spans ({first_spans}) and categories ({first_cats})"
+        raise calib_error("C694", path=file, given=both if first_spans and first_cats else f"numbers {sorted(projects)[:2]}")
+    return _by_text(answers)
+
+
+def _by_text(answers: Sequence[Answer]) -> list[Answer]:
+    """One answer for each text. Where categories were asked about, a whole text has none but those that are named, perhaps none at all."""
+    absent = dict.fromkeys((name for answer in answers for name in answer.cats), False)
     texts: dict[str, Answer] = {}
-    for one in told:
-        own_ = replace(one, cats={**every, **one.cats}) if one.whole and every else one
-        texts[one.text] = texts[one.text].joined(own_) if one.text in texts else own_
+    for answer in answers:
+        known = replace(answer, cats={**absent, **answer.cats}) if answer.whole and absent else answer
+        texts[known.text] = texts[known.text].joined(known) if known.text in texts else known
     return list(texts.values())
 
 
@@ -64,39 +70,44 @@ def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n
     if not misplaced:
         return
     where, error = misplaced[0]
-    words = {"said": brief(error.said), "start": error.start, "end": error.end, "found": brief(error.found)}
+    mark = {"words": brief(error.words), "start": error.start, "end": error.end, "actual": brief(error.actual)}
     if not n_read:
-        raise calib_error("C785", path=file, where=where, **words)
+        raise calib_error("C785", path=file, where=where, **mark)
     n, of = len(misplaced), len(misplaced) + n_read
-    warnings.warn(WARNINGS["CW61"].format(n=f"{n:,}", of=f"{of:,}", path=file, where=where, **words), stacklevel=3)
+    warnings.warn(WARNINGS["CW61"].format(n=f"{n:,}", of=f"{of:,}", path=file, where=where, **mark), stacklevel=3)
 
 
 def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> Answer | None:
     try:
-        made = _checked(TOOLS[tool].read(record))
-        wrong = None if made is None else next((mark for mark in made.spans if not _inside(mark, made.text)), None)
+        answer = _checked(TOOLS[tool].read(record))
+        outside = None if answer is None else next((mark for mark in answer.spans if not _inside(mark, answer.text)), None)
     except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
         raise calib_error(
             "C692", path=file, why=f"{where} is not as {tool} writes it ({type(error).__name__}: {error})"
         ) from None
-    if made is None:
+    if answer is None:
         return None
-    if wrong is not None:
-        raise calib_error("C695", path=file, where=where, start=wrong.start, end=wrong.end, n=len(made.text), label=wrong.label)
-    return Answer(made.text, made.spans, made.cats, made.whole, made.meta, where)
+    if outside is not None:
+        raise calib_error(
+            "C695", path=file, where=where, start=outside.start, end=outside.end, n=len(answer.text), label=outside.label
+        )
+    return Answer(answer.text, answer.spans, answer.cats, answer.whole, answer.meta, where)
 
 
-def _checked(made: Answer | None) -> Answer | None:
+def _checked(answer: Answer | None) -> Answer | None:
     """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names, or no value that a Doc can keep."""
-    texts = () if made is None else (made.text, *made.cats, *(mark.label for mark in made.spans))
-    if not all(isinstance(one, str) for one in texts) or (made is not None and not isinstance(made.meta, Mapping)):
+    texts = () if answer is None else (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
+    if not all(isinstance(text, str) for text in texts) or (answer is not None and not isinstance(answer.meta, Mapping)):
         raise ValueError("a label or a text is none, or its meta no object")
-    kept = () if made is None else [made.meta.get(key) for key in ("drawn", "doc")]
-    if not all(one is None or isinstance(one, (str, float)) or (isinstance(one, int) and abs(one) < _TOO_BIG) for one in kept):
+    values = () if answer is None else [answer.meta.get(key) for key in ("drawn", "doc")]
+    if not all(
+        value is None or isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < _TOO_BIG)
+        for value in values
+    ):
         raise ValueError("how it was drawn is neither a text nor a number of at most 64 bits")
-    for one in (*texts, *(one for one in kept if isinstance(one, str))):
-        one.encode()
-    return made
+    for text in (*texts, *(value for value in values if isinstance(value, str))):
+        text.encode()
+    return answer
 
 
 def _inside(mark: Mark, text: str) -> bool:

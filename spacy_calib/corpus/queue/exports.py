@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ...errors import calib_error
+from .choosing import BY_DOUBT
 from .places import is_placed, place_of
 
 # Views of Prodigy that show the spans or the label to be accepted or rejected, and no others.
@@ -45,41 +46,42 @@ class Answer:
     where: str = ""
 
     def joined(self, later: Answer) -> Answer:
-        """With what was said of the same text later, which counts where they differ."""
+        """With what was said of the same text later, which counts where they differ; it stays a doubtful text if it was one."""
         if later.whole and (later.spans or not later.cats):
             return later
         spans, cats = {**self.spans, **later.spans}, {**self.cats, **later.cats}
-        return Answer(self.text, spans, cats, self.whole, {**self.meta, **later.meta}, self.where)
+        doubted = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
+        return Answer(self.text, spans, cats, self.whole, {**self.meta, **later.meta, **doubted}, self.where)
 
 
-def of_spans(text: str, found: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> Answer:
+def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> Answer:
     """The spans that a person left on a text; those that our queue asked for, and that are gone, are wrong. Where it asked for one of them alone, others
     that are not there are unknown.
     """
-    spans = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(found, True)}
+    spans = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
     return Answer(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 
-def of_cats(text: str, found: Sequence[Any], meta: Mapping[str, Any]) -> Answer:
+def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> Answer:
     """The categories that a person chose from all."""
-    return Answer(text, cats=dict.fromkeys(map(str, found), True), whole=True, meta=dict(meta))
+    return Answer(text, cats=dict.fromkeys(map(str, names), True), whole=True, meta=dict(meta))
 
 
 def _asked(text: str, meta: Mapping[str, Any]) -> list[Mark]:
     """The spans that our queue asked for, one alone or each of a text, see `formats`; [] where it did not."""
     asked = meta.get("asked")
     words = meta.get("focus") if isinstance(asked, str) else None  # of a whole text the focus is one of its words
-    parts = [one.split(" ", 2) for one in _listed(asked)]
+    parts = [span.split(" ", 2) for span in _as_list(asked)]
     return [Mark(*place_of(text, int(start), int(end), words), label) for start, end, label in parts]
 
 
-def _listed(given: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """What tools write as a list, or as the single thing that would be in it."""
-    return [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> list[Mark]:
-    return [Mark(*place_of(text, one[start], one[end], one.get("text")), one["label"]) for one in spans]
+    return [Mark(*place_of(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
 
 
 # Prodigy
@@ -91,10 +93,10 @@ def _prodigy(record: dict[str, Any]) -> Answer | None:
         return None
     right = answer == "accept"
     if "options" in record:
-        chosen = [str(one) for one in _listed(record.get("accept"))]
+        chosen = [str(name) for name in _as_list(record.get("accept"))]
         if not right:
             return Answer(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
-        options = dict.fromkeys((str(one["id"]) for one in record["options"]), False)
+        options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
         return Answer(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
     if not record.get("spans") and isinstance(record.get("label"), str):
         return Answer(text, cats={record["label"]: right}, meta=meta)
@@ -102,7 +104,7 @@ def _prodigy(record: dict[str, Any]) -> Answer | None:
     if not right:
         wrong = _asked(text, meta) or marks
         return Answer(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None  # of several, it does not say which
-    return of_spans(text, marks, meta, whole=meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY)
+    return answer_with_spans(text, marks, meta, whole=meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY)
 
 
 def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -133,22 +135,26 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def _label_studio(record: dict[str, Any]) -> Answer | None:
-    told = [one for one in record["annotations"] if not one.get("was_cancelled")]
-    if not told:
+    annotation = _last_annotation(record)
+    if annotation is None:
         return None
     text, meta = record["data"][record.get(_SHOWN, "text")], record["data"].get("meta") or {}
-    spans, cats, kinds = [], [], {"choices" if one.get("type") == "choices" else "labels" for one in told[-1]["result"]}
-    for one in told[-1]["result"]:
-        value = one["value"]
-        if one.get("type") == "choices":
-            cats += _listed(value["choices"])
+    marks, cats, kinds = [], [], set()
+    for result in annotation["result"]:
+        value = result["value"]
+        if result.get("type") == "choices":
+            cats += _as_list(value["choices"])
         else:
             bounds = place_of(text, value["start"], value["end"], value.get("text"))
-            spans += [Mark(*bounds, label) for label in _listed(value["labels"])]
-    if kinds == {"choices"}:
-        return of_cats(text, cats, meta)
-    made = of_spans(text, spans, meta)
-    return Answer(text, made.spans, dict.fromkeys(cats, True), made.whole, made.meta)
+            marks += [Mark(*bounds, label) for label in _as_list(value["labels"])]
+        kinds.add(result.get("type") == "choices")
+    if kinds == {True}:
+        return answer_with_cats(text, cats, meta)
+    return replace(answer_with_spans(text, marks, meta), cats=dict.fromkeys(cats, True))
+
+
+def _last_annotation(record: dict[str, Any]) -> dict[str, Any] | None:
+    return next((annotation for annotation in reversed(record["annotations"]) if not annotation.get("was_cancelled")), None)
 
 
 # Key under which a task is told which of its fields people saw.
@@ -166,9 +172,9 @@ def name_shown_field(records: list[tuple[str, dict[str, Any]]]) -> None:
     fitting: Counter[str] = Counter()
     named: set[str] = set()
     for task in tasks:
-        results = [one for told in task["annotations"][-1:] for one in told.get("result") or ()]
-        named |= {one["to_name"] for one in results if isinstance(one.get("to_name"), str)}
-        values = [one["value"] for one in results if isinstance(one.get("value"), dict)]
+        results = (_last_annotation(task) or {}).get("result") or ()
+        named |= {result["to_name"] for result in results if isinstance(result.get("to_name"), str)}
+        values = [result["value"] for result in results if isinstance(result.get("value"), dict)]
         marks = [(value.get("start"), value.get("end"), value.get("text")) for value in values]
         marks = [mark for mark in marks if list(map(type, mark)) == [int, int, str]]
         texts = {key: text for key, text in task["data"].items() if isinstance(text, str)}
@@ -185,45 +191,42 @@ def name_shown_field(records: list[tuple[str, dict[str, Any]]]) -> None:
 
 def _doccano(record: dict[str, Any]) -> Answer | None:
     meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "focus", "doc", "unit") if key in record}
-    text, found = record["text"], _listed(next(record[key] for key in ("entities", "label", "labels") if key in record))
+    text, labels = record["text"], _as_list(next(record[key] for key in ("entities", "label", "labels") if key in record))
     if "entities" in record:
-        return of_spans(text, _marks(text, found, "start_offset", "end_offset"), meta)
-    if found and isinstance(found[0], str):
-        return of_cats(text, found, meta)
-    return of_spans(text, [Mark(*one) for one in found], meta)
+        return answer_with_spans(text, _marks(text, labels, "start_offset", "end_offset"), meta)
+    if labels and isinstance(labels[0], str):
+        return answer_with_cats(text, labels, meta)
+    return answer_with_spans(text, [Mark(*label) for label in labels], meta)
 
 
 # Argilla
 
 
 def _argilla(record: dict[str, Any]) -> Answer | None:
+    meta = record.get("metadata") or {}
     if "responses" in record:
-        given = [
-            one["value"]
-            for told in record["responses"].values()
-            for one in told[-1:]
-            if one.get("status") in (None, "submitted") and one.get("value") is not None
-        ]
+        last = [responses[-1] for responses in record["responses"].values() if responses]
+        values = [response["value"] for response in last if response.get("status") in (None, "submitted")]
         fields = record["fields"]
-        text, meta = fields["text"] if "text" in fields else next(iter(fields.values())), record.get("metadata") or {}
+        text = fields["text"] if "text" in fields else next(iter(fields.values()))
     else:
-        unanswered = record.get("status") == "Discarded" or record["annotation"] is None
-        given, text, meta = [] if unanswered else [record["annotation"]], record["text"], record.get("metadata") or {}
-    made: Answer | None = None
-    for value in given:
-        own = _argilla_value(text, value, meta)
-        made = (
-            own if made is None else Answer(text, {**made.spans, **own.spans}, {**made.cats, **own.cats}, own.whole, own.meta)
-        )
-    return made
+        values, text = [] if record.get("status") == "Discarded" else [record["annotation"]], record["text"]
+    answers = [_argilla_value(text, value, meta) for value in values if value is not None]
+    if not answers:
+        return None
+    spans, cats = (
+        {name: right for answer in answers for name, right in getattr(answer, kind).items()} for kind in ("spans", "cats")
+    )
+    return replace(answers[-1], spans=spans, cats=cats)
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> Answer:
-    if isinstance(value, str) or (value and isinstance(value[0], str)):
-        return of_cats(text, [value] if isinstance(value, str) else value, meta)
-    if value and not isinstance(value[0], dict):
-        return of_spans(text, [Mark(one[1], one[2], one[0]) for one in value], meta)
-    return of_spans(text, _marks(text, value), meta)
+    values = _as_list(value)
+    if values and isinstance(values[0], str):
+        return answer_with_cats(text, values, meta)
+    if values and not isinstance(values[0], dict):
+        return answer_with_spans(text, [Mark(start, end, label) for label, start, end in values], meta)
+    return answer_with_spans(text, _marks(text, values), meta)
 
 
 class Tool(NamedTuple):

@@ -18,36 +18,36 @@ _VIEWS = tuple(product(("as it is", "one", "two"), (False, True), (False, True))
 
 
 class MisplacedError(Exception):
-    """The words at a place are not those that the tool marked. said (str): What it marked. start, end (int): Where. found (str): What is there."""
+    """The words at a place are not those that the tool marked. words (str): What it marked. start, end (int): Where. actual (str): What is there."""
 
-    def __init__(self, said: str, start: int, end: int, found: str):
-        super().__init__(said)
-        self.said, self.start, self.end, self.found = said, start, end, found
+    def __init__(self, words: str, start: int, end: int, actual: str):
+        super().__init__(words)
+        self.words, self.start, self.end, self.actual = words, start, end, actual
 
 
-def place_of(text: str, start: int, end: int, said: Any = None) -> tuple[int, int]:
+def place_of(text: str, start: int, end: int, words: Any = None) -> tuple[int, int]:
     """Find the characters of a stretch that a tool counted in its own way.
 
-    said (str | None): The words there as the tool has them; without them the place is taken as it is. RAISES MisplacedError: they are not there.
+    words (str | None): The words there as the tool has them; without them the place is taken as it is. RAISES MisplacedError: they are not there.
     """
-    if not isinstance(said, str):
+    if not isinstance(words, str):
         return start, end
-    if text[start:end] == said:
+    if text[start:end] == words:
         return start, end
     stretches = [
         (starts[start], starts[end]) for starts in (_starts(text, *view) for view in _VIEWS) if 0 <= start <= end < len(starts)
     ]
-    for written in (str, _plain):
+    for normalize in (str, _plain):
         for first, last in stretches:
-            if written(text[first:last]) == written(said):
+            if normalize(text[first:last]) == normalize(words):
                 return first, last
-    raise MisplacedError(said, start, end, text[start:end])
+    raise MisplacedError(words, start, end, text[start:end])
 
 
-def is_placed(text: str, start: int, end: int, said: str) -> bool:
+def is_placed(text: str, start: int, end: int, words: str) -> bool:
     """Whether the words are where a tool says they are."""
     try:
-        place_of(text, start, end, said)
+        place_of(text, start, end, words)
     except MisplacedError:
         return False
     return True
@@ -59,17 +59,17 @@ def _plain(words: str) -> str:
 
 
 @lru_cache(maxsize=2 * len(_VIEWS))
-def _starts(text: str, line_ends: str, unescaped: bool, utf16: bool) -> list[int]:
+def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]:
     """The character with which each unit of a view begins, and the end of the text."""
     starts: list[int] = []
     for piece in _PIECE.finditer(text):
-        shown = piece[0]
+        display = piece[0]
         if line_ends == "one":
-            shown = shown.replace("\r\n", "\n")
-        elif line_ends == "two" and shown == "\n":
-            shown = "\r\n"
-        shown = html.unescape(shown) if unescaped else shown
-        whole = len(shown) == len(piece[0])
-        for i, character in enumerate(shown):
+            display = display.replace("\r\n", "\n")
+        elif line_ends == "two" and display == "\n":
+            display = "\r\n"
+        display = html.unescape(display) if unescape else display
+        whole = len(display) == len(piece[0])
+        for i, character in enumerate(display):
             starts += [piece.start() + i * whole] * (2 if utf16 and character > "\uffff" else 1)
     return [*starts, len(text)]

@@ -287,6 +287,10 @@ def test_what_was_said_later_counts():
     first, second = Answer("a b", {Mark(0, 1, "P"): True}), Answer("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True})
     assert first.joined(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
     assert first.joined(Answer("a b", whole=True)).spans == {}
+    doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
+    assert [one.joined(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
+        *["doubt"] * 2, "random",
+    ]  # fmt: skip
 
 
 def test_texts_whose_marks_are_elsewhere_are_left_out_and_counted(tmp_path):
