@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_calib.pairs.label_map import read_map
+from spacy_calib.pairs.label_map import UnknownGold, read_map
 from spacy_calib.pairs.map_text import map_to_paste
 
 PENN = {",": "Comma", "''": "Quote", "``": "Quote", "$": "$"}
@@ -36,3 +36,8 @@ def test_a_map_with_a_sign_of_its_own_or_of_a_shell_is_given_back_in_a_file(tmp_
 )
 def test_a_comma_may_be_a_label(given, table):
     assert read_map(given) == table
+
+
+def test_the_map_for_unknown_gold_is_one_that_can_be_given_back():
+    unknown = UnknownGold.of({(",", "Comma"): 9, ("DATE", "O"): 2}, 9, {"Comma": 9, "O": 2}, (",", "DATE", "O"))
+    assert unknown.suggestion() == 'map.json, a file with {",": "Comma", "DATE": ""}'
