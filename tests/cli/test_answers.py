@@ -60,8 +60,12 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
         outcome = calib(command, tmp_path / "fitted", data, *more)
         assert not outcome.code, outcome.text
         assert f"{info.spans.spans} predicted entities" in outcome.text or command == "threshold"
+        assert "by document (0)" not in outcome.text
     outcome = calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted")
     assert not outcome.code, outcome.text
+    assert "There is one document only" not in outcome.text
+    assert "On texts of this kind the mean score is off by" in outcome.text
+    assert "Answers about entities say nothing of tokens: `calib expect` has no record of this kind" in outcome.text
     assert not calib("evaluate", tmp_path / "adapted", entity_test).code
 
 
