@@ -82,6 +82,29 @@ def relabelled(tool: str, record: dict[str, Any], label: Callable[[int, int], An
     return record
 
 
+def marked(tool: str, record: dict[str, Any], marks: list[Any]) -> tuple[dict[str, Any], bool]:
+    """(a record of a queue of whole texts as somebody leaves it, whether Prodigy's is accepted). marks (list): (start, end, label) of spans, or categories."""
+    of_text = bool(marks) and isinstance(marks[0], str)
+    spans = [] if of_text else [{"start": start, "end": end, "label": label} for start, end, label in marks]
+    if tool == "prodigy":
+        return (record, record["label"] in marks) if of_text else ({**record, "spans": spans}, True)
+    if tool == "doccano":
+        return {**record, "label": marks}, True
+    if tool == "argilla":
+        return {**record, "suggestions": {"label": {"value": marks[0] if of_text else spans}}}, True
+    text, kind = record["data"]["text"], "choices" if of_text else "labels"
+    values = (
+        [{"choices": marks}]
+        if of_text
+        else [
+            {"start": one["start"], "end": one["end"], "text": text[one["start"] : one["end"]], "labels": [one["label"]]}
+            for one in spans
+        ]
+    )
+    result = [{"from_name": "label", "to_name": "text", "type": kind, "value": value} for value in values]
+    return {**record, "predictions": [{"result": result}]}, True
+
+
 def write(path: Path, records: Iterable[Any], array: bool = False) -> Path:
     text = json.dumps(list(records)) if array else "".join(json.dumps(record) + "\n" for record in records)
     path.write_text(text, encoding="utf8")

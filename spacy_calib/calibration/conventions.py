@@ -22,7 +22,7 @@ class Convention:
     """A tag of the model that some gold names otherwise.
 
     file (int): Number of the gold file, from 0. said, gold (int): Columns of both tags. rows: Tokens.
-    of (int): How many tokens the model is sure to have its tag.
+    of (int): How many tokens the model is sure to have its tag. in_gold (int): How many the gold calls so too, in all files.
     """
 
     file: int
@@ -30,11 +30,13 @@ class Convention:
     gold: int
     rows: Ints
     of: int
+    in_gold: int = 0
 
     def to_dict(self, labels: Sequence[str]) -> dict[str, Any]:
-        """In names: "file", "said" and "gold", and "tokens" "of" so many. labels (Sequence[str]): Names of the columns."""
+        """In names: "file", "said" and "gold", "tokens" "of" so many, and "in_gold". labels (Sequence[str]): Names of the columns."""
         return {
             "file": self.file, "said": labels[self.said], "gold": labels[self.gold], "tokens": len(self.rows), "of": self.of,
+            "in_gold": self.in_gold,
         }  # fmt: skip
 
 
@@ -50,5 +52,6 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
         minimum = max(_FEWEST, _RATE * len(indices), _TIMES * expected, _ONE_WAY * disagreeing)
         for column, n in zip(columns.tolist(), counts.tolist(), strict=True):
             if column not in (said, -1, -2) and n >= minimum:
-                conventions.append(Convention(file, said, column, rows[gold[rows] == column], len(indices)))
+                in_gold = int(np.count_nonzero(gold == said))
+                conventions.append(Convention(file, said, column, rows[gold[rows] == column], len(indices), in_gold))
     return sorted(conventions, key=lambda convention: -len(convention.rows))

@@ -193,15 +193,14 @@ def labelled_documents(
 ) -> tuple[Read, dict[str, Any] | None]:
     """The documents of --gold as the pipe scores them, and how much of them the fit has seen.
 
-    RAISES C030: they have no labels of the component. C690: they do not stand for all. C075, C151: no token got a score, or the component knows none of the labels.
+    RAISES C030: they have no labels of the component. C690: they were labelled because they were doubtful. C075, C151: no token got a score, or the component knows none of the labels.
     """
     from ..doc.reading import Noted
-    from ..expect.few_labels import Read, check_drawn
+    from ..expect.few_labels import Read
 
     noted, seen = Noted(annotation), Seen(pipe)
     corpus = score(nlp, pipe, seen.over(noted.over(run.stream(nlp, gold, True))), run.passing("Scoring --gold", gold, True))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)
-    check_drawn(noted.drawn)
     return Read(corpus, *noted.take()), seen.to_dict()

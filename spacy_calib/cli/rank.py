@@ -151,10 +151,11 @@ def rank_units(
     from ..corpus.queue.formats import record_of
     from ..corpus.queue.tasks import tasks_of
     from ..corpus.stored import MadeOnDemand
+    from ..sources.mapped import map_of
 
     sums, annotation = UnitSums(plan), pipe.source.annotation(pipe.lookup.component())
     queue = queue_of(corpora, plan, sums.add)
-    tasks, whole = tasks_of(queue, each_asked=annotation.spans_are_units), queue.n_blocks == 1
+    tasks, whole = tasks_of(queue, each_asked=annotation.spans_are_units, gold_names=map_of(pipe.source)), queue.n_blocks == 1
     left_out = queue.left_out if whole else sums.left_out_of_all()
     result = {
         "pipe": pipe.name,

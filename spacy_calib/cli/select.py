@@ -186,6 +186,7 @@ def choose(
     from ..corpus.queue.choosing import queue_of
     from ..corpus.queue.formats import record_of
     from ..corpus.queue.tasks import tasks_of
+    from ..sources.mapped import map_of
 
     of_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
     pool: Counter[str] = Counter()
@@ -194,7 +195,7 @@ def choose(
     if queue.n_blocks == 1:
         pool.update(sums(queue.corpus))
     check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags, of_links)
+    tasks = tasks_of(queue, plan.tags, of_links, map_of(pipe.source))
     rows = [record_of(task) for task in tasks]
     result = {
         "pipe": pipe.name,

@@ -16,10 +16,15 @@ from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..corpus.queue.answers import Answer, Mark, read_answers
+from ..corpus.queue.answers import read_answers
+from ..corpus.queue.exports import Answer, Mark
 from ..errors import WARNINGS
-from ..pairs.documents import TOKEN
+from ..pairs.documents import DOCUMENT, TOKEN
+from ..pairs.label_map import map_label
+from ..types import OUTSIDE
+from .annotations import SPANS_PREFIX, Annotation, MappedAnnotation
 from .annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
+from .likeliest import erase_label, write_labels
 
 # Of spans where no component of the pipeline names another key, as in spaCy's own.
 _SPANS_KEY = "sc"
@@ -144,3 +149,32 @@ def _cut_at(doc: Doc, marks: Iterable[Mark]) -> Doc:
             words.append(token.text[start:end])
             spaces.append(end == len(token) and bool(token.whitespace_))
     return Doc(doc.vocab, words=words, spaces=spaces)
+
+
+def write_gold_names(doc: Doc, annotation: Annotation) -> None:
+    """Replace the predicted labels of a Doc by what the gold calls them, so that what people correct is gold; without a map nothing changes."""
+    if not isinstance(annotation, MappedAnnotation):
+        return
+    layer, table = annotation.inner.name, annotation.table
+    if annotation.unit == DOCUMENT:
+        values: dict[str, float] = {}
+        for label, value in doc.cats.items():
+            name = map_label(table, label)
+            values[name] = max(value, values.get(name, 0.0))
+        doc.cats = {name: value for name, value in values.items() if name}
+        return
+    spans = [
+        Span(doc, span.start, span.end, label=name, kb_id=span.kb_id)
+        for span in annotation.spans_on(doc)
+        if (name := map_label(table, span.label_)) not in ("", OUTSIDE)
+    ]
+    if layer.startswith(SPANS_PREFIX):
+        doc.spans[layer.removeprefix(SPANS_PREFIX)] = spans
+    elif annotation.prefixed or layer == "ner":
+        doc.set_ents(spans, default="outside")
+    else:
+        names = [annotation.label(token) for token in doc]
+        for token, name in zip(doc, names, strict=True):
+            if not name:
+                erase_label(token, layer)
+        write_labels(doc, layer, names)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.queue.choosing import BY_DOUBT
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from ..errors import calib_error
 from ..types import Adds, Floats, Ints
@@ -28,13 +27,6 @@ from .summary import spans_of, tokens_of
 from .survey import Known, Survey, accuracy, entities
 
 Chosen = NDArray[np.bool_]
-
-
-def check_drawn(sampling: Sequence[str | None]) -> None:
-    """Check that the labelled Docs are a fair sample (`corpus.queue.tasks.Task`). RAISES C690: some were chosen by doubt."""
-    doubtful = sum(how == BY_DOUBT for how in sampling)
-    if doubtful:
-        raise calib_error("C690", n=doubtful, of=len(sampling))
 
 
 @dataclass(frozen=True, eq=False)

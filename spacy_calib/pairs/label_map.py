@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import brief, calib_error
 from ..types import OUTSIDE, Ints
+from .map_text import map_to_paste, split_pairs
 
 LabelMap = Mapping[str, str]
 
@@ -36,7 +37,7 @@ def read_map(given: str) -> dict[str, str]:
         except (OSError, ValueError, RecursionError) as error:
             raise calib_error("C162", given=path, why=f"the file cannot be read: {brief(error, 160)}") from None
         return check_map(pairs, path)
-    return check_map([part.split("=") for part in given.split(",")], given)
+    return check_map(split_pairs(given) or [part.split("=") for part in given.split(",")], given)
 
 
 def check_map(pairs: Iterable[Sequence[Any]], given: object) -> dict[str, str]:
@@ -115,9 +116,8 @@ class UnknownGold:
         return [label for label, _ in counts.most_common()]
 
     def suggestion(self) -> str:
-        """A map to the gold label that each label most often stands for: "PERSON=PER,GPE=LOC,DATE="."""
-        pairs = ((said, "" if wanted == OUTSIDE else wanted) for said, wanted in self.counterparts.items())
-        return ",".join(f"{said}={wanted}" for said, wanted in pairs) or "LABEL=GOLD"
+        """A map to the gold label that each label most often stands for, to be given back: "PERSON=PER,GPE=LOC,DATE="."""
+        return map_to_paste({said: "" if gold == OUTSIDE else gold for said, gold in self.counterparts.items()}) or "LABEL=GOLD"
 
     def words(self) -> dict[str, Any]:
         """What sentences about it name."""

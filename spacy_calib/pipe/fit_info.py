@@ -61,7 +61,7 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
-_CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": whole(), "of": whole()})
+_CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": whole(), "of": whole(), "in_gold": whole()})
 
 
 @dataclass(frozen=True)

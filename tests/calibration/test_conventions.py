@@ -40,7 +40,9 @@ def test_each_file_has_its_own_conventions_and_the_most_tokens_come_first():
     found = find_conventions(both, np.concatenate([gold_of_one, gold_of_other]), np.repeat([0, 1], 100))
     assert [(each.file, len(each.rows)) for each in found] == [(1, 20), (0, 12)]
     assert found[0].rows.tolist() == list(range(180, 200))
-    assert found[0].to_dict(["NN", "NNP"]) == {"file": 1, "said": "NN", "gold": "NNP", "tokens": 20, "of": 100}
+    assert found[0].to_dict(["NN", "NNP"]) == {
+        "file": 1, "said": "NN", "gold": "NNP", "tokens": 20, "of": 100, "in_gold": 168,
+    }  # fmt: skip
     unknown = np.where(np.arange(200) % 2 == 0, -1, -2)  # gold that the model does not know, and none at all
     assert find_conventions(both, unknown, np.zeros(200, dtype=np.intp)) == []
 

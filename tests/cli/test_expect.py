@@ -368,4 +368,4 @@ def test_answers_on_what_is_doubtful_are_no_estimate(calibrated, test_file, tmp_
         if purpose == "adapt":
             assert not outcome.code
         else:
-            refuses(outcome, "10 of the 10 labelled documents (--gold) were labelled since they were doubtful")
+            refuses(outcome, "10 of the 10 texts in")

@@ -51,7 +51,8 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     show_conventions(table.get("conventions"))
     for event in table.get("events", ()):
         show_event_table(event)
-    _show_legend(unit, by_unit(**table["by"]), raw_only)
+    by = table["by"] if entities is None or table["by"]["n"] else entities["by"]  # answers about entities say nothing of tokens
+    _show_legend(unit, by_unit(**by), raw_only)
     if unfitted is not None:
         msg.text("This command makes them true, from gold that the pipeline was not trained on, and other than this:")
         print_exact([f"{unfitted['fit']}\n"], json=False)

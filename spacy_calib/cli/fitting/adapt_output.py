@@ -81,7 +81,7 @@ def show_trust(made: Mapping[str, Any]) -> None:
             f"{100 * made['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on: there is little new to "
             "learn from them; label texts of the new kind"
         )
-    after = made["tokens"]["after"]
+    after = made["tokens"]["after"] or (made["spans"] or {}).get("after")
     if after is None:
         msg.warn(
             "There is one document only. How documents differ is not to be known from one: nothing says how true the scores are on others, "
@@ -93,6 +93,10 @@ def show_trust(made: Mapping[str, Any]) -> None:
         f"Each document was judged by what the others teach ({counted(made['unit'], made['docs'])}). On texts of this kind the mean score "
         f"is off by {gap['low']:+.3f} to {gap['high']:+.3f}, with 95 % confidence; more documents make that narrower."
     )
+    if made["tokens"]["after"] is None:
+        msg.warn(
+            "Answers about entities say nothing of tokens: `calib expect` has no record of this kind; label whole documents too"
+        )
 
 
 def show_dropped(made: Mapping[str, Any]) -> None:

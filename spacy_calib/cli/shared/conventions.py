@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...pairs.map_text import map_to_paste
+from ...types import OUTSIDE
 from .screen import Column, msg, show_rows, whole
 
 # So many are shown.
@@ -18,16 +20,24 @@ _COLUMNS = (
 )
 
 
-def map_to_paste(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """Return the value of --map for labels that the gold mostly calls otherwise, or ""."""
-    mostly = {row["said"]: row["gold"] for row in conventions if 2 * row["tokens"] > row["of"]}
-    return ",".join(f"{label}={gold}" for label, gold in mostly.items() if not set(",=") & set(label + gold))
+def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
+    """The value of --map for labels that the gold calls otherwise in most cases; "" without any.
+
+    A label that the gold has too is none of them: nothing would be given that label any more. Nor is one where the gold has nothing, which is no name.
+    """
+    return map_to_paste(
+        {
+            row["said"]: row["gold"]
+            for row in conventions
+            if 2 * row["tokens"] > row["of"] and not row["in_gold"] and row["gold"] != OUTSIDE
+        }
+    )
 
 
 def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """Return the first "rows", and the "map" to paste, for a page."""
-    rows = conventions or ()
-    return {"rows": list(rows[:SHOWN]), "map": map_to_paste(rows)}
+    """What a page shows of them: the first "rows", and the "map" to paste."""
+    found = conventions or ()
+    return {"rows": list(found[:SHOWN]), "map": suggested_map(found)}
 
 
 def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
@@ -38,6 +48,6 @@ def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
     show_rows(conventions[:SHOWN], _COLUMNS if any(row["file"] for row in conventions) else _COLUMNS[1:])
     if len(conventions) > SHOWN:
         msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
-    map_text = map_to_paste(conventions)
-    if map_text:
-        msg.text(f"To go by the names of the gold: --map {map_text}")
+    pasted = suggested_map(conventions)
+    if pasted:
+        msg.text(f"To go by the names of the gold: --map {pasted}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...corpus.queue.units import KINDS
 from ...pairs.documents import DOCUMENT
-from ...types import OPEN
+from ...types import OPEN, OUTSIDE
 from .checks import check_option, check_raw_cells
 from .command import option
 from .examples import run_pipes, stream_examples
@@ -127,12 +127,21 @@ def deliver_queue(
 
 
 def _choices(pipe: Calibrator, unit: str, met: Iterable[str]) -> Sequence[str]:
-    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees, and of a linker the identities."""
+    """What an annotator chooses from, as the gold calls it; of a lemmatizer the lemmas that it gives here, not its edit trees, and of a linker the identities."""
     from ...doc.annotations import plain_name
+    from ...pairs.label_map import map_label
+    from ...sources.mapped import map_of
 
     if plain_name(pipe.fit_info.layer) in OPEN:
         return list(met)
-    return pipe.lookup.span_labels() if pipe.spans.groups is not None and unit != "token" else pipe.lookup.labels()
+    if pipe.spans.groups is None or unit == "token":
+        return pipe.lookup.labels()
+    table = map_of(pipe.source) or {}
+    return [
+        name
+        for name in dict.fromkeys(map_label(table, label) for label in pipe.lookup.span_labels())
+        if name not in ("", OUTSIDE)
+    ]
 
 
 def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
@@ -141,8 +150,11 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     """
     from spacy.tokens import DocBin
 
+    from ...doc.answers import write_gold_names
     from ...doc.cutting import cut
     from ...doc.reading import DRAWN_KEY
+
+    annotation = pipe.source.annotation(pipe.lookup.component())
 
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
@@ -153,6 +165,7 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     for place, example in zip(sorted(rows_of), done, strict=True):
         for key, value in example.reference.user_data.items():
             example.predicted.user_data.setdefault(key, value)
+        write_gold_names(example.predicted, annotation)
         for row in rows_of[place]:
             is_whole = row["sentence"] is None
             doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])

@@ -54,8 +54,8 @@ class Plan:
 
     @property
     def drawn(self) -> str:
-        """How its units are drawn."""
-        return AT_RANDOM if self.spread or self.order.over == "random" else BY_DOUBT
+        """How its units are drawn: at random from all, or by doubt, as those below a cut-off are."""
+        return AT_RANDOM if self.spread or (self.order.over == "random" and not self.below_only) else BY_DOUBT
 
     @property
     def compares_all(self) -> bool:

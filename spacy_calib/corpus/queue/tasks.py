@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -79,13 +79,21 @@ class Task:
     each_asked: bool = False
 
 
-def tasks_of(queue: Queue, tags: Collection[str] = (), each_asked: bool = False) -> MadeOnDemand[Task]:
-    """A task for each unit of the queue, made when it is read. tags (Collection[str]): Those that were hunted. each_asked (bool): See Task."""
+def tasks_of(
+    queue: Queue, tags: Collection[str] = (), each_asked: bool = False, gold_names: Mapping[str, str] | None = None
+) -> MadeOnDemand[Task]:
+    """A task for each unit of the queue, made when it is read.
+
+    tags (Collection[str]): Those that were hunted. each_asked (bool): See Task. gold_names (Mapping | None): Label of an entity -> what the gold calls it,
+        which is what people know and answer; other labels of the corpus are the gold's already.
+    """
     errors = queue.units.sums(np.where(queue.corpus.counted, 1 - queue.corpus.calibrated, np.nan))
-    return MadeOnDemand(len(queue.order), lambda place: _task(queue, place, errors, tags, each_asked))
+    return MadeOnDemand(len(queue.order), lambda place: _task(queue, place, errors, tags, each_asked, gold_names or {}))
 
 
-def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str], each_asked: bool) -> Task:
+def _task(
+    queue: Queue, place: int, errors: Floats, tags: Collection[str], each_asked: bool, gold_names: Mapping[str, str]
+) -> Task:
     corpus, units, number = queue.corpus, queue.units, int(queue.order[place])
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
     doc, right, whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
@@ -99,7 +107,7 @@ def _task(queue: Queue, place: int, errors: Floats, tags: Collection[str], each_
     return Task(
         text=corpus.text(first, last),
         tokens=tokens,
-        spans=_spans(corpus, units, number, first, tokens),
+        spans=_spans(corpus, units, number, first, tokens, gold_names),
         unit=units.kind,
         labelled=bool(units.labels[number] >= 0),
         focus=focus,
@@ -142,7 +150,14 @@ def _offsets(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int
     return tokens
 
 
-def _spans(corpus: ScoredCorpus, units: Units, number: int, offset: int, tokens: list[tuple[int, int, bool]]) -> list[TaskSpan]:
+def _spans(
+    corpus: ScoredCorpus,
+    units: Units,
+    number: int,
+    offset: int,
+    tokens: list[tuple[int, int, bool]],
+    gold_names: Mapping[str, str],
+) -> list[TaskSpan]:
     """The unit itself; of one with several labels its entities, or its tokens that carry a label where the corpus has no entities. White space at the
     ends of the text is no part of them.
     """
@@ -154,9 +169,11 @@ def _spans(corpus: ScoredCorpus, units: Units, number: int, offset: int, tokens:
     else:
         counted = (i for i in range(first, last) if corpus.counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
         found = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in counted]
+    of_entities = units.kind == "entity" or (units.labels[number] < 0 and len(corpus.spans) > 0)
+    renamed = gold_names if of_entities else {}
     inside = ((max(0, start - offset), min(len(tokens), end - offset) - 1, label, score) for start, end, label, score in found)
     return [
-        TaskSpan(one, last, tokens[one][0], tokens[last][1], corpus.names[label], score)
+        TaskSpan(one, last, tokens[one][0], tokens[last][1], renamed.get(corpus.names[label], corpus.names[label]), score)
         for one, last, label, score in inside
         if one <= last
     ]

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from spacy_calib.corpus.queue.answers import Answer, Mark, read_answers
+from spacy_calib.corpus.queue.answers import read_answers
+from spacy_calib.corpus.queue.exports import Answer, Mark
 from spacy_calib.corpus.queue.formats import WRITERS
 from spacy_calib.corpus.queue.tasks import TaskSpan
 from spacy_calib.errors import CalibError
@@ -31,6 +32,7 @@ def many_tasks(kind, labels="PQ", each_asked=False):
         yield replace(
             task,
             text=" ".join(words),
+            focus=words[places[0]] if places else "",
             tokens=tokens,
             spans=spans,
             doc=number // 2,
@@ -119,6 +121,25 @@ TEXT = "Anna met Bob in Rome"
 ANNA, BOB = {"start": 0, "end": 4, "label": "P"}, {"start": 9, "end": 12, "label": "P"}
 
 
+CHOSEN = {"type": "choices", "value": {"choices": ["b"]}}
+TOKENS = [
+    {"text": text, "start": start, "end": start + len(text)} for text, start in (("Hi", 0), ("Anna", 4), ("Lee", 9))
+]  # fmt: skip
+
+
+def region(start, end, labels, text=None):
+    """A marked stretch of Label Studio."""
+    return {"type": "labels", "value": {"start": start, "end": end, "text": text or TEXT[start:end], "labels": labels}}
+
+
+def studio(result, data=None):
+    return {"data": data or {"text": TEXT}, "annotations": [{"result": result}]}
+
+
+def argilla(text, value):
+    return {"fields": {"text": text}, "metadata": {}, "responses": {"label": [{"value": value, "status": "submitted"}]}}
+
+
 @pytest.mark.parametrize(
     ("records", "spans", "cats", "whole"),
     [
@@ -171,6 +192,26 @@ ANNA, BOB = {"start": 0, "end": 4, "label": "P"}, {"start": 9, "end": 12, "label
             True,
         ),
         ([{"id": 1, "text": TEXT, "annotation": "a", "status": "Validated"}], {}, {"a": True}, True),
+        # One label as a text is one label.
+        ([{"id": 1, "text": TEXT, "label": "sport"}], {}, {"sport": True}, True),
+        ([{"text": TEXT, "options": [{"id": "ab"}], "accept": "ab", "answer": "accept"}], {}, {"ab": True}, True),
+        ([studio([region(0, 4, "ORG")])], {"Anna": True}, {}, True),
+        ([studio([{"type": "choices", "value": {"choices": "sport"}}])], {}, {"sport": True}, True),
+        # In a file of categories an empty list says that the text has none.
+        ([{"id": 1, "text": TEXT, "label": []}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"b": False}, True),
+        ([studio([]), studio([{"type": "choices", "value": {"choices": ["b"]}}], {"text": "else"})], {}, {"b": False}, True),
+        ([argilla(TEXT, []), argilla("else", ["b", "c"])], {}, {"b": False, "c": False}, True),
+        # Label Studio shows the field that has the marked words, or whose name the interface says.
+        ([studio([region(0, 4, ["P"])], {"id": "Ann", "body": TEXT})], {"Anna": True}, {}, True),
+        ([studio([region(0, 4, ["P"])], {"text": "Title", "body": TEXT})], {"Anna": True}, {}, True),
+        ([{**studio([{**CHOSEN, "to_name": "body"}], {"id": "x", "body": TEXT})}], {}, {"b": True}, True),
+        # The words of Prodigy's tokens are where they were before the line end changed.
+        (
+            [{"text": "Hi\nAnna Lee", "tokens": TOKENS, "spans": [{"start": 4, "end": 12, "label": "P"}], "answer": "accept"}],
+            {"Anna Lee": True},
+            {},
+            True,
+        ),
     ],
 )
 def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
@@ -224,6 +265,15 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         (json.dumps({**RIGHT, "meta": {"drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
         (json.dumps({**RIGHT, "meta": {"drawn": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
         (json.dumps({**RIGHT, "meta": {"drawn": [0.5]}}), "neither a text nor a number of at most 64 bits"),
+        (
+            json.dumps([studio([region(0, 4, ["P"], "Bob")])]),
+            r"\[C785\].*marked 'Bob' in record 1, but characters 0 to 4 of its text are 'Anna'",
+        ),
+        (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), r"\[C786\].*several fields with text \(title, body\)"),
+        (
+            json.dumps([{"fields": {"title": "a", "body": TEXT}, "responses": {"label": [{"value": "x"}]}}]),
+            r"\[C786\].*several fields with text \(title, body\)",
+        ),
     ],
 )
 def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
@@ -237,3 +287,29 @@ def test_what_was_said_later_counts():
     first, second = Answer("a b", {Mark(0, 1, "P"): True}), Answer("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True})
     assert first.joined(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
     assert first.joined(Answer("a b", whole=True)).spans == {}
+    doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
+    assert [one.joined(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
+        *["doubt"] * 2, "random",
+    ]  # fmt: skip
+
+
+def test_texts_whose_marks_are_elsewhere_are_left_out_and_counted(tmp_path):
+    moved = studio([region(0, 4, ["P"]), region(5, 8, ["P"], "Bob")], {"text": "Anna saw Bob"})
+    file = write(tmp_path / "a.json", [studio([region(0, 4, ["P"])]), moved], array=True)
+    with pytest.warns(
+        UserWarning, match=r"\[CW61\] 1 of the 2 answered texts .*record 2 the tool marked 'Bob', but .* are 'saw'"
+    ):
+        assert [one.text for one in read_answers(file)] == [TEXT]
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_a_queue_whose_line_ends_the_tool_changed_is_answered_as_it_was_asked(tool, tmp_path):
+    """The text comes back with "\n", and with the place of the entity there."""
+    (task, *_) = many_tasks("entity")
+    text = "Hi\r\nAnna Lee"
+    task = replace(task, text=text, focus="Anna Lee", tokens=[], spans=[TaskSpan(1, 2, 4, 12, "P", 0.5)])
+    (tmp_path / "queue").write_text("".join(WRITERS[tool]([task])), encoding="utf8")
+    changed = json.dumps(records_in(tmp_path / "queue")[0]).replace("\\r", "").replace('"start": 4', '"start": 3')
+    record = json.loads(changed.replace('"end": 12', '"end": 11').replace("[4, 12", "[3, 11"))
+    file = write(tmp_path / "a.json", [EXPORTS[tool](1, record, True)], array=tool in ARRAYS)
+    assert read_answers(file)[0].spans == {Mark(3, 11, "P"): True}

@@ -60,6 +60,13 @@ def test_what_is_left_out_is_never_chosen_and_counted():
     assert choose(held, replace(PLAN, repeats=True)).order.tolist() == [0, 3, 4]
 
 
+def test_a_random_order_of_doubtful_ones_is_no_random_sample():
+    random = replace(PLAN, order=REVIEW["random"])
+    assert [plan.drawn for plan in (PLAN, random, replace(random, below_only=True), replace(PLAN, spread=True))] == [
+        *("doubt", "random"), *("doubt", "random"),
+    ]  # fmt: skip
+
+
 def test_at_most_n():
     assert chosen([1, 2, 3, 4], n=2) == [3, 2]
 
