@@ -14,7 +14,7 @@ from ..pipe.loading import import_user_code, use_gpu
 from .fitting.fit_event import drop_events, fit_event, show_event
 from .fitting.fit_output import check_sets, show_fit
 from .fitting.new_calib import load_readable, new_block, own_block, place_calib, ready_to_read
-from .fitting.settings import MAX_UNKNOWN, check_settings, pipe_settings, settings_from_file
+from .fitting.settings import MAX_UNKNOWN, check_settings, pipe_settings, settings_from_file, under_name
 from .shared.arguments import WithOverrides
 from .shared.command import argument, command, option
 from .shared.evidence import check_apart
@@ -137,7 +137,9 @@ def fit(
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
     own = own_block(nlp, attr, component) if base is None else None
-    block = pipe_settings(own or new_block(nlp, base, options, overrides), options, overrides)
+    block = own or new_block(nlp, base, options, overrides)
+    overrides = overrides if attr is not None else under_name(block[0], overrides)
+    block = pipe_settings(block, options, overrides)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
     drop_events(nlp, calib, unit_event)
@@ -179,7 +181,7 @@ def count_training(
     tag_counts = dict(calib.source.count(pipe, references))
     if not tag_counts:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
-    texts = SeenTexts.of(texts_of(annotation, training).digests)
+    texts = SeenTexts.from_units(texts_of(annotation, training))
     check_apart(texts.share_of(texts_of(annotation, examples)), allow_seen)
     span_counts = dict(annotation.count_spans(references))
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}

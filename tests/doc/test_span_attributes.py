@@ -7,6 +7,7 @@ import copy
 import itertools
 import pickle
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def draw_examples(nlp: Language, layer: str) -> list[Example]:
 
 def make_calib(nlp: Language, layer: str) -> Calibrator:
     """A fitted pipe with cut-offs."""
-    calib = Calibrator(nlp, source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
+    calib = Calibrator(nlp, source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity(), token_scores=True)
     calib.fit(draw_examples(nlp, layer))
     assert calib.spans.chosen.fallback_ == ""
     calib.spans.cutoffs = Cutoffs(0.9, 0.9, "label", {"A": CUTOFF[layer], "B": None})
@@ -525,3 +526,45 @@ def test_docs_without_values(bench):
     assert doc._.calib is None
     for span in (*spans_of(doc, bench.layer), doc[0:0], doc[:]):
         assert (span._.calib_score, span._.calib_raw, span._.calib_accept) == (None, None, None)
+
+
+# Entities under the default prefix
+
+
+def two_pipes_on(layer: str) -> Doc:
+    """A Doc with a span (0, 2, "A") as an entity, scored under calib_ent, and scores of another layer under calib."""
+    nlp = spacy.blank("xx")
+    doc = Doc(nlp.vocab, words=["aa", "bb", "aa"], tags=["A", "B", "A"], sent_starts=[True, False, False])
+    doc.set_ents([Span(doc, 0, 2, "A")], default="outside")
+    doc.spans["sc"] = [Span(doc, 2, 3, "B")]
+    entities = Calibrator(
+        nlp, "calib_ent", attr="calib_ent", source=Drawn("ner"), grouping=make_shared_grouping(), recalibrator=Identity()
+    )
+    other = Calibrator(nlp, "calib", source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not fitted
+        return other(entities(doc))
+
+
+@pytest.mark.parametrize(("layer", "is_read"), [("tag", True), ("spans:sc", False), ("dep", True)])
+def test_the_default_prefix_reads_the_pipe_of_entities_where_calib_scores_no_spans(layer, is_read):
+    doc = two_pipes_on(layer)
+    (entity,) = doc.ents
+    score = entity._.calib_ent_score
+    assert 0 < score < 1
+    assert entity._.calib_score == (score if is_read else None)
+    assert entity._.calib_raw == (entity._.calib_ent_raw if is_read else None)
+    # Whatever becomes of the Doc: the same, and never another span's.
+    for copied in (doc.copy(), Doc(doc.vocab).from_bytes(doc.to_bytes()), Doc.from_docs([doc, two_pipes_on("tag")])):
+        assert copied.ents[0]._.calib_score == (score if is_read else None)
+    assert doc[1:3]._.calib_score is None
+    assert (doc.spans["sc"][0]._.calib_score is None) is is_read
+    entity.label_ = "B"
+    assert [span._.calib_score for span in doc.ents] == [None]
+
+
+def test_tokens_of_entities_have_no_score_and_a_view():
+    doc = two_pipes_on("tag")
+    assert [token._.calib_score is None for token in doc] == [True] * 3  # "tag" has no labels A and B in this source
+    assert {token._.get(f"calib_ent_{name}") for token in doc for name in ("score", "raw", "scores")} == {None}
+    assert doc._.calib_ent.scored.tolist() == [True] * 3
