@@ -23,6 +23,7 @@ from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.blocks import word_digest
+from spacy_calib.doc.cutting import cut
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
@@ -531,40 +532,50 @@ def test_docs_without_values(bench):
 # Entities under the default prefix
 
 
-def two_pipes_on(layer: str) -> Doc:
-    """A Doc with a span (0, 2, "A") as an entity, scored under calib_ent, and scores of another layer under calib."""
-    nlp = spacy.blank("xx")
-    doc = Doc(nlp.vocab, words=["aa", "bb", "aa"], tags=["A", "B", "A"], sent_starts=[True, False, False])
+class WithoutSpans(Drawn):
+    """The same of an annotation of tokens."""
+
+    def span_labels(self, pipe):
+        return ()
+
+    def read(self, pipe, docs):
+        return SparseScores(super().read(pipe, docs).above(0.0))
+
+
+def two_pipes_on(nlp: Language, layer: str) -> Doc:
+    """A Doc with the entity (0, 2, "A") that is scored under calib_ent, and scores of another layer under calib."""
+    doc = Doc(nlp.vocab, words=["aa", "bb", "aa"], tags=["A", "B", "A"])
     doc.set_ents([Span(doc, 0, 2, "A")], default="outside")
     doc.spans["sc"] = [Span(doc, 2, 3, "B")]
-    entities = Calibrator(
-        nlp, "calib_ent", attr="calib_ent", source=Drawn("ner"), grouping=make_shared_grouping(), recalibrator=Identity()
-    )
-    other = Calibrator(nlp, "calib", source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
+    maps = {"grouping": make_shared_grouping(), "recalibrator": Identity()}
+    entities = Calibrator(nlp, "calib_ent", attr="calib_ent", source=Drawn("ner"), **maps)
+    other = Calibrator(nlp, "calib", source=(Drawn if layer == "spans:sc" else WithoutSpans)(layer), **maps)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not fitted
         return other(entities(doc))
 
 
-@pytest.mark.parametrize(("layer", "is_read"), [("tag", True), ("spans:sc", False), ("dep", True)])
+@pytest.mark.parametrize(("layer", "is_read"), [("tag", True), ("spans:sc", False)])
 def test_the_default_prefix_reads_the_pipe_of_entities_where_calib_scores_no_spans(layer, is_read):
-    doc = two_pipes_on(layer)
+    nlp = spacy.blank("xx")
+    doc = two_pipes_on(nlp, layer)
     (entity,) = doc.ents
     score = entity._.calib_ent_score
     assert 0 < score < 1
     assert entity._.calib_score == (score if is_read else None)
     assert entity._.calib_raw == (entity._.calib_ent_raw if is_read else None)
     # Whatever becomes of the Doc: the same, and never another span's.
-    for copied in (doc.copy(), Doc(doc.vocab).from_bytes(doc.to_bytes()), Doc.from_docs([doc, two_pipes_on("tag")])):
+    for copied in (doc.copy(), Doc(nlp.vocab).from_bytes(doc.to_bytes()), Doc.from_docs([doc, two_pipes_on(nlp, layer)])):
         assert copied.ents[0]._.calib_score == (score if is_read else None)
     assert doc[1:3]._.calib_score is None
     assert (doc.spans["sc"][0]._.calib_score is None) is is_read
-    entity.label_ = "B"
+    doc.set_ents([Span(doc, 0, 2, "B")])
     assert [span._.calib_score for span in doc.ents] == [None]
 
 
-def test_tokens_of_entities_have_no_score_and_a_view():
-    doc = two_pipes_on("tag")
-    assert [token._.calib_score is None for token in doc] == [True] * 3  # "tag" has no labels A and B in this source
+def test_tokens_of_a_pipe_of_entities_have_no_score():
+    doc = two_pipes_on(spacy.blank("xx"), "tag")
+    assert len(doc._.calib_ent) > 0
     assert {token._.get(f"calib_ent_{name}") for token in doc for name in ("score", "raw", "scores")} == {None}
-    assert doc._.calib_ent.scored.tolist() == [True] * 3
+    assert len(cut(doc, 0, 3)._.calib_ent) == len(doc._.calib_ent)
+    assert {token._.calib_ent_score for token in cut(doc, 0, 3)} == {None}

@@ -14,7 +14,7 @@ from ..shared.checks import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
 from ..shared.screen import warn
-from .settings import DEFAULTS, Block, complete_source
+from .settings import DEFAULTS, Block, complete_source, pipe_settings, under_name
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -60,6 +60,20 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
         return None
     block = nlp.get_pipe_config(names[0]).copy()
     return names[0], {key: value for key, value in block.items() if key != "factory"}
+
+
+def block_to_fit(
+    nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None
+) -> tuple[Block | None, Block, Mapping[str, Any] | None]:
+    """(the pipe whose settings are taken over, if any; the pipe that is to be fitted; dotted settings under its name).
+
+    Arguments: See `new_block`. RAISES: See `pipe_settings`.
+    """
+    attr = options.get("attr")
+    own = own_block(nlp, attr, options.get("component")) if base is None else None
+    block = own or new_block(nlp, base, options, overrides)
+    overrides = overrides if attr is not None else under_name(block[0], overrides)
+    return own, pipe_settings(block, options, overrides), overrides
 
 
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
