@@ -86,8 +86,13 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
     if name != DEFAULTS["attr"] or settings.get("attr", name) != name:
         return name, settings
-    dotted = {".".join(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
-    source = override("", settings, {f"components..{setting}": value for setting, value in dotted.items()})["source"]
+    paths = {setting: setting.split(".") for setting in overrides or {}}  # what is no path is refused later
+    of_source = {
+        f"components.{name}.{'.'.join(path[2:])}": (overrides or {})[setting]
+        for setting, path in paths.items()
+        if all(path) and path[2:3] == ["source"]
+    }
+    source = override(name, settings, of_source)["source"]
     if not isinstance(source, Mapping):
         return name, settings
     component = options.get("component", source.get("component", ""))
