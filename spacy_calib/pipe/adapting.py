@@ -64,7 +64,7 @@ def adapt_calibrator(
         tokens=tokens,
         spans=learned.spans if spans is None else spans.calibration,
         record=None if judged is None else record_fit(judged, inputs.n_docs, inputs.labels, spans, unlabelled),
-        seen=inputs.seen if learned.seen is None else learned.seen.plus(inputs.texts.digests),
+        seen=inputs.seen if learned.seen is None else learned.seen.plus(inputs.texts),
         info=info,
     )
     warn_of_adaptation(pipe, adaptation)

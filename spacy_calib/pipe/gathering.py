@@ -178,7 +178,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts.of(texts.digests, draw_salt()),
+        seen=SeenTexts.from_units(texts, draw_salt()),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     return inputs

@@ -129,9 +129,9 @@ def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context, tmp_
     outcome = calib("info", entities_in_context, "-o", tmp_path / "info.json")
     for part in ("Context of entities kept", "its length", "a label of group 1"):
         assert part in outcome.text
-    held = json.loads((tmp_path / "info.json").read_text())["calib"]["spans"]["context"]
+    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]["spans"]["context"]
     assert held["kept"]
-    pipe = spacy.load(entities_in_context).get_pipe("calib")
+    pipe = spacy.load(entities_in_context).get_pipe("calib_ent")
     assert len(pipe.spans.context.model.weights) == len(held["weights"])
 
 

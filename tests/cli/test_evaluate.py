@@ -237,7 +237,7 @@ def test_more_bins_than_pairs_are_refused(calibrated, tmp_path):
 
 def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(calibrated_ner, entity_test, tmp_path):
     ok(calib("evaluate", calibrated_ner, entity_test, "--silent", "-o", tmp_path / "table.json"))
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     entities = result["entities"]
     assert set(entities) == {
         "called",
@@ -259,7 +259,8 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
 
     ok(spacy_command("evaluate", calibrated_ner, entity_test, "--output", tmp_path / "metrics.json"))
     metrics = figures(tmp_path / "metrics.json")
-    for table, prefix in ((result, "calib"), (entities, "calib_ent")):
+    assert not any(name.startswith("calib_ent_token") for name in metrics)
+    for table, prefix in ((entities, "calib_ent"),):
         rows = {row["group"]: row for row in table["errors"]}
         for group, score in (("all", "smce"), ("mean", "gmce")):
             assert rows[group]["calibrated"] == pytest.approx(metrics[f"{prefix}_{score}"], abs=FLOAT32)
@@ -277,11 +278,11 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
     examples = list(Corpus(entity_test)(nlp))
     for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
         example.predicted = doc
-    pipe = nlp.get_pipe("calib")
-    corpus = corpus_of(examples, "calib", pipe.labels)
+    pipe = nlp.get_pipe("calib_ent")
+    corpus = corpus_of(examples, "calib_ent", pipe.labels)
     of_tokens, of_spans = corpus.pairs(), corpus.span_pairs(pipe.lookup.span_labels())
     assert (result["tokens"], result["pairs"]) == (of_tokens.pairs.n_units, len(of_tokens.pairs))
-    assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib").ents) for eg in examples)
+    assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib_ent").ents) for eg in examples)
     expected = calibration_table(of_spans.pairs, of_spans.calibrated, pipe.spans.groups, 10, 0)
     assert entities["errors"][0]["raw"] == pytest.approx(expected["errors"][0]["raw"], abs=FLOAT32)
     assert [row["pairs"] for row in entities["errors"]] == [row["pairs"] for row in expected["errors"]]
@@ -290,10 +291,10 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
 
 def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_test, tmp_path):
     outcome = ok(calib("evaluate", calibrated_ner, entity_test, "-o", tmp_path / "table.json"))
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     entities = result["entities"]
-    first, _, second = outcome.text.partition("calib: whole entities (event: exact)")
-    assert "calib (ner)" in first
+    first, _, second = outcome.text.partition("calib_ent: whole entities (event: exact)")
+    assert "calib_ent (ner)" in first
     assert f"{result['tokens']:,} tokens, {result['pairs']:,} pairs" in first
     assert f"{entities['pairs']:,} predicted entities, {100 * entities['accuracy']:.2f} % right, 10 bins" in second
     assert "ECE (top label)" in first
@@ -311,7 +312,7 @@ def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_t
 def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test, tmp_path):
     options = ["--groups", 1, "--bins", 4, "--silent", "-o", tmp_path / "table.json"]
     ok(calib("evaluate", calibrated_ner, entity_test, *options))
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     assert (result["bins"], result["entities"]["bins"]) == (4, 4)
     assert [row["group"] for row in result["entities"]["errors"]] == ["all", "1", "mean"]
     one, other, _ = result["entities"]["errors"]
@@ -326,7 +327,7 @@ def test_gold_without_a_predicted_entity_has_a_table_of_tokens_alone(calibrated_
     data = save_docs(tmp_path / "outside.spacy", docs)
     outcome = ok(calib("evaluate", calibrated_ner, data, "-b", 2, "-o", tmp_path / "table.json"))
     assert "Nothing to judge: no entity was predicted where there is gold." in outcome.text
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     assert result["tokens"] == sum(map(len, docs))
     assert result["entities"]["pairs"] == 0
     assert result["entities"]["accuracy"] is None

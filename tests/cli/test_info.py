@@ -75,7 +75,7 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
 
 def test_info_on_a_recognizer(calibrated_ner, tmp_path):
     outcome = ok(calib("info", calibrated_ner, "-o", tmp_path / "info.json"))
-    held = json.loads((tmp_path / "info.json").read_text())["calib"]
+    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
     spans = held["spans"]
     assert (held["component"], held["layer"], spans["event"]) == ("ner", "ner", "exact")
     assert set(spans["labels"]) == {"PER", "LOC", "ORG"}

@@ -110,8 +110,9 @@ def test_the_option_of_the_component_stands_for_its_dotted_setting(place, tmp_pa
     ):
         assert outcome.code == 0, outcome.text
     short, dotted = (spacy.load(tmp_path / name) for name in ("short", "dotted"))
-    assert short.config["components"]["calib"] == dotted.config["components"]["calib"]
-    assert short.get_pipe("calib").to_bytes() == dotted.get_pipe("calib").to_bytes()
+    name = "calib_ent" if kind == "spans" else "calib"
+    assert short.config["components"][name] == dotted.config["components"][name]
+    assert short.get_pipe(name).to_bytes() == dotted.get_pipe(name).to_bytes()
 
 
 def test_further_scores_of_documents(place, tmp_path):
@@ -170,7 +171,9 @@ def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path
     (copied / "config.cfg").write_text(config.replace('factory = "guess"', 'factory = "llm_ner"'))
     outcome = calib("fit", copied, place / "dev.spacy", tmp_path / "m")
     refuses(
-        outcome, "nothing here registers its component 'llm_ner'; install the package that does, or give the file (--code)."
+        outcome,
+        "nothing here registers its component 'llm_ner'; install the package that does, or give a Python file "
+        "that defines or imports it (--code).",
     )
 
 

@@ -68,7 +68,7 @@ def rows_written(made: Made) -> Outcome:
     nlp = spacy.load(made.fitted)
     (pipe,) = fitted_pipes(nlp)
     docs = nlp.pipe(example.predicted for example in read_examples(nlp, made.test, gold_preproc=False))
-    scores = score_rows(docs, "calib", units_of(pipe)[0])["score"]
+    scores = score_rows(docs, pipe.attr, units_of(pipe)[0])["score"]
     return Outcome(int(not any(score is not None for score in scores)), f"{len(scores)} rows")
 
 

@@ -191,11 +191,11 @@ def test_evaluated_figures_by_hand(fitted):
             raw.append(span._.calib_raw)
             calibrated.append(span._.calib_score)
             right.append((span.start, span.end, span.label_) in gold)
-    assert sum(row["pairs"] for row in scores["calib_ent_gmce_per_group"].values()) == len(right)
+    assert sum(row["pairs"] for row in scores["calib_span_gmce_per_group"].values()) == len(right)
     for suffix, values in (("", np.array(calibrated)), ("_raw", np.array(raw))):
-        assert scores[f"calib_ent_brier{suffix}"] == pytest.approx(((values - right) ** 2).mean())
+        assert scores[f"calib_span_brier{suffix}"] == pytest.approx(((values - right) ** 2).mean())
         clipped = np.clip(values, 1e-6, 1 - 1e-6)
-        assert scores[f"calib_ent_nll{suffix}"] == pytest.approx(-np.log(np.where(right, clipped, 1 - clipped)).mean())
+        assert scores[f"calib_span_nll{suffix}"] == pytest.approx(-np.log(np.where(right, clipped, 1 - clipped)).mean())
     # Precision of spaCy's own scorer is the share of right ones.
     assert scores[f"spans_{KEY}_p"] == pytest.approx(np.mean(right))
 
@@ -238,7 +238,7 @@ def test_missing_gold_takes_no_part(fitted):
     with_missing = [*examples_for(fitted, 10, seed=5), *bare]
     run_pipeline(fitted, with_missing)
     labels = fitted.get_pipe("spancat").labels
-    n = sum(row["pairs"] for row in whole["calib_ent_gmce_per_group"].values())
+    n = sum(row["pairs"] for row in whole["calib_span_gmce_per_group"].values())
     assert len(corpus_of(with_missing, "calib", ("O", *labels)).span_pairs(labels)) == n
 
 
@@ -328,9 +328,9 @@ def test_not_fitted_passes_the_scores_of_the_component_through(nlp):
     for span, score in zip(doc.spans[KEY], doc.spans[KEY].attrs["calib_scores"], strict=True):
         assert span._.calib_score == span._.calib_raw == score
     scores = nlp.evaluate(examples_for(nlp, 5, seed=7))
-    assert scores["calib_ent_gmce"] is None
-    assert scores["calib_ent_gmce_per_group"] is None
-    assert scores["calib_ent_smce"] == scores["calib_ent_smce_raw"]
+    assert scores["calib_span_gmce"] is None
+    assert scores["calib_span_gmce_per_group"] is None
+    assert scores["calib_span_smce"] == scores["calib_span_smce_raw"]
 
 
 def test_the_source(trained):
