@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+from spacy.training import Example
 
 from spacy_calib.sources.ner.source import CalibEntityRecognizer
 from tests.cli.conftest import (
