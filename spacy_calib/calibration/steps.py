@@ -57,7 +57,7 @@ class Predictions:
     @cached_property
     def kept(self) -> Ints:
         """Index of the predictions that reach the threshold."""
-        return np.flatnonzero(self.levels == KEPT)
+        return (self.levels == KEPT).nonzero()[0]
 
     @property
     def leads(self) -> NDArray[np.bool_]:
@@ -109,8 +109,8 @@ class Cut:
     """The threshold: what was looked at only for the sake of others goes no further."""
 
     def apply(self, given: Predictions) -> Predictions:
-        further = given.levels != LOOKED_AT
-        return given if further.all() else given.take(np.flatnonzero(further))
+        # LOOKED_AT is 0
+        return given if np.count_nonzero(given.levels) == len(given) else given.take(given.levels.nonzero()[0])
 
 
 def walk(steps: Iterable[CalibrationStep], given: Predictions) -> Predictions:

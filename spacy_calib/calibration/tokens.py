@@ -49,8 +49,36 @@ class Calibrated:
     below: Calibrated | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class CarriedLabels:
+    """The labels that tokens carry. hashes (NDArray[uint64]): Of each token's label, 0 for none. of_columns (NDArray[uint64]): Of each column's label.
+
+    find_columns (Callable): The column of each token's label, below 0 for none.
+    """
+
+    hashes: NDArray[np.uint64]
+    of_columns: NDArray[np.uint64]
+    find_columns: Callable[[], Ints]
+
+    def missing(self, given: Predictions, scores: Scores) -> tuple[Ints, Ints, Floats]:
+        """(token, label, raw score) of carried labels below the threshold (set by somebody else, or kept from before)."""
+        is_carried = (self.of_columns[given.tags] == self.hashes[given.rows]) & (given.levels == KEPT)
+        if np.count_nonzero(is_carried) == np.count_nonzero(self.hashes):
+            return _NO_INTS, _NO_INTS, np.zeros(0)
+        has_score = np.zeros(len(self.hashes), dtype=bool)
+        has_score[given.rows[is_carried]] = True
+        columns = self.find_columns()
+        rows = np.flatnonzero(~has_score & (columns >= 0))
+        raw = scores.at(rows, columns[rows]) if len(rows) else np.zeros(0)
+        known = ~np.isnan(raw)
+        return rows[known], columns[rows[known]], raw[known]
+
+
+_NO_INTS = np.zeros(0, dtype=np.intp)
+
+
 class Context(CalibrationStep, Protocol):
-    """What a context learned; its class stands in a later room. functions: What it asks of Docs.
+    """A fitted context; its class is in a later room. functions: Features that it asks of Docs.
 
     shrinkage (CalibrationStep | None): What shrinks its scores after the maps.
     """
@@ -130,7 +158,7 @@ class TokenCalibration:
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
-        """What is done to a probability, in order."""
+        """The steps of the calibration, in order."""
         last = Normalization(self.normalize, self.other) if self.normalize else None
         shrinkage = None if self.context is None else self.context.shrinkage
         return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
@@ -140,28 +168,33 @@ class TokenCalibration:
         steps = self.steps
         return steps[1 + next(place for place, step in enumerate(steps) if step is one) :]
 
-    def calibrate(self, scores: Scores, threshold: float, words: Any = None, carried: Ints | None = None) -> Calibrated:
+    def calibrate(
+        self, scores: Scores, threshold: float, words: Any = None, carried: CarriedLabels | None = None
+    ) -> Calibrated:
         """The calibrated probabilities of all entries that reach the threshold.
 
-        words: Of the tokens, for a context. carried (Ints | None): Column of the label that each token carries, below 0
-        for none, for `Calibrated.below`.
+        words: Of the tokens, for a context. carried (CarriedLabels | None): For `Calibrated.below`.
         """
-        every = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
-        levels = np.where(every.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
-        given = Predictions(every.rows, every.tags, every.scores, every.scores, levels, words=words)
-        if carried is not None and every.names is None:  # the names of entries that are not there are not known
-            given = given.with_asked(*_missing(given, scores, carried))
-        found = walk(self.steps, given)
-        kept, asked = found.kept, np.flatnonzero(found.levels == ASKED)
-        marginals = every if len(kept) == len(every) else every.take(np.flatnonzero(levels == KEPT))
-        in_set = out_of_reach = below = None
+        marginals = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
+        levels = np.where(marginals.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
+        given = Predictions(marginals.rows, marginals.tags, marginals.scores, marginals.scores, levels, words=words)
+        if carried is not None and marginals.names is None:  # the names of entries that are not there are not known
+            given = given.with_asked(*carried.missing(given, scores))
+        calibrated = walk(self.steps, given)
+        kept = calibrated.kept
+        if len(kept) < len(marginals):
+            marginals = marginals.take(np.flatnonzero(levels == KEPT))
+        in_set = out_of_reach = None
         if self.sets is not None:
-            in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, found.scores[kept], marginals.n_tokens)
+            in_set, out_of_reach = self.sets.predict(
+                marginals.rows, marginals.tags, calibrated.scores[kept], marginals.n_tokens
+            )
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
-        if len(asked):
-            own = Marginals(found.rows[asked], found.tags[asked], found.raw[asked], every.n_tokens)
-            below = Calibrated(own, found.scores[asked])
-        return Calibrated(marginals, found.scores[kept], in_set, out_of_reach, found.view, below)
+        if len(kept) == len(calibrated):
+            return Calibrated(marginals, calibrated.scores, in_set, out_of_reach, calibrated.view)
+        below = calibrated.take(np.flatnonzero(calibrated.levels == ASKED))
+        others = Calibrated(Marginals(below.rows, below.tags, below.raw, marginals.n_tokens), below.scores)
+        return Calibrated(marginals, calibrated.scores[kept], in_set, out_of_reach, calibrated.view, others)
 
     # Saving
 
@@ -216,16 +249,6 @@ class TokenCalibration:
 def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
     """Scores below it take no part: the threshold, or the floor of a scaling."""
     return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
-
-
-def _missing(given: Predictions, scores: Scores, carried: Ints) -> tuple[Ints, Ints, Floats]:
-    """(token, label, raw score) of carried labels below the threshold (set by somebody else, or kept from before)."""
-    held = np.zeros(len(carried), dtype=bool)
-    held[given.rows[(carried[given.rows] == given.tags) & (given.levels == KEPT)]] = True
-    rows = np.flatnonzero(~held & (carried >= 0))
-    raw = scores.at(rows, carried[rows]) if len(rows) else np.zeros(0)
-    known = ~np.isnan(raw)
-    return rows[known], carried[rows[known]], raw[known]
 
 
 def silent_tokens(scores: Scores, rows: Ints) -> Ints:

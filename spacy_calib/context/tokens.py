@@ -107,8 +107,8 @@ class TokenContext:
         """Adjust all entries; features look only at those above the threshold. Without a model only the view is new."""
         kept, words = given.kept, given.words
         whole = len(kept) == len(given.rows)
-        entries = (given.rows, given.tags, given.scores)
-        tokens = TokenScores(*(entries if whole else (column[kept] for column in entries)), words)
+        entries = given if whole else given.take(kept)
+        tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
         columns = self.standardized([feature(tokens) for feature in self.features], len(words))
         places = self.known_.places(words)
         if self.model_ is None:

@@ -44,7 +44,7 @@ class Words:
     @cached_property
     def docs(self) -> Ints:
         """The number of each token's Doc."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.repeat(np.arange(len(self.starts) - 1), self.starts[1:] - self.starts[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:

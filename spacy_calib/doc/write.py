@@ -98,7 +98,7 @@ class CalibratedSpans:
     layer: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CalibratedBatch:
     """What the pipe predicted for consecutive Docs.
 
