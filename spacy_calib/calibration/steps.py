@@ -110,7 +110,7 @@ class Cut:
 
     def apply(self, given: Predictions) -> Predictions:
         # LOOKED_AT is 0
-        return given if np.count_nonzero(given.levels) == len(given) else given.take(given.levels.nonzero()[0])
+        return given if np.count_nonzero(given.levels) == len(given.levels) else given.take(given.levels.nonzero()[0])
 
 
 def walk(steps: Iterable[CalibrationStep], given: Predictions) -> Predictions:

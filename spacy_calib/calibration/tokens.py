@@ -60,21 +60,18 @@ class CarriedLabels:
     of_columns: NDArray[np.uint64]
     find_columns: Callable[[], Ints]
 
-    def missing(self, given: Predictions, scores: Scores) -> tuple[Ints, Ints, Floats]:
-        """(token, label, raw score) of carried labels below the threshold (set by somebody else, or kept from before)."""
+    def added_to(self, given: Predictions, scores: Scores) -> Predictions:
+        """The predictions, with the carried labels below the threshold (set by somebody else, or kept from before)."""
         is_carried = (self.of_columns[given.tags] == self.hashes[given.rows]) & (given.levels == KEPT)
         if np.count_nonzero(is_carried) == np.count_nonzero(self.hashes):
-            return _NO_INTS, _NO_INTS, np.zeros(0)
+            return given
         has_score = np.zeros(len(self.hashes), dtype=bool)
         has_score[given.rows[is_carried]] = True
         columns = self.find_columns()
         rows = np.flatnonzero(~has_score & (columns >= 0))
         raw = scores.at(rows, columns[rows]) if len(rows) else np.zeros(0)
         known = ~np.isnan(raw)
-        return rows[known], columns[rows[known]], raw[known]
-
-
-_NO_INTS = np.zeros(0, dtype=np.intp)
+        return given.with_asked(rows[known], columns[rows[known]], raw[known])
 
 
 class Context(CalibrationStep, Protocol):
@@ -179,10 +176,10 @@ class TokenCalibration:
         levels = np.where(marginals.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
         given = Predictions(marginals.rows, marginals.tags, marginals.scores, marginals.scores, levels, words=words)
         if carried is not None and marginals.names is None:  # the names of entries that are not there are not known
-            given = given.with_asked(*carried.missing(given, scores))
+            given = carried.added_to(given, scores)
         calibrated = walk(self.steps, given)
         kept = calibrated.kept
-        if len(kept) < len(marginals):
+        if len(kept) < len(levels):
             marginals = marginals.take(np.flatnonzero(levels == KEPT))
         in_set = out_of_reach = None
         if self.sets is not None:
@@ -190,7 +187,7 @@ class TokenCalibration:
                 marginals.rows, marginals.tags, calibrated.scores[kept], marginals.n_tokens
             )
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
-        if len(kept) == len(calibrated):
+        if len(kept) == len(calibrated.scores):
             return Calibrated(marginals, calibrated.scores, in_set, out_of_reach, calibrated.view)
         below = calibrated.take(np.flatnonzero(calibrated.levels == ASKED))
         others = Calibrated(Marginals(below.rows, below.tags, below.raw, marginals.n_tokens), below.scores)

@@ -34,7 +34,7 @@ class TokenScores:
 
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
-        n = len(words)
+        n = len(words.forms)
         self.log_odds = log_odds(scores)
         self.is_top: Flags = np.zeros(len(rows), dtype=bool)
         self.top_tags = np.full((2, n), -1)

@@ -16,7 +16,7 @@ from ..calibration.steps import Predictions
 from ..errors import calib_error
 from ..schema import Misfit, Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
 from ..types import Floats, Groups, Ints, Spans
-from .blocks import Block, PairInputs, View, blocks_for, pair_inputs
+from .blocks import Block, View, blocks_for, pair_inputs
 from .features import Feature, FromDocs, TokenScores
 from .log_linear import LogLinear
 from .ridge import RidgeModel
@@ -99,17 +99,13 @@ class TokenContext:
                     raise calib_error("C204", name=feature.name, wanted=expected, given=len(given))
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
-    def inputs(self, tokens: TokenScores, places: tuple[Ints, Ints], columns: Floats, *pairs: Any) -> PairInputs:
-        """What the model looks at in pairs, see `pair_inputs`."""
-        return pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_)
-
     def apply(self, given: Predictions) -> Predictions:
         """Adjust all entries; features look only at those above the threshold. Without a model only the view is new."""
         kept, words = given.kept, given.words
         whole = len(kept) == len(given.rows)
         entries = given if whole else given.take(kept)
         tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
-        columns = self.standardized([feature(tokens) for feature in self.features], len(words))
+        columns = self.standardized([feature(tokens) for feature in self.features], len(words.forms))
         places = self.known_.places(words)
         if self.model_ is None:
             return given.having(view=View(tokens, columns, places[0] < 0, tokens.scores))
@@ -117,7 +113,8 @@ class TokenContext:
         if not whole:
             odds, is_top = log_odds(given.scores), np.zeros(len(given.rows), dtype=bool)
             is_top[kept] = tokens.is_top
-        scores = self.model_.predict(odds, self.inputs(tokens, places, columns, given.rows, given.tags, odds, is_top))
+        pairs = (given.rows, given.tags, odds, is_top)
+        scores = self.model_.predict(odds, pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_))
         return given.having(scores=scores, view=View(tokens, columns, places[0] < 0, scores if whole else scores[kept]))
 
     # Saving

@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
-from .annotations import get_annotation
+from .annotations import Annotation, get_annotation
 from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
 
 
@@ -46,13 +46,12 @@ def delete_doubtful(doc: Doc, attr: str) -> None:
         del doc.spans[doubtful_key(attr)]
 
 
-def write_doubtful(docs: Sequence[Doc], attr: str, layer: str, flags: Flags) -> None:
+def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
     """Write the group on each Doc: a span per stretch of flagged tokens, and its highest score in `attrs["scores"]`.
 
     A stretch ends where an entity on the Doc begins or ends: an entity that was found is a span of its own, with its
-    own label. Any other stretch has the label of its highest token. layer (str): Name of the entities' annotation.
+    own label. Any other stretch has the label of its highest token. annotation (Annotation): Of the entities.
     """
-    annotation = get_annotation(layer)
     bounds = np.cumsum([0, *map(len, docs)])
     firsts = np.searchsorted(flags.rows, bounds)
     for doc, start, first, end in zip(docs, bounds.tolist(), firsts.tolist(), firsts[1:].tolist(), strict=False):
@@ -102,7 +101,7 @@ class CalibratedSpans:
 class CalibratedBatch:
     """What the pipe predicted for consecutive Docs.
 
-    calibrated (Calibrated): The entries of all their units. layer (str): Name of the annotation.
+    calibrated (Calibrated): The entries of all their units. annotation (Annotation): Of the labels.
     labels (tuple): Label of each column. carried (NDArray[uint64]): Hash of the label on each unit, 0 for none.
     spans (CalibratedSpans | None): None if the source has none. flags (Flags | None): None without recall cut-offs.
     accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
@@ -110,7 +109,7 @@ class CalibratedBatch:
     """
 
     calibrated: Calibrated
-    layer: str
+    annotation: Annotation
     labels: tuple[str, ...]
     carried: NDArray[np.uint64]
     spans: CalibratedSpans | None = None
@@ -138,7 +137,7 @@ def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
-    calibrated, annotation = batch.calibrated, get_annotation(batch.layer)
+    calibrated, annotation = batch.calibrated, batch.annotation
     marginals, below = calibrated.marginals, calibrated.below
     bounds = [0, *accumulate(map(annotation.n_units, docs))]
     indptr = marginals.indptr
@@ -162,7 +161,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         place, (first, end) = annotation.places(doc), tokens
         block: Block = {
             "version": BLOCK_VERSION,
-            "layer": batch.layer,
+            "layer": annotation.name,
             "start": place[:, 0].astype(np.uint32),
             "end": doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0,
             "word": unit_digests(annotation.unit, place),

@@ -50,9 +50,10 @@ class Calibrator(CalibratingPipe):
         readable = self._find_readable(docs)
         if readable is None or not readable.docs:
             return Reading()
-        scores = readable.source.read(readable.docs)
+        scores = readable.read()
         self._check_component(readable)
-        self._find_labels(readable, scores)
+        if self.source.sets_labels:
+            self._find_labels(readable, scores)
         return Reading(readable.places, self._calibrate(readable, scores), readable.top_labels)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
@@ -72,17 +73,18 @@ class Calibrator(CalibratingPipe):
 
     def _check_component(self, readable: ReadableDocs) -> None:
         """Take the labels that the component learned while it was read, and warn of new labels or weights."""
-        readable.source = readable.source.with_current_labels()
-        change = self.lookup.changes(readable.source.component, readable.source.labels)
+        source = readable.source
+        if source.source.labels(source.component) != source.labels:
+            readable.source = source.with_current_labels()
+        change = self.lookup.changes(source.component, readable.source.labels)
         if change:
             self.warn(change[0], **change[1])
 
     def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
-        """Give Docs that carry no label the top labels, if the source sets them."""
-        if self.source.sets_labels:
-            marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
-            readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
-            readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
+        """Give Docs that carry no label the top labels."""
+        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
+        readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
+        readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
     def _calibrate(self, readable: ReadableDocs, scores: Scores) -> CalibratedBatch:
         """The calibrated scores of the Docs."""
@@ -90,7 +92,7 @@ class Calibrator(CalibratingPipe):
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
         carried = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
         calibrated = learned.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), carried)
-        batch = CalibratedBatch(calibrated, source.annotation.name, source.labels, hashes)
+        batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
         if scores.spans is not None:
             layer = (
                 source.annotation.name if source.annotation.span_event else ""
@@ -117,26 +119,26 @@ class Calibrator(CalibratingPipe):
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
         for doc in docs:
-            self._remove_annotations(doc)
+            delete_blocks(doc.user_data, self.attr)
+            if doc.spans:
+                self._remove_from_spans(doc)
         if reading.batch is None:
             return
         readable = [docs[place] for place in reading.places]
         if reading.top_labels is not None:
-            reading.top_labels.write(readable, reading.batch.layer)
+            reading.top_labels.write(readable, reading.batch.annotation.name)
         for doc, block in zip(readable, build_blocks(readable, reading.batch), strict=True):
             add_block(doc.user_data, self.attr, block)
             if self.source.keeps_span_scores:
                 self._write_span_scores(doc)
         if reading.batch.flags is not None:
-            write_doubtful(readable, self.attr, reading.batch.layer, reading.batch.flags)
+            write_doubtful(readable, self.attr, reading.batch.annotation, reading.batch.flags)
 
-    def _remove_annotations(self, doc: Doc) -> None:
-        delete_blocks(doc.user_data, self.attr)
-        if doc.spans:
-            delete_doubtful(doc, self.attr)
-            if self.source.keeps_span_scores:
-                for group in doc.spans.values():
-                    group.attrs.pop(f"{self.attr}_scores", None)
+    def _remove_from_spans(self, doc: Doc) -> None:
+        delete_doubtful(doc, self.attr)
+        if self.source.keeps_span_scores:
+            for group in doc.spans.values():
+                group.attrs.pop(f"{self.attr}_scores", None)
 
     def _write_span_scores(self, doc: Doc) -> None:
         """For components that keep scores with their spans."""

@@ -56,6 +56,7 @@ class SourceLookup:
         self._watch = WeightWatch()
         self._key: tuple[Any, ...] | None = None
         self._bound: BoundSource | None = None
+        self._bound_name = ""
 
     @property
     def name(self) -> str:
@@ -78,7 +79,7 @@ class SourceLookup:
             found = look_up(nlp, source, fitted, self.pipe.name)
             if found.why:
                 return None, found.why
-            bound = BoundSource.from_component(source, found.component)
+            bound, self._bound_name = BoundSource.from_component(source, found.component), self.name
             if found.component is not None:
                 self._key, self._bound = key, bound
         return bound, ""
@@ -185,7 +186,7 @@ class SourceLookup:
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
         """Find the Docs with input and annotation."""
         annotation, source = bound.annotation, bound.source
-        obstacle = source.obstacle(self.nlp, self.name, bound.component)
+        obstacle = source.obstacle(self.nlp, self._bound_name, bound.component)
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
         for place, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
@@ -223,6 +224,10 @@ class ReadableDocs:
     hashes: list[Hashes] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     top_labels: TopLabels | None = None
+
+    def read(self) -> Scores:
+        """The scores of all their units."""
+        return self.source.source.read(self.source.component, self.docs)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from spacy_calib.calibration.steps import ASKED, KEPT, LOOKED_AT, Cut, Predictions, walk
 from spacy_calib.calibration.tokens import Normalization
 
-from ..tokens import Table, draw_tokens, fit_data
+from ..tokens import Table, carrying, draw_tokens, fit_data
 from .test_tokens import fitted_on
 
 
