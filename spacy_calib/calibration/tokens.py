@@ -60,18 +60,18 @@ class CarriedLabels:
     of_columns: NDArray[np.uint64]
     find_columns: Callable[[], Ints]
 
-    def added_to(self, given: Predictions, scores: Scores) -> Predictions:
+    def added_to(self, predictions: Predictions, scores: Scores) -> Predictions:
         """The predictions, with the carried labels below the threshold (set by somebody else, or kept from before)."""
-        is_carried = (self.of_columns[given.tags] == self.hashes[given.rows]) & (given.levels == KEPT)
+        is_carried = (self.of_columns[predictions.tags] == self.hashes[predictions.rows]) & (predictions.levels == KEPT)
         if np.count_nonzero(is_carried) == np.count_nonzero(self.hashes):
-            return given
+            return predictions
         has_score = np.zeros(len(self.hashes), dtype=bool)
-        has_score[given.rows[is_carried]] = True
+        has_score[predictions.rows[is_carried]] = True
         columns = self.find_columns()
         rows = np.flatnonzero(~has_score & (columns >= 0))
         raw = scores.at(rows, columns[rows]) if len(rows) else np.zeros(0)
-        known = ~np.isnan(raw)
-        return given.with_asked(rows[known], columns[rows[known]], raw[known])
+        has_raw = ~np.isnan(raw)
+        return predictions.with_asked(rows[has_raw], columns[rows[has_raw]], raw[has_raw])
 
 
 class Context(CalibrationStep, Protocol):
@@ -99,17 +99,17 @@ class Normalization:
     how: bool | str
     other: Recalibrator | None
 
-    def apply(self, given: Predictions) -> Predictions:
-        if not len(given.scores):
-            return given
-        rows, n, kept = given.rows, int(given.rows[-1]) + 1, given.levels == KEPT
-        sums: NDArray[Any] = np.bincount(rows, weights=np.where(kept, given.scores, 0.0), minlength=n)
+    def apply(self, predictions: Predictions) -> Predictions:
+        if not len(predictions.scores):
+            return predictions
+        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.levels == KEPT
+        sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n)
         if self.how == "other":
-            before = given.scores if given.before_maps is None else given.before_maps
-            rest = rest_of(rows, np.where(kept, before, 0.0), n)
-            sums = sums + (rest if self.other is None else self.other.predict(rest))
+            scores = predictions.scores if predictions.before_maps is None else predictions.before_maps
+            missing = rest_of(rows, np.where(is_kept, scores, 0.0), n)
+            sums = sums + (missing if self.other is None else self.other.predict(missing))
         of_row = np.where(sums > 0, sums, 1.0)[rows]
-        return given.having(scores=np.where(kept, given.scores / of_row, given.scores))
+        return predictions.having(scores=np.where(is_kept, predictions.scores / of_row, predictions.scores))
 
 
 # The form of a saved TokenCalibration; its registered parts are read where they are made.
@@ -160,10 +160,10 @@ class TokenCalibration:
         shrinkage = None if self.context is None else self.context.shrinkage
         return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
 
-    def behind(self, one: CalibrationStep) -> tuple[CalibrationStep, ...]:
+    def behind(self, step: CalibrationStep) -> tuple[CalibrationStep, ...]:
         """The steps after one of them."""
         steps = self.steps
-        return steps[1 + next(place for place, step in enumerate(steps) if step is one) :]
+        return steps[1 + next(place for place, other_step in enumerate(steps) if other_step is step) :]
 
     def calibrate(
         self, scores: Scores, threshold: float, words: Any = None, carried: CarriedLabels | None = None
@@ -174,24 +174,24 @@ class TokenCalibration:
         """
         marginals = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
         levels = np.where(marginals.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
-        given = Predictions(marginals.rows, marginals.tags, marginals.scores, marginals.scores, levels, words=words)
+        predictions = Predictions(marginals.rows, marginals.tags, marginals.scores, marginals.scores, levels, words=words)
         if carried is not None and marginals.names is None:  # the names of entries that are not there are not known
-            given = carried.added_to(given, scores)
-        calibrated = walk(self.steps, given)
-        kept = calibrated.kept
-        if len(kept) < len(levels):
+            predictions = carried.added_to(predictions, scores)
+        results = walk(self.steps, predictions)
+        kept_index = results.kept
+        if len(kept_index) < len(levels):
             marginals = marginals.take(np.flatnonzero(levels == KEPT))
         in_set = out_of_reach = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(
-                marginals.rows, marginals.tags, calibrated.scores[kept], marginals.n_tokens
+                marginals.rows, marginals.tags, results.scores[kept_index], marginals.n_tokens
             )
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
-        if len(kept) == len(calibrated.scores):
-            return Calibrated(marginals, calibrated.scores, in_set, out_of_reach, calibrated.view)
-        below = calibrated.take(np.flatnonzero(calibrated.levels == ASKED))
-        others = Calibrated(Marginals(below.rows, below.tags, below.raw, marginals.n_tokens), below.scores)
-        return Calibrated(marginals, calibrated.scores[kept], in_set, out_of_reach, calibrated.view, others)
+        if len(kept_index) == len(results.scores):
+            return Calibrated(marginals, results.scores, in_set, out_of_reach, results.view)
+        asked = results.take(np.flatnonzero(results.levels == ASKED))
+        asked_scores = Calibrated(Marginals(asked.rows, asked.tags, asked.raw, marginals.n_tokens), asked.scores)
+        return Calibrated(marginals, results.scores[kept_index], in_set, out_of_reach, results.view, asked_scores)
 
     # Saving
 
@@ -199,8 +199,8 @@ class TokenCalibration:
         """Plain data and arrays."""
         names = ("maps", "scaling", "context", "other", "sets", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
-        held = {name: None if part is None else part.state() for name, part in parts.items()}
-        return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
+        states = {name: None if part is None else part.state() for name, part in parts.items()}
+        return {**states, "adaptations": [adaptation.state() for adaptation in self.adaptations] or None}
 
     @classmethod
     def from_state(
@@ -215,8 +215,8 @@ class TokenCalibration:
         def part(name: str, rebuild: Callable[[dict[str, Any]], Any] = load) -> Any:
             return None if state[name] is None else rebuild(state[name])
 
-        made = cls(
-            part("maps", lambda held: GroupedRecalibrator.from_state(held, load)),
+        calibration = cls(
+            part("maps", lambda maps: GroupedRecalibrator.from_state(maps, load)),
             scaling=part("scaling"),
             context=part("context"),
             normalize=normalize,
@@ -226,8 +226,8 @@ class TokenCalibration:
             recall_cutoffs=state["recall_cutoffs"],
             label_cutoffs=state["label_cutoffs"],
         )
-        made._check_loaded()
-        return made
+        calibration._check_loaded()
+        return calibration
 
     def _check_loaded(self) -> None:
         """RAISES Misfit: a part is not fitted, or not to as many tags as the maps."""
@@ -254,6 +254,6 @@ def silent_tokens(scores: Scores, rows: Ints) -> Ints:
     return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
 
 
-def rest_of(rows: Ints, scaled: Floats, n_tokens: int) -> Floats:
+def rest_of(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
     """The probability that is left to all tags without an entry, shape (n_tokens,)."""
-    return np.clip(1.0 - np.bincount(rows, weights=scaled, minlength=n_tokens), 0.0, 1.0)
+    return np.clip(1.0 - np.bincount(rows, weights=scores, minlength=n_tokens), 0.0, 1.0)
