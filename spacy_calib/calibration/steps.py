@@ -57,64 +57,68 @@ class Predictions:
     @cached_property
     def kept(self) -> Ints:
         """Index of the predictions that reach the threshold."""
-        return np.flatnonzero(self.levels == KEPT)
+        return (self.levels == KEPT).nonzero()[0]
 
     @property
     def leads(self) -> NDArray[np.bool_]:
         """Whether each is the likeliest of its row by raw scores; what leads reaches the threshold."""
-        found = np.zeros(len(self), dtype=bool)
-        found[self.kept] = leading(self.rows[self.kept], self.raw[self.kept])
-        return found
+        is_top = np.zeros(len(self), dtype=bool)
+        is_top[self.kept] = leading(self.rows[self.kept], self.raw[self.kept])
+        return is_top
 
-    def having(self, **changed: Any) -> Predictions:
+    def having(self, **fields: Any) -> Predictions:
         """The same with other values of some fields, unchecked."""
-        made = object.__new__(Predictions)
-        vars(made).update(vars(self), **changed)
-        return made
+        copy = object.__new__(Predictions)
+        vars(copy).update(vars(self), **fields)
+        return copy
 
     def take(self, index: Ints) -> Predictions:
         """Some predictions, by ascending index."""
         columns = {name: getattr(self, name) for name in _OF_EACH}
-        taken = {name: column[index] for name, column in columns.items() if column is not None}
-        return self._of_others(**taken, spans=self.spans and self.spans.take(index))
+        parts = {name: column[index] for name, column in columns.items() if column is not None}
+        return self._of_others(**parts, spans=self.spans and self.spans.take(index))
 
     def with_asked(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
         """With labels below the threshold that are asked for, before any step. rows, tags, raw: Theirs."""
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
-        added: dict[str, NDArray[Any]] = {
+        new: dict[str, NDArray[Any]] = {
             "rows": rows,
             "tags": tags,
             "raw": raw,
             "scores": raw,
             "levels": np.full(len(rows), ASKED, dtype=np.int8),
         }
-        return self._of_others(**{name: np.append(getattr(self, name), column)[order] for name, column in added.items()})
+        return self._of_others(**{name: np.append(getattr(self, name), column)[order] for name, column in new.items()})
 
-    def _of_others(self, **changed: Any) -> Predictions:
-        made = self.having(**changed)
-        vars(made).pop("kept", None)
-        return made
+    def _of_others(self, **fields: Any) -> Predictions:
+        others = self.having(**fields)
+        vars(others).pop("kept", None)
+        return others
 
 
 class CalibrationStep(Protocol):
     """What makes other scores of the scores so far."""
 
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """The predictions with other scores, which depend on other rows only where a context looks at neighbours."""
 
 
 class Cut:
     """The threshold: what was looked at only for the sake of others goes no further."""
 
-    def apply(self, given: Predictions) -> Predictions:
-        further = given.levels != LOOKED_AT
-        return given if further.all() else given.take(np.flatnonzero(further))
+    def apply(self, predictions: Predictions) -> Predictions:
+        # LOOKED_AT is 0
+        return (
+            predictions
+            if np.count_nonzero(predictions.levels) == len(predictions.levels)
+            else predictions.take(predictions.levels.nonzero()[0])
+        )
 
 
-def walk(steps: Iterable[CalibrationStep], given: Predictions) -> Predictions:
+def walk(steps: Iterable[CalibrationStep], predictions: Predictions) -> Predictions:
     """Apply one step after the other."""
     for step in steps:
-        given = step.apply(given)
-    return given
+        predictions = step.apply(predictions)
+    return predictions

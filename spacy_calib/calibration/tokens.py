@@ -49,8 +49,33 @@ class Calibrated:
     below: Calibrated | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class CarriedLabels:
+    """The labels that tokens carry. hashes (NDArray[uint64]): Of each token's label, 0 for none. of_columns (NDArray[uint64]): Of each column's label.
+
+    find_columns (Callable): The column of each token's label, below 0 for none.
+    """
+
+    hashes: NDArray[np.uint64]
+    of_columns: NDArray[np.uint64]
+    find_columns: Callable[[], Ints]
+
+    def added_to(self, predictions: Predictions, scores: Scores) -> Predictions:
+        """The predictions, with the carried labels below the threshold (set by somebody else, or kept from before)."""
+        is_carried = (self.of_columns[predictions.tags] == self.hashes[predictions.rows]) & (predictions.levels == KEPT)
+        if np.count_nonzero(is_carried) == np.count_nonzero(self.hashes):
+            return predictions
+        has_score = np.zeros(len(self.hashes), dtype=bool)
+        has_score[predictions.rows[is_carried]] = True
+        columns = self.find_columns()
+        rows = np.flatnonzero(~has_score & (columns >= 0))
+        raw = scores.at(rows, columns[rows]) if len(rows) else np.zeros(0)
+        has_raw = ~np.isnan(raw)
+        return predictions.with_asked(rows[has_raw], columns[rows[has_raw]], raw[has_raw])
+
+
 class Context(CalibrationStep, Protocol):
-    """What a context learned; its class stands in a later room. functions: What it asks of Docs.
+    """A fitted context; its class is in a later room. functions: Features that it asks of Docs.
 
     shrinkage (CalibrationStep | None): What shrinks its scores after the maps.
     """
@@ -74,17 +99,17 @@ class Normalization:
     how: bool | str
     other: Recalibrator | None
 
-    def apply(self, given: Predictions) -> Predictions:
-        if not len(given.scores):
-            return given
-        rows, n, kept = given.rows, int(given.rows[-1]) + 1, given.levels == KEPT
-        sums: NDArray[Any] = np.bincount(rows, weights=np.where(kept, given.scores, 0.0), minlength=n)
+    def apply(self, predictions: Predictions) -> Predictions:
+        if not len(predictions.scores):
+            return predictions
+        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.levels == KEPT
+        sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n)
         if self.how == "other":
-            before = given.scores if given.before_maps is None else given.before_maps
-            rest = rest_of(rows, np.where(kept, before, 0.0), n)
-            sums = sums + (rest if self.other is None else self.other.predict(rest))
+            scores = predictions.scores if predictions.before_maps is None else predictions.before_maps
+            missing = rest_of(rows, np.where(is_kept, scores, 0.0), n)
+            sums = sums + (missing if self.other is None else self.other.predict(missing))
         of_row = np.where(sums > 0, sums, 1.0)[rows]
-        return given.having(scores=np.where(kept, given.scores / of_row, given.scores))
+        return predictions.having(scores=np.where(is_kept, predictions.scores / of_row, predictions.scores))
 
 
 # The form of a saved TokenCalibration; its registered parts are read where they are made.
@@ -130,38 +155,43 @@ class TokenCalibration:
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
-        """What is done to a probability, in order."""
+        """The steps of the calibration, in order."""
         last = Normalization(self.normalize, self.other) if self.normalize else None
         shrinkage = None if self.context is None else self.context.shrinkage
         return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
 
-    def behind(self, one: CalibrationStep) -> tuple[CalibrationStep, ...]:
+    def behind(self, step: CalibrationStep) -> tuple[CalibrationStep, ...]:
         """The steps after one of them."""
         steps = self.steps
-        return steps[1 + next(place for place, step in enumerate(steps) if step is one) :]
+        return steps[1 + next(place for place, other_step in enumerate(steps) if other_step is step) :]
 
-    def calibrate(self, scores: Scores, threshold: float, words: Any = None, carried: Ints | None = None) -> Calibrated:
+    def calibrate(
+        self, scores: Scores, threshold: float, words: Any = None, carried: CarriedLabels | None = None
+    ) -> Calibrated:
         """The calibrated probabilities of all entries that reach the threshold.
 
-        words: Of the tokens, for a context. carried (Ints | None): Column of the label that each token carries, below 0
-        for none, for `Calibrated.below`.
+        words: Of the tokens, for a context. carried (CarriedLabels | None): For `Calibrated.below`.
         """
-        every = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
-        levels = np.where(every.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
-        given = Predictions(every.rows, every.tags, every.scores, every.scores, levels, words=words)
-        if carried is not None and every.names is None:  # the names of entries that are not there are not known
-            given = given.with_asked(*_missing(given, scores, carried))
-        found = walk(self.steps, given)
-        kept, asked = found.kept, np.flatnonzero(found.levels == ASKED)
-        marginals = every if len(kept) == len(every) else every.take(np.flatnonzero(levels == KEPT))
-        in_set = out_of_reach = below = None
+        marginals = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
+        levels = np.where(marginals.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
+        predictions = Predictions(marginals.rows, marginals.tags, marginals.scores, marginals.scores, levels, words=words)
+        if carried is not None and marginals.names is None:  # the names of entries that are not there are not known
+            predictions = carried.added_to(predictions, scores)
+        results = walk(self.steps, predictions)
+        kept_index = results.kept
+        if len(kept_index) < len(levels):
+            marginals = marginals.take(np.flatnonzero(levels == KEPT))
+        in_set = out_of_reach = None
         if self.sets is not None:
-            in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, found.scores[kept], marginals.n_tokens)
+            in_set, out_of_reach = self.sets.predict(
+                marginals.rows, marginals.tags, results.scores[kept_index], marginals.n_tokens
+            )
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
-        if len(asked):
-            own = Marginals(found.rows[asked], found.tags[asked], found.raw[asked], every.n_tokens)
-            below = Calibrated(own, found.scores[asked])
-        return Calibrated(marginals, found.scores[kept], in_set, out_of_reach, found.view, below)
+        if len(kept_index) == len(results.scores):
+            return Calibrated(marginals, results.scores, in_set, out_of_reach, results.view)
+        asked = results.take(np.flatnonzero(results.levels == ASKED))
+        asked_scores = Calibrated(Marginals(asked.rows, asked.tags, asked.raw, marginals.n_tokens), asked.scores)
+        return Calibrated(marginals, results.scores[kept_index], in_set, out_of_reach, results.view, asked_scores)
 
     # Saving
 
@@ -169,8 +199,8 @@ class TokenCalibration:
         """Plain data and arrays."""
         names = ("maps", "scaling", "context", "other", "sets", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
-        held = {name: None if part is None else part.state() for name, part in parts.items()}
-        return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
+        states = {name: None if part is None else part.state() for name, part in parts.items()}
+        return {**states, "adaptations": [adaptation.state() for adaptation in self.adaptations] or None}
 
     @classmethod
     def from_state(
@@ -185,8 +215,8 @@ class TokenCalibration:
         def part(name: str, rebuild: Callable[[dict[str, Any]], Any] = load) -> Any:
             return None if state[name] is None else rebuild(state[name])
 
-        made = cls(
-            part("maps", lambda held: GroupedRecalibrator.from_state(held, load)),
+        calibration = cls(
+            part("maps", lambda maps: GroupedRecalibrator.from_state(maps, load)),
             scaling=part("scaling"),
             context=part("context"),
             normalize=normalize,
@@ -196,8 +226,8 @@ class TokenCalibration:
             recall_cutoffs=state["recall_cutoffs"],
             label_cutoffs=state["label_cutoffs"],
         )
-        made._check_loaded()
-        return made
+        calibration._check_loaded()
+        return calibration
 
     def _check_loaded(self) -> None:
         """RAISES Misfit: a part is not fitted, or not to as many tags as the maps."""
@@ -218,22 +248,12 @@ def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
     return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
 
 
-def _missing(given: Predictions, scores: Scores, carried: Ints) -> tuple[Ints, Ints, Floats]:
-    """(token, label, raw score) of carried labels below the threshold (set by somebody else, or kept from before)."""
-    held = np.zeros(len(carried), dtype=bool)
-    held[given.rows[(carried[given.rows] == given.tags) & (given.levels == KEPT)]] = True
-    rows = np.flatnonzero(~held & (carried >= 0))
-    raw = scores.at(rows, carried[rows]) if len(rows) else np.zeros(0)
-    known = ~np.isnan(raw)
-    return rows[known], carried[rows[known]], raw[known]
-
-
 def silent_tokens(scores: Scores, rows: Ints) -> Ints:
     """The tokens of which a source says nothing (entities set before it). rows (Ints): Token of each of its entries."""
     bare = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
 
 
-def rest_of(rows: Ints, scaled: Floats, n_tokens: int) -> Floats:
+def rest_of(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
     """The probability that is left to all tags without an entry, shape (n_tokens,)."""
-    return np.clip(1.0 - np.bincount(rows, weights=scaled, minlength=n_tokens), 0.0, 1.0)
+    return np.clip(1.0 - np.bincount(rows, weights=scores, minlength=n_tokens), 0.0, 1.0)

@@ -13,8 +13,8 @@ from ..types import Floats, Ints
 from .features import TokenScores
 
 # Where the piecewise linear functions of the log-odds of a score, and of its rival, bend.
-_BENDS = np.array([[-3.0], [-1.5], [0.0], [1.5], [3.0], [5.0]])
-_RIVAL_BENDS = np.array([[-3.0], [0.0], [3.0]])
+_BENDS, _RIVAL_BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0), (-3.0, 0.0, 3.0)
+_ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T, np.array([0] * len(_BENDS) + [1] * len(_RIVAL_BENDS))
 # Numbers of scores: a constant, the log-odds of the pair and of its rival, the entropy of the token, and the bends.
 N_SCORES = 4 + len(_BENDS) + len(_RIVAL_BENDS)
 # Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
@@ -124,21 +124,22 @@ def pair_inputs(
     """
     rows, tags, log_odds, is_top = pairs
     n, top, tags = n_tags + 1, is_top.astype(np.intp), np.minimum(tags, n_tags)
-    columns = columns if len(blocks) > 4 else columns[:0]
-    rivals, rival_odds = _limited(tokens.top_tags[top, rows], n_tags), tokens.top_log_odds[top, rows]
-    numbers = np.empty((N_SCORES + len(columns), len(rows)))
-    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds / _UNIT, rival_odds / _UNIT, tokens.entropy[rows]
-    numbers[4 : 4 + len(_BENDS)] = np.maximum(log_odds - _BENDS, 0.0) / _UNIT
-    numbers[4 + len(_BENDS) : N_SCORES] = np.maximum(rival_odds - _RIVAL_BENDS, 0.0) / _UNIT
-    numbers[N_SCORES:] = columns[:, rows]
+    odds = np.concatenate((log_odds, tokens.top_log_odds[top, rows])).reshape(2, -1)
+    has_words = len(blocks) > 4
+    numbers = np.empty((N_SCORES + has_words * len(columns), len(rows)))
+    numbers[0], numbers[1:3], numbers[3] = 1.0, odds / _UNIT, tokens.entropy[rows]
+    numbers[4:N_SCORES] = np.maximum(odds[_BENT] - _ALL_BENDS, 0.0) / _UNIT
     tag_codes = 2 * tags + top
-    codes = [tag_codes * n + rivals]
-    if len(blocks) > 4:
-        forms, endings = places
-        before, after = (_limited(neighbour[1].astype(np.intp), n_tags) for neighbour in tokens.neighbours)
-        form, ending, previous, following, shape = np.array((forms, endings, before, after, tokens.words.shapes))[:, rows]
-        codes += [ending * n + tags, form * n + tags, tags * n + previous, tags * n + following, 4 * tag_codes + shape]
-    return PairInputs(blocks, tag_codes, np.array(codes), numbers)
+    codes = np.empty((6 if has_words else 1, len(rows)), dtype=np.intp)
+    codes[0] = tag_codes * n + _limited(tokens.top_tags[top, rows], n_tags)
+    if has_words:
+        numbers[N_SCORES:] = columns[:, rows]
+        (forms, endings), (before, after), of_tag = places, tokens.neighbours, tags * n
+        parts = np.concatenate((endings, forms, before[1], after[1], tokens.words.shapes)).reshape(5, -1).astype(np.intp)
+        parts[:2] *= n
+        parts[2:4] = _limited(parts[2:4], n_tags)
+        codes[1:] = parts[:, rows] + np.concatenate((tags, tags, of_tag, of_tag, 4 * tag_codes)).reshape(5, -1)
+    return PairInputs(blocks, tag_codes, codes, numbers)
 
 
 def _limited(tags: Ints, n_tags: int) -> Ints:

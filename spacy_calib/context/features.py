@@ -29,32 +29,48 @@ class TokenScores:
     log_odds (Floats): Of the scores. is_top (Flags): Whether each entry is the highest of its token; of equal ones the first.
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest entry of each token and of the second, shape (2, n); -1 and NO_ENTRY
         for a missing entry.
-    entropy (Floats): Of each token, in nats: of its scores, and of the probability that they leave to all other tags.
+    scored (Flags): Whether a token has entries and is more than white space. entropy (Floats): Of each token, in nats: of its scores, and of the probability that they leave to all other tags.
     """
 
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
-        n = len(words)
+        n = len(words.forms)
         self.log_odds = log_odds(scores)
-        top = _top_entries(rows, scores, n)
-        self.top_tags = np.append(tags, -1)[top]
-        self.top_log_odds: Floats = np.append(self.log_odds, NO_ENTRY)[top]
-        self.is_top: Flags = top[0, rows] == np.arange(len(rows))
-        every = np.concatenate([scores, np.maximum(1.0 - np.bincount(rows, scores, n), 0.0)])
+        self.is_top: Flags = np.zeros(len(rows), dtype=bool)
+        self.top_tags = np.full((2, n), -1)
+        self.top_log_odds: Floats = np.full((2, n), NO_ENTRY)
+        if len(rows):
+            self._find_top(n)
+        self.scored: Flags = (self.top_tags[0] >= 0) & words.counts
+        every = np.concatenate((scores, np.maximum(1.0 - np.bincount(rows, scores, n), 0.0)))
         surprise = -every * np.log(np.maximum(every, 1e-300))
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
 
-    @cached_property
-    def scored(self) -> Flags:
-        """Tokens with entries that are more than white space."""
-        return (self.top_tags[0] >= 0) & self.words.counts
+    def _find_top(self, n_tokens: int) -> None:
+        """Find the two highest entries of each token; of equal entries the first."""
+        rows, left, highest = self.rows, self.scores.copy(), np.empty(n_tokens)
+        begins = np.ones(len(rows), dtype=bool)
+        np.not_equal(rows[1:], rows[:-1], out=begins[1:])
+        starts = begins.nonzero()[0]
+        heads, first = rows[starts], np.empty(n_tokens, dtype=np.intp)
+        for place in range(2):
+            highest[heads] = np.maximum.reduceat(left, starts)
+            entries = ((left == highest[rows]) & ~self.is_top).nonzero()[0][::-1]
+            tokens = rows[entries]
+            # of several values for a token the last one stays: that of its first entry
+            self.top_tags[place, tokens], self.top_log_odds[place, tokens] = self.tags[entries], self.log_odds[entries]
+            if place == 0:
+                first[tokens] = entries
+                self.is_top[first[heads]] = True
+                left[self.is_top] = -1.0
 
     @cached_property
     def neighbours(self) -> tuple[Floats, Floats]:
         """(the token before each, the token after it): log-odds and tag of its highest entry, shape (2, n). A neighbour is in the same Doc, has
         entries and is more than white space.
         """
-        values = np.where(self.scored, (self.top_log_odds[0], self.top_tags[0]), _NO_NEIGHBOUR)
+        values = np.concatenate((self.top_log_odds[:1], self.top_tags[:1]))
+        np.copyto(values, _NO_NEIGHBOUR, where=~self.scored)
         before, after = np.concatenate((_NO_NEIGHBOUR, values), axis=1), np.concatenate((values, _NO_NEIGHBOUR), axis=1)
         before[:, self.words.starts] = after[:, self.words.starts] = _NO_NEIGHBOUR
         return before[:, :-1], after[:, 1:]
@@ -68,24 +84,6 @@ class TokenScores:
         counts = np.bincount(docs, self.scored, n) + _TOKENS_ADDED
         sums = (np.bincount(docs, column * self.scored, n) for column in values)
         return [((total + _TOKENS_ADDED * value) / counts)[docs] for total, value in zip(sums, average, strict=True)]
-
-
-def _top_entries(rows: Ints, scores: Floats, n_tokens: int) -> Ints:
-    """The index of the highest and of the second entry of each token, shape (2, n_tokens); -1 where there is none. Of equal entries the first."""
-    top = np.full((2, n_tokens), -1)
-    if not len(rows):
-        return top
-    begins = np.ones(len(rows), dtype=bool)
-    np.not_equal(rows[1:], rows[:-1], out=begins[1:])
-    starts = begins.nonzero()[0]
-    heads, highest, left = rows[starts], np.empty(n_tokens), scores.copy()
-    for place in top:
-        highest[heads] = np.maximum.reduceat(left, starts)
-        index = (left == highest[rows]).nonzero()[0][::-1]
-        place[rows[index]] = index  # the last of several values stays: that of the first entry
-        left[top[0, heads]] = -1.0
-    top[1, top[1] == top[0]] = -1  # of a token with one entry
-    return top
 
 
 class Feature(ABC):

@@ -19,7 +19,7 @@ from ..pairs.build import interleave, leading
 from ..pairs.progress import UNREPORTED, Progress
 from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..types import Floats, Groups, Ints, Pairs, Spans
-from .blocks import View
+from .blocks import View, pair_inputs
 from .features import TokenScores
 from .log_linear import PairData, fit_pairs
 from .ridge import ROUNDING, fit_ridge
@@ -100,7 +100,8 @@ def fit_token_context(
         context.known_ = salted
         return ContextFit(context, view, pairs.scores, others.scores, why, describe_context(context))
     n, log_odds = len(pairs), tokens.log_odds[index]
-    inputs = context.inputs(tokens, places, columns, entries.rows, entries.tags, tokens.log_odds, tokens.is_top).take(index)
+    every_pair = (entries.rows, entries.tags, tokens.log_odds, tokens.is_top)
+    inputs = pair_inputs(context.blocks, tokens, places, columns, every_pair, n_tags).take(index)
     data_of_pairs = PairData(log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
     context.model_, held_out = fit_pairs(data_of_pairs, progress)
     adjusted_others = context.model_.predict(log_odds[n:], inputs.take(slice(n, None)))

@@ -48,10 +48,10 @@ class Weights(Saved):
     size: int = kept(whole())
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        if held["codes"].max(initial=-1) >= held["size"]:
-            return f"codes below {held['size']} are wanted"
-        return "" if len(held["codes"]) == len(held["values"]) else "a row of weights for each code is wanted"
+    def agree(cls, fields: dict[str, Any]) -> str:
+        if fields["codes"].max(initial=-1) >= fields["size"]:
+            return f"codes below {fields['size']} are wanted"
+        return "" if len(fields["codes"]) == len(fields["values"]) else "a row of weights for each code is wanted"
 
     def find(self, codes: Ints) -> Floats:
         """The weights of n codes, shape (n, width); 0 for codes that are not in the fit data."""
@@ -116,14 +116,14 @@ class LogLinear(Saved):
 
         blocks (Sequence[Block]): Of the weights. n (int): Codes of each form or ending.
         """
-        changed = dict(self.weights)
+        moved_weights = dict(self.weights)
         for block in blocks:
             if block.words:
                 weights = self.weights[block.name]
                 codes = places[block.words][weights.codes // n] * n + weights.codes % n
                 order = np.argsort(codes)
-                changed[block.name] = Weights(codes[order], weights.values[order], weights.size)
-        return LogLinear(self.ridge, changed)
+                moved_weights[block.name] = Weights(codes[order], weights.values[order], weights.size)
+        return LogLinear(self.ridge, moved_weights)
 
     @property
     def size(self) -> int:
@@ -200,8 +200,8 @@ def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start
         return model
     line, share = _fit(data, RIDGES[0], tolerance), len(data) / _ENOUGH
     weights = {
-        name: Weights(own.codes, share * own.values + (1.0 - share) * line.weights[name].values, own.size)
-        for name, own in model.weights.items()
+        name: Weights(part.codes, share * part.values + (1.0 - share) * line.weights[name].values, part.size)
+        for name, part in model.weights.items()
     }
     return LogLinear(ridge, weights)
 

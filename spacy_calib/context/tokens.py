@@ -16,7 +16,7 @@ from ..calibration.steps import Predictions
 from ..errors import calib_error
 from ..schema import Misfit, Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
 from ..types import Floats, Groups, Ints, Spans
-from .blocks import Block, PairInputs, View, blocks_for, pair_inputs
+from .blocks import Block, View, blocks_for, pair_inputs
 from .features import Feature, FromDocs, TokenScores
 from .log_linear import LogLinear
 from .ridge import RidgeModel
@@ -35,7 +35,7 @@ _LEARNED = record(
         "line": maybe(floats()),
         "model": maybe(LogLinear.read),
     },
-    lambda held: lengths(dict.fromkeys(("centers", "scales"), len(held["columns"])), held),
+    lambda fields: lengths(dict.fromkeys(("centers", "scales"), len(fields["columns"])), fields),
 )
 
 
@@ -93,32 +93,31 @@ class TokenContext:
         """
         columns = [*chain.from_iterable(values)]
         if len(columns) != len(self.columns_) or self.functions:
-            for feature, given in zip(self.features, values, strict=True):
+            for feature, columns_of_feature in zip(self.features, values, strict=True):
                 expected = sum(name == feature.name for name, _ in self.columns_)
-                if len(given) != expected:
-                    raise calib_error("C204", name=feature.name, wanted=expected, given=len(given))
+                if len(columns_of_feature) != expected:
+                    raise calib_error("C204", name=feature.name, wanted=expected, given=len(columns_of_feature))
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
-    def inputs(self, tokens: TokenScores, places: tuple[Ints, Ints], columns: Floats, *pairs: Any) -> PairInputs:
-        """What the model looks at in pairs, see `pair_inputs`."""
-        return pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_)
-
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """Adjust all entries; features look only at those above the threshold. Without a model only the view is new."""
-        kept, words = given.kept, given.words
-        whole = len(kept) == len(given.rows)
-        entries = (given.rows, given.tags, given.scores)
-        tokens = TokenScores(*(entries if whole else (column[kept] for column in entries)), words)
-        columns = self.standardized([feature(tokens) for feature in self.features], len(words))
+        index, words = predictions.kept, predictions.words
+        is_whole = len(index) == len(predictions.rows)
+        entries = predictions if is_whole else predictions.take(index)
+        tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
+        columns = self.standardized([feature(tokens) for feature in self.features], len(words.forms))
         places = self.known_.places(words)
         if self.model_ is None:
-            return given.having(view=View(tokens, columns, places[0] < 0, tokens.scores))
+            return predictions.having(view=View(tokens, columns, places[0] < 0, tokens.scores))
         odds, is_top = tokens.log_odds, tokens.is_top
-        if not whole:
-            odds, is_top = log_odds(given.scores), np.zeros(len(given.rows), dtype=bool)
-            is_top[kept] = tokens.is_top
-        scores = self.model_.predict(odds, self.inputs(tokens, places, columns, given.rows, given.tags, odds, is_top))
-        return given.having(scores=scores, view=View(tokens, columns, places[0] < 0, scores if whole else scores[kept]))
+        if not is_whole:
+            odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
+            is_top[index] = tokens.is_top
+        pairs = (predictions.rows, predictions.tags, odds, is_top)
+        scores = self.model_.predict(odds, pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_))
+        return predictions.having(
+            scores=scores, view=View(tokens, columns, places[0] < 0, scores if is_whole else scores[index])
+        )
 
     # Saving
 
@@ -191,12 +190,14 @@ class FurtherScores:
         extra = np.array([words.hints[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
         return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), extra.T)
 
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """Adjust the top label of each document that has one above the threshold, and the others with it."""
         if self.model_ is None:
-            return given
-        top = np.flatnonzero(given.leads)
-        return given.having(scores=self.adjust(given.rows, given.tags, given.scores, top, given.words))
+            return predictions
+        top = np.flatnonzero(predictions.leads)
+        return predictions.having(
+            scores=self.adjust(predictions.rows, predictions.tags, predictions.scores, top, predictions.words)
+        )
 
     def adjust(self, rows: Ints, tags: Ints, scores: Floats, top: Ints, words: Words) -> Floats:
         """The scores of n labels after the map. top (Ints): The indices of those that it adjusts."""
@@ -217,17 +218,17 @@ class FurtherScores:
         return self
 
 
-def replace_top(rows: Ints, scores: Floats, top: Ints, adjusted: Floats) -> Floats:
+def replace_top(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
     """The scores of n labels with new ones for the top labels; the others of their documents share the rest in the same proportions.
 
-    rows (Ints): Document of each, ascending. top (Ints): At most one label of a document. adjusted (Floats): Their new scores.
+    rows (Ints): Document of each, ascending. top (Ints): At most one label of a document. new_scores (Floats): Theirs.
     """
     n = int(rows.max(initial=-1)) + 1
     share = np.ones(n)
-    share[rows[top]] = (1.0 - adjusted) / np.maximum(1.0 - scores[top], CLIP)
-    replaced = np.minimum(scores * share[rows], 1.0)
-    replaced[top] = adjusted
-    return replaced
+    share[rows[top]] = (1.0 - new_scores) / np.maximum(1.0 - scores[top], CLIP)
+    result = np.minimum(scores * share[rows], 1.0)
+    result[top] = new_scores
+    return result
 
 
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
@@ -254,8 +255,8 @@ class TagsOfSpans(Saved):
     labels: Ints = kept(wholes(-1))
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        tags, labels = held["tags"].max(initial=-1), held["labels"].max(initial=-1)
+    def agree(cls, fields: dict[str, Any]) -> str:
+        tags, labels = fields["tags"].max(initial=-1), fields["labels"].max(initial=-1)
         return f"a label of tokens has the number {tags}, those of spans go up to {labels}" if tags > labels else ""
 
     @classmethod
@@ -304,19 +305,19 @@ class SpanContext(Saved):
     model: RidgeModel = kept(RidgeModel.read)
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        expected = {"weights": len(held["columns"]), "labels": len(held["groups"].of_tag)}
-        return lengths(expected, {"weights": held["model"].weights, "labels": held["tags"].labels})
+    def agree(cls, fields: dict[str, Any]) -> str:
+        expected = {"weights": len(fields["columns"]), "labels": len(fields["groups"].of_tag)}
+        return lengths(expected, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
 
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """Adjust the scores of the spans on the Docs."""
-        index = given.kept
-        if given.spans is None or not len(index):
-            return given
-        columns = span_columns(given.view, given.spans.take(index), self.groups, self.tags)
-        scores = given.scores.copy()
+        index = predictions.kept
+        if predictions.spans is None or not len(index):
+            return predictions
+        columns = span_columns(predictions.view, predictions.spans.take(index), self.groups, self.tags)
+        scores = predictions.scores.copy()
         scores[index] = self.model.predict(log_odds(scores[index], CLIP), self.model.margins(columns))
-        return given.having(scores=scores)
+        return predictions.having(scores=scores)
 
 
 def span_columns(view: View, spans: Spans, groups: Groups, tags: TagsOfSpans) -> list[Floats]:

@@ -44,7 +44,7 @@ class Words:
     @cached_property
     def docs(self) -> Ints:
         """The number of each token's Doc."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.repeat(np.arange(len(self.starts) - 1), self.starts[1:] - self.starts[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:
@@ -134,9 +134,9 @@ class KnownWords(Saved):
 
     def salted(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
         """(the same by salted digests, the new place of each "form" and "ending"). The salt changes places alone."""
-        salted = {"form": keyed(self.forms, salt), "ending": keyed(self.endings, salt)}
-        orders = {name: np.argsort(digests) for name, digests in salted.items()}
-        forms, endings = (salted[name][orders[name]] for name in ("form", "ending"))
+        digests = {"form": keyed(self.forms, salt), "ending": keyed(self.endings, salt)}
+        orders = {name: np.argsort(values) for name, values in digests.items()}
+        forms, endings = (digests[name][orders[name]] for name in ("form", "ending"))
         return KnownWords(forms, endings, salt), {name: np.argsort(order) for name, order in orders.items()}
 
     def places(self, words: Words) -> tuple[Ints, Ints]:

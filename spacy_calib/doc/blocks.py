@@ -37,9 +37,9 @@ def word_digest(word: int, place: int) -> int:
 
 def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> NDArray[Any]:
     """Digests of texts. words (Hashes), places (NDArray[uint]): Hash and first character. kind: Their unsigned type."""
-    mixed = words + places.astype(np.uint64) * np.uint64(_STEP)
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(_MIX)
-    return (mixed >> np.uint64(64 - 8 * np.dtype(kind).itemsize)).astype(kind)
+    digests = words + places.astype(np.uint64) * np.uint64(_STEP)
+    digests = (digests ^ (digests >> np.uint64(32))) * np.uint64(_MIX)
+    return (digests >> np.uint64(64 - 8 * np.dtype(kind).itemsize)).astype(kind)
 
 
 def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
@@ -95,17 +95,17 @@ def print_of(block: Block) -> int:
 
 def _contents(part: Block) -> list[Any]:
     """The bytes of all values in a block or a part of one, in order."""
-    held: list[Any] = []
+    contents: list[Any] = []
     for value in part.values():
         if isinstance(value, np.ndarray):
-            held.append(value)
+            contents.append(value)
         elif isinstance(value, dict):
-            held += _contents(value)
+            contents += _contents(value)
         else:
             # Lists come back as tuples from `Doc.from_bytes`.
-            said = "\0".join(value) if isinstance(value, (list, tuple)) else str(value)
-            held.append(said.encode("utf-8", "surrogatepass"))
-    return held
+            text = "\0".join(value) if isinstance(value, (list, tuple)) else str(value)
+            contents.append(text.encode("utf-8", "surrogatepass"))
+    return contents
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:

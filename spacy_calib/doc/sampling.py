@@ -30,7 +30,7 @@ from .annotations import (
     is_space,
     plain_name,
 )
-from .likeliest import erase_label, write_labels
+from .top_labels import erase_label, write_labels
 
 if TYPE_CHECKING:
     from .view import DocCalib, ScoredSpan

@@ -90,9 +90,9 @@ class DocCalib(dict):
         """
         dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
         column = {label: i for i, label in enumerate(labels)}
-        wanted = np.array([column.get(tag, -1) for tag in self.tags], dtype=np.intp)
-        keep = wanted >= 0
-        dense[self.rows[keep], wanted[keep]] = (self.calibrated if calibrated else self.raw)[keep]
+        columns = np.array([column.get(tag, -1) for tag in self.tags], dtype=np.intp)
+        keep = columns >= 0
+        dense[self.rows[keep], columns[keep]] = (self.calibrated if calibrated else self.raw)[keep]
         return dense
 
     def sample(self, n: int = 100, seed: int = 0) -> Draws:
@@ -113,10 +113,10 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     if not matches:
         return None
     # A Doc joined from Docs of two pipelines may hold tags and entity types: show those of most tokens.
-    held = Counter[str]()
+    counts = Counter[str]()
     for block, tokens, _ in matches:
-        held[block["layer"]] += len(tokens)
-    layer = max(held, key=held.__getitem__)
+        counts[block["layer"]] += len(tokens)
+    layer = max(counts, key=counts.__getitem__)
     matches = [match for match in matches if match[0]["layer"] == layer]
     scored = np.zeros(n_units, dtype=bool)
     parts: list[tuple[Any, ...]] = []
@@ -130,9 +130,9 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         parts.append((np.repeat(tokens, lengths), names[block["tag"][entries]], block["raw"][entries],
                       block["calibrated"][entries], columns))  # fmt: skip
     if len(parts) > 1:
-        joined: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        order = np.argsort(joined[0], kind="stable")
-        parts = [tuple(array[order] for array in joined)]
+        arrays: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        order = np.argsort(arrays[0], kind="stable")
+        parts = [tuple(array[order] for array in arrays)]
     rows, tags, raw, calibrated, columns = parts[0]
     for array in (rows, tags, raw, calibrated, columns, scored):
         array.flags.writeable = False
@@ -146,24 +146,24 @@ def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ..
     if annotation.spans_are_units:
         links = [(span, link_values(span, attr)) for span in annotation.spans_on(doc)]
         return tuple(
-            ScoredSpan(span.start, span.end, span.kb_id_, own.raw, own.calibrated, own.accepted, annotation.span_event)
-            for span, own in links
-            if own is not None
+            ScoredSpan(span.start, span.end, span.kb_id_, values.raw, values.calibrated, values.accepted, annotation.span_event)
+            for span, values in links
+            if values is not None
         ), ()
-    held = held_spans(doc.user_data, attr, layer)
-    if not held:
+    spans = held_spans(doc.user_data, attr, layer)
+    if not spans:
         return (), ()
     on_doc = {(span.start, span.end, span.label_) for span in annotation.spans_on(doc)}
     first = {token.idx: token.i for token in doc}
-    after = {token.idx + len(token): token.i + 1 for token in doc}
+    ends = {token.idx + len(token): token.i + 1 for token in doc}
     ents, candidates = [], []
-    for (start_char, end_char, label), values, event in held:
-        start, end = first.get(start_char), after.get(end_char)
+    for (start_char, end_char, label), values, event in spans:
+        start, end = first.get(start_char), ends.get(end_char)
         if start is None or end is None or not values.agrees(doc[start:end]):
             continue
-        scored = ScoredSpan(start, end, label, values.raw, values.calibrated, values.accepted, event)
+        span = ScoredSpan(start, end, label, values.raw, values.calibrated, values.accepted, event)
         if not values.chosen:
-            candidates.append(scored)
+            candidates.append(span)
         elif (start, end, label) in on_doc:
-            ents.append(scored)
-    return tuple(ents), tuple(sorted(candidates, key=lambda one: -one.score))
+            ents.append(span)
+    return tuple(ents), tuple(sorted(candidates, key=lambda span: -span.score))

@@ -37,7 +37,7 @@ def words_of(
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     shapes = (is_title + 2 * like_number).view(np.intp)
-    return Words(starts, forms.copy(), endings.copy(), shapes, counts, columns, hints or {})
+    return Words(starts, forms, endings, shapes, counts, columns, hints or {})
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:

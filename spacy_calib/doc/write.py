@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
-from .annotations import get_annotation
+from .annotations import Annotation, get_annotation
 from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
 
 
@@ -46,24 +46,23 @@ def delete_doubtful(doc: Doc, attr: str) -> None:
         del doc.spans[doubtful_key(attr)]
 
 
-def write_doubtful(docs: Sequence[Doc], attr: str, layer: str, flags: Flags) -> None:
+def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
     """Write the group on each Doc: a span per stretch of flagged tokens, and its highest score in `attrs["scores"]`.
 
     A stretch ends where an entity on the Doc begins or ends: an entity that was found is a span of its own, with its
-    own label. Any other stretch has the label of its highest token. layer (str): Name of the entities' annotation.
+    own label. Any other stretch has the label of its highest token. annotation (Annotation): Of the entities.
     """
-    annotation = get_annotation(layer)
     bounds = np.cumsum([0, *map(len, docs)])
     firsts = np.searchsorted(flags.rows, bounds)
     for doc, start, first, end in zip(docs, bounds.tolist(), firsts.tolist(), firsts[1:].tolist(), strict=False):
-        own = {(span.start, span.end): span.label_ for span in annotation.spans_on(doc)}
+        labels = {(span.start, span.end): span.label_ for span in annotation.spans_on(doc)}
         tokens, scores, kinds = flags.rows[first:end] - start, flags.scores[first:end], flags.kinds[first:end]
-        edges = np.array(sorted({edge for key in own for edge in key}), dtype=np.intp)
+        edges = np.array(sorted({edge for key in labels for edge in key}), dtype=np.intp)
         spans, highest = [], []
         for stretch in _stretches(tokens, edges):
             begins, ends = int(tokens[stretch[0]]), int(tokens[stretch[-1]]) + 1
             best = stretch[int(scores[stretch].argmax())]
-            label = own.get((begins, ends), flags.types[kinds[best]])
+            label = labels.get((begins, ends), flags.types[kinds[best]])
             spans.append(Span(doc, begins, ends, label=label))
             highest.append(scores[best])
         name = doubtful_key(attr)
@@ -98,11 +97,11 @@ class CalibratedSpans:
     layer: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CalibratedBatch:
     """What the pipe predicted for consecutive Docs.
 
-    calibrated (Calibrated): The entries of all their units. layer (str): Name of the annotation.
+    calibrated (Calibrated): The entries of all their units. annotation (Annotation): Of the labels.
     labels (tuple): Label of each column. carried (NDArray[uint64]): Hash of the label on each unit, 0 for none.
     spans (CalibratedSpans | None): None if the source has none. flags (Flags | None): None without recall cut-offs.
     accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
@@ -110,7 +109,7 @@ class CalibratedBatch:
     """
 
     calibrated: Calibrated
-    layer: str
+    annotation: Annotation
     labels: tuple[str, ...]
     carried: NDArray[np.uint64]
     spans: CalibratedSpans | None = None
@@ -130,16 +129,16 @@ def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str
         code_of = {name: code for code, name in enumerate(dict.fromkeys(marginals.names))}
         labels, codes = tuple(code_of), np.array([code_of[name] for name in marginals.names], dtype=np.intp)
     lengths, starts = np.diff(bounds), np.arange(len(bounds)) * len(labels)
-    mentioned, place = number_codes(np.repeat(starts[:-1], lengths) + codes, int(starts[-1]))
-    firsts = np.searchsorted(mentioned, starts)
-    names = [labels[cell % len(labels)] for cell in mentioned.tolist()]
-    own = [names[first:end] for first, end in pairwise(firsts.tolist())]
-    return own, (place - np.repeat(firsts[:-1], lengths)).astype(np.uint32)
+    cells, place = number_codes(np.repeat(starts[:-1], lengths) + codes, int(starts[-1]))
+    firsts = np.searchsorted(cells, starts)
+    names = [labels[cell % len(labels)] for cell in cells.tolist()]
+    labels_of_docs = [names[first:end] for first, end in pairwise(firsts.tolist())]
+    return labels_of_docs, (place - np.repeat(firsts[:-1], lengths)).astype(np.uint32)
 
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
-    calibrated, annotation = batch.calibrated, get_annotation(batch.layer)
+    calibrated, annotation = batch.calibrated, batch.annotation
     marginals, below = calibrated.marginals, calibrated.below
     bounds = [0, *accumulate(map(annotation.n_units, docs))]
     indptr = marginals.indptr
@@ -163,7 +162,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         place, (first, end) = annotation.places(doc), tokens
         block: Block = {
             "version": BLOCK_VERSION,
-            "layer": batch.layer,
+            "layer": annotation.name,
             "start": place[:, 0].astype(np.uint32),
             "end": doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0,
             "word": unit_digests(annotation.unit, place),
@@ -189,46 +188,46 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
 
 def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Block:
     """The labels below the threshold of a Doc whose first token in the batch is `start`. labels: Of the columns."""
-    own = below.marginals
-    columns = {"raw": own.scores[first:end].copy(), "calibrated": below.scores[first:end].copy()}
-    tags = [labels[tag] for tag in own.tags[first:end].tolist()]
-    return {"row": (own.rows[first:end] - start).astype(np.uint32), "tags": tags, **columns}
+    marginals = below.marginals
+    columns = {"raw": marginals.scores[first:end].copy(), "calibrated": below.scores[first:end].copy()}
+    tags = [labels[tag] for tag in marginals.tags[first:end].tolist()]
+    return {"row": (marginals.rows[first:end] - start).astype(np.uint32), "tags": tags, **columns}
 
 
-def span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any) -> Block:
+def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> Block:
     """The spans of one Doc, by their characters.
 
     start, end (int): Its tokens in the batch. starts: First character of each of its tokens.
     """
-    own = np.flatnonzero((held.spans.starts >= start) & (held.spans.starts < end))
-    first = held.spans.starts[own] - start
-    last = held.spans.ends[own] - 1 - start
-    text = doc.text if len(own) else ""
+    index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
+    first = spans.spans.starts[index] - start
+    last = spans.spans.ends[index] - 1 - start
+    text = doc.text if len(index) else ""
     begins = starts[first].astype(np.int64)
     ends = starts[last].astype(np.int64) + np.array([len(doc[i]) for i in last.tolist()], dtype=np.int64)
     hashes = [get_string_id(text[a:b]) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
     return {
-        "event": held.event,
+        "event": spans.event,
         "start": begins.astype(np.uint32),
         "end": ends.astype(np.uint32),
         "text": word_digests(np.array(hashes, dtype=np.uint64), begins),
-        **(_said_part(doc, held.layer, first.tolist(), last.tolist()) if held.layer else {}),
-        "labels": [held.labels[column] for column in held.spans.labels[own].tolist()],
-        "raw": held.raw[own].copy(),
-        "calibrated": held.calibrated[own].copy(),
-        "accept": held.accept[own].copy(),
-        "chosen": held.spans.chosen[own].copy(),
+        **(_said_part(doc, spans.layer, first.tolist(), last.tolist()) if spans.layer else {}),
+        "labels": [spans.labels[column] for column in spans.spans.labels[index].tolist()],
+        "raw": spans.raw[index].copy(),
+        "calibrated": spans.calibrated[index].copy(),
+        "accept": spans.accept[index].copy(),
+        "chosen": spans.spans.chosen[index].copy(),
     }
 
 
 def _said_part(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> Block:
     """Digests of what each span's tokens carry. firsts, lasts: First and last token of each span in the Doc."""
-    said = said_of(get_annotation(layer), doc)
-    digests = [said_digest(said[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
+    carried_labels = said_of(get_annotation(layer), doc)
+    digests = [said_digest(carried_labels[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
     return {"layer": layer, "said": np.array(digests, dtype=np.uint32)}
 
 
-def span_block(doc: Doc, held: CalibratedSpans) -> Block:
+def span_block(doc: Doc, spans: CalibratedSpans) -> Block:
     """A block with spans of a Doc and no token."""
     counts: dict[str, Any] = {name: np.zeros(0, dtype=np.uint32) for name in ("start", "tag")}
     scores: dict[str, Any] = {name: np.zeros(0) for name in ("raw", "calibrated")}
@@ -241,5 +240,5 @@ def span_block(doc: Doc, held: CalibratedSpans) -> Block:
         "indptr": np.zeros(1, dtype=np.uint32),
         "tags": [],
         **scores,
-        "spans": span_part(doc, held, 0, len(doc), starts),
+        "spans": span_part(doc, spans, 0, len(doc), starts),
     }

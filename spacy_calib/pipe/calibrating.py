@@ -49,26 +49,26 @@ def facts(pipe: Any) -> dict[str, str]:
     if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
     of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
-    adapted = "".join(f", adapted to {counted(made['unit'], made['docs'])}" for made in info.adaptations)
+    adaptations = "".join(f", adapted to {counted(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations)
     return {
         "Name": pipe.name,
         "Calibrates": f"{source} ({plain_name(info.layer)})",
         "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adapted}",
+        "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adaptations}",
         "Method": info.steps,
     }
 
 
 def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     """Tell a pipeline what this pipe reads, writes and scores, where its factory knows only what the default settings do."""
-    if all(own is not pipe for held, own in nlp.components if held == name):
+    if all(other_pipe is not pipe for other_name, other_pipe in nlp.components if other_name == name):
         return
     meta = nlp.get_pipe_meta(name)
     layer = _layer_of(nlp, pipe)
-    written = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
+    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
     hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
     written = [one for one in written if not (one.startswith("token.") and one.endswith(hidden))]
-    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in written]
+    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in attributes]
     reads = meta.requires if not layer else _reads(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
     nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
@@ -145,9 +145,9 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
                 raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
 
     def __repr__(self) -> str:
-        held = facts(self)
-        fitted = "not fitted" if held["Fitted"] == "no" else f"fitted {held['Fitted']}"
-        return f"<Calibrator '{held['Name']}' of {held['Calibrates']}, {fitted}>"
+        values = facts(self)
+        fitted = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
+        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fitted}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())

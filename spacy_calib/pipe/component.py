@@ -12,16 +12,17 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..calibration.tokens import CarriedLabels
 from ..context.tokens import FurtherScores
 from ..context.words import Words
 from ..doc.annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
-from ..doc.likeliest import Likeliest
+from ..doc.top_labels import TopLabels
 from ..doc.view import doc_view
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
-from ..pairs.build import hints_of
+from ..pairs.build import Scores, hints_of
 from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
@@ -31,7 +32,7 @@ from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
 from .fitting import fit_calibrator
 from .gathering import FitArguments
-from .lookup import Reading, accepted_labels, calibrated_spans, flags_of, readable
+from .lookup import ReadableDocs, Reading, accepted_labels, calibrated_spans, flag_tokens
 from .saved import load_part
 from .state import PipeState
 
@@ -46,82 +47,103 @@ class Calibrator(CalibratingPipe):
 
         RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability.
         """
+        readable = self._find_readable(docs)
+        if readable is None or not readable.docs:
+            return Reading()
+        scores = readable.read()
+        self._check_component(readable)
+        if self.source.sets_labels:
+            self._find_labels(readable, scores)
+        return Reading(readable.places, self._calibrate(readable, scores), readable.top_labels)
+
+    def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
+        """The Docs that the source can read; None where its component is missing."""
         if self.learned.tokens.maps is None:
             self.warn("CW01")
         if not docs:
-            return Reading()
-        found = self.lookup.find(docs[0].vocab)
-        if found.why:
-            self.warn("CW02", why=found.why)
-            return Reading()
-        source, component, learned = self.source, found.component, self.learned
-        annotation = source.annotation(component)
-        open_docs = readable(self.lookup, component, annotation, docs)
-        for why in open_docs.reasons:
+            return None
+        source, why = self.lookup.bind(docs[0].vocab)
+        if source is None:
             self.warn("CW02", why=why)
-        if not open_docs.places:
-            return Reading()
-        read = [docs[i] for i in open_docs.places]
-        scores = source.read(component, read)
-        labels = source.labels(component)
-        changes = self.lookup.changes(component, labels)
-        if changes:
-            self.warn(changes[0], **changes[1])
-        words = None
-        if learned.tokens.context is not None:
-            hints = hints_of(scores)
-            if annotation.unit == DOCUMENT:
-                words = Words.of_documents(scores.n_tokens, hints)
-            else:
-                words = words_of(read, learned.tokens.context.functions, annotation.first, hints)
-        hashes, likeliest = open_docs.hashes, None
-        if source.sets_labels:
-            own = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
-            likeliest = Likeliest.of(own, with_map(source, None).labels(component), hashes)
-            hashes = likeliest.filled(hashes, annotation)
-        carried = np.concatenate(hashes)
-        columns = columns_of(carried, labels)
-        calibrated = learned.tokens.calibrate(scores, self.threshold, words, columns)
-        spans = None
+            return None
+        readable = self.lookup.readable_docs(source, docs)
+        for why in readable.reasons:
+            self.warn("CW02", why=why)
+        return readable
+
+    def _check_component(self, readable: ReadableDocs) -> None:
+        """Take the labels that the component learned while it was read, and warn of new labels or weights."""
+        source = readable.source
+        if source.source.labels(source.component) != source.labels:
+            readable.source = source.with_current_labels()
+        change = self.lookup.changes(source.component, readable.source.labels)
+        if change:
+            self.warn(change[0], **change[1])
+
+    def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
+        """Give Docs that carry no label the top labels."""
+        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
+        readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
+        readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
+
+    def _calibrate(self, readable: ReadableDocs, scores: Scores) -> CalibratedBatch:
+        """The calibrated scores of the Docs."""
+        source, learned = readable.source, self.learned
+        hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
+        carried = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
+        calibrated = learned.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), carried)
+        batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
+        batch.token_scores = self.token_scores or not source.annotation.of_entities
         if scores.spans is not None:
-            of_spans, event = source.span_labels(component), self.fit_info.span_event or self.event
-            layer = annotation.name if annotation.span_event else ""  # the labels of its tokens make a sentence right
-            spans = calibrated_spans(learned.spans, source, scores.spans, of_spans, event, layer, calibrated.view)
-        flags, cutoffs = None, learned.tokens.recall_cutoffs
-        if cutoffs is not None:
-            flags = flags_of(cutoffs, scores, calibrated, labels, annotation, self.threshold)
-        batch = CalibratedBatch(
-            calibrated,
-            annotation.name,
-            labels,
-            carried,
-            spans,
-            flags,
-            token_scores=not annotation.of_entities or self.token_scores,
-        )
+            # The labels of its tokens make a sentence right.
+            layer = source.annotation.name if source.annotation.span_event else ""
+            event = self.fit_info.span_event or self.event
+            batch.spans = calibrated_spans(learned.spans, source, scores.spans, event, layer, calibrated.view)
+        if (cutoffs := learned.tokens.recall_cutoffs) is not None:
+            batch.flags = flag_tokens(cutoffs, scores, calibrated, source.labels, source.annotation, self.threshold)
         if learned.tokens.label_cutoffs is not None and self.groups is not None:
-            batch = replace(batch, accept=accepted_labels(learned.tokens.label_cutoffs, batch, self.groups))
-        return Reading(open_docs.places, batch, likeliest)
+            batch.accept = accepted_labels(learned.tokens.label_cutoffs, batch, self.groups)
+        return batch
+
+    def _words_of(self, readable: ReadableDocs, scores: Scores) -> Words | None:
+        """The words that the context looks at; None without context."""
+        context, annotation = self.learned.tokens.context, readable.source.annotation
+        if context is None:
+            return None
+        if annotation.unit == DOCUMENT:
+            return Words.of_documents(scores.n_tokens, hints_of(scores))
+        return words_of(readable.docs, context.functions, annotation.first, hints_of(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
-                delete_doubtful(doc, self.attr)
+                self._remove_from_spans(doc)
+        if reading.batch is None:
+            return
+        readable = [docs[place] for place in reading.places]
+        if reading.top_labels is not None:
+            reading.top_labels.write(readable, reading.batch.annotation.name)
+        for doc, block in zip(readable, build_blocks(readable, reading.batch), strict=True):
+            add_block(doc.user_data, self.attr, block)
             if self.source.keeps_span_scores:
-                for group in doc.spans.values():
-                    group.attrs.pop(f"{self.attr}_scores", None)
-        if reading.batch is not None:
-            read = [docs[i] for i in reading.places]
-            if reading.likeliest is not None:
-                reading.likeliest.write(read, reading.batch.layer)
-            for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
-                add_block(doc.user_data, self.attr, block)
-                if self.source.keeps_span_scores:
-                    _write_span_scores(self, doc)
-            if reading.batch.flags is not None:
-                write_doubtful(read, self.attr, reading.batch.layer, reading.batch.flags)
+                self._write_span_scores(doc)
+        if reading.batch.flags is not None:
+            write_doubtful(readable, self.attr, reading.batch.annotation, reading.batch.flags)
+
+    def _remove_from_spans(self, doc: Doc) -> None:
+        delete_doubtful(doc, self.attr)
+        if self.source.keeps_span_scores:
+            for group in doc.spans.values():
+                group.attrs.pop(f"{self.attr}_scores", None)
+
+    def _write_span_scores(self, doc: Doc) -> None:
+        """For components that keep scores with their spans."""
+        view = doc_view(doc, self.attr)
+        if view is not None:
+            scores = {(span.start, span.end, span.label): span.score for span in view.ents}
+            self.source.write_span_scores(self.lookup.component(), doc, self.attr, scores)
 
     # Fitting
 
@@ -142,7 +164,7 @@ class Calibrator(CalibratingPipe):
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:
-        """Learn from a few labelled documents of a new kind of text what makes the scores true there; the fitted maps stay.
+        """Learn from a few labelled documents of a new kind of text how to adapt the scores to it; the fitted maps stay.
 
         examples (Iterable[Example]): As for `fit`. options: See FitArguments.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
@@ -173,30 +195,22 @@ class Calibrator(CalibratingPipe):
     def _made(self, state: Any) -> PipeState:
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
-    def _take(self, made: PipeState) -> None:
-        source = with_map(self.source, made.info.label_map)
+    def _take(self, state: PipeState) -> None:
+        source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
-        learned = made.tokens.context
+        learned = state.tokens.context
         if isinstance(learned, FurtherScores) and learned.names_ != tuple(inner.beside):
             raise calib_error("C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.beside) or "none")
-        added = 0
+        n_added = 0
         with labels_unless_it_fails(inner):
-            restored = inner.restore_labels(made.kept_labels or made.labels)
-            if made.tokens.maps is not None:
-                added = check_loaded(self.lookup.nlp, source, made.component, self.name)
-        if restored:
+            has_other_labels = inner.restore_labels(state.kept_labels or state.labels)
+            if state.tokens.maps is not None:
+                n_added = check_loaded(self.lookup.nlp, source, state.component, self.name)
+        if has_other_labels:
             self.lookup.restore_setting("labels", list(inner.kept_labels()))
-        self.source, self.learned = source, made
-        if added:
-            self.warn("CW03", n=added, component=source.component)
-
-
-def _write_span_scores(pipe: Calibrator, doc: Doc) -> None:
-    """For sources that keep the scores of spans beside them."""
-    view = doc_view(doc, pipe.attr)
-    if view is not None:
-        scores = {(span.start, span.end, span.label): span.score for span in view.ents}
-        pipe.source.write_span_scores(pipe.lookup.find(doc.vocab).component, doc, pipe.attr, scores)
+        self.source, self.learned = source, state
+        if n_added:
+            self.warn("CW03", n=n_added, component=source.component)
 
 
 __all__ = ["Calibrator"]
@@ -223,23 +237,23 @@ def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
 
 
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
-    """What there are rows of for a calib pipe; the first is the one that is meant where nothing is said."""
+    """The units that a calib pipe scores; the first is the default."""
     annotation = get_annotation(pipe.fit_info.layer)
     if annotation.unit == DOCUMENT:
         return ("document",)
-    of_tokens = ("token", "sentence", "document")
+    units = ("token", "sentence", "document")
     finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and annotation.span_words[0] != "sentence")
-    return ("entity", *of_tokens) if finds_entities else of_tokens
+    return ("entity", *units) if finds_entities else units
 
 
 def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
     """RAISES C446: none of the pipes scores such units. C447: sentences are asked for, and nothing finds them."""
-    known = [units_of(pipe) for pipe in pipes]
+    units = [units_of(pipe) for pipe in pipes]
     has_sentences = bool(sentence_finders(nlp))
-    if not any(unit in units for units in known):
-        wanted = list(dict.fromkeys(one for units in known for one in units if one != "sentence" or has_sentences))
-        said = [f"{several(units[0])} ({pipe.attr})" for pipe, units in zip(pipes, known, strict=True)]
-        raise calib_error("C446", unit=unit, known=", ".join(said), wanted=" or ".join(wanted))
+    if not any(unit in names for names in units):
+        available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
+        known = [f"{several(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
+        raise calib_error("C446", unit=unit, known=", ".join(known), wanted=" or ".join(available))
     if unit == "sentence" and not has_sentences:
         raise calib_error("C447")
 

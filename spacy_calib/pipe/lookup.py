@@ -1,4 +1,4 @@
-"""What a pipe reads: the component of its source, in the pipeline that the pipe belongs to."""
+"""Find the component that a pipe reads in its pipeline, the Docs that it can read, and what it writes about them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from ..calibration.tokens import Calibrated, silent_tokens
 from ..corpus.missed import EntityTokens, GoldEntities
 from ..corpus.scored import ScoredCorpus
 from ..doc.annotations import Annotation, Hashes, get_annotation, label_hashes
-from ..doc.likeliest import Likeliest
+from ..doc.top_labels import TopLabels
 from ..doc.write import CalibratedBatch, CalibratedSpans, Flags
 from ..errors import calib_error
 from ..pairs.build import Scores
 from ..sources.base import Source
-from ..sources.find import Found, find_component, look_up
+from ..sources.bound import BoundSource
+from ..sources.find import find_component, look_up
 from ..sources.fingerprint import WeightWatch, fingerprint
 from ..types import OUTSIDE, Floats, Groups, Ints, Spans
 from .state import PipeState
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """What is to be known of a pipe that reads a component."""
+    """A pipe that reads a component."""
 
     name: str
     source: Source
@@ -53,28 +54,35 @@ class SourceLookup:
         self.pipe = pipe
         self.nlp = nlp
         self._watch = WeightWatch()
-        self._asked: tuple[Any, ...] | None = None
-        self._found = Found(None)
-        self._labels: tuple[str, ...] = ()
+        self._key: tuple[Any, ...] | None = None
+        self._bound: BoundSource | None = None
+        self._bound_name = ""
 
     @property
     def name(self) -> str:
         """The pipe's name in its pipeline: another pipeline that took the pipe may have given it a name since."""
-        return next((name for name, own in self.nlp.components if own is self.pipe), "") or self.pipe.name
+        return next((name for name, pipe in self.nlp.components if pipe is self.pipe), "") or self.pipe.name
 
-    def find(self, vocab: Vocab | None = None) -> Found:
-        """The component, looked up where the pipeline has changed; nothing where the vocab, that of Docs, is another's."""
-        if vocab is not None and vocab is not self.nlp.vocab and (why := self._why_foreign()):
-            return Found(None, why)
-        source, fitted = self.pipe.source, self.pipe.learned.component
-        # As long as the pipeline has the same components, and this one the same labels, what was found is still there.
-        asked = (tuple(self.nlp.components), source, source.component, fitted)
-        if asked != self._asked or source.labels(self._found.component) != self._labels:
-            self._asked = None
-            self._found = look_up(self.nlp, source, fitted, self.pipe.name)
-            if self._found.component is not None:
-                self._asked, self._labels = asked, source.labels(self._found.component)
-        return self._found
+    def bind(self, vocab: Vocab | None = None) -> tuple[BoundSource | None, str]:
+        """(the source with its component, looked up again where the pipeline has changed; why there is none).
+
+        vocab (Vocab | None): Of Docs; those of another pipeline cannot be read.
+        RAISES C020, C022: see `component`.
+        """
+        nlp, source, fitted, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
+        if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
+            return None, why
+        # The binding stays as long as the pipeline has the same components, and this one the same labels and span group.
+        key = (tuple(nlp.components), source, source.component, fitted, bound and getattr(bound.component, "key", None))
+        if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
+            self._bound = None
+            found = look_up(nlp, source, fitted, self.pipe.name)
+            if found.why:
+                return None, found.why
+            bound, self._bound_name = BoundSource.from_component(source, found.component), self.name
+            if found.component is not None:
+                self._key, self._bound = key, bound
+        return bound, ""
 
     def _why_foreign(self) -> str:
         """Why Docs of another vocab cannot be read; "" where they can."""
@@ -88,10 +96,9 @@ class SourceLookup:
     def attached(self, nlp: Language) -> SourceLookup:
         """The same in another pipeline, which stands for it from now on. RAISES C020, C022, C120: see `attach`."""
         pipe = self.pipe
-        attached = SourceLookup(pipe, nlp)
-        found, component = attached.find(), pipe.source.component
-        why = found.why
-        if all(own is not pipe for _, own in nlp.components):
+        attached, component = SourceLookup(pipe, nlp), pipe.source.component
+        _, why = attached.bind()
+        if all(other is not pipe for _, other in nlp.components):
             why = "it does not stand there; call add_pipe(source=...) first"
         elif not why and attached.weights_changed():
             why = f"the component '{component}' has other weights there than at the fit"
@@ -104,7 +111,8 @@ class SourceLookup:
 
         RAISES C020: its labels were removed or reordered since the fit. C022: the source cannot read it.
         """
-        return self.find().component
+        bound, _ = self.bind()
+        return None if bound is None else bound.component
 
     def labels(self) -> tuple[str, ...]:
         """The labels that the source has now; those fitted where its component is missing."""
@@ -155,97 +163,108 @@ class SourceLookup:
             config["source"][setting] = value
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
-        """(code, values) of what to warn of: new labels, which bring new weights, or else other weights for the same labels."""
+        """(code, values) of the warning: new labels, which bring new weights, or else other weights for the same labels."""
         source, learned = self.pipe.source, self.pipe.learned
         fitted = learned.component.labels
-        added = len(labels) - len(fitted)
-        if source.component and fitted and added > 0:
-            return "CW03", {"n": added, "component": source.component}
+        n_added = len(labels) - len(fitted)
+        if source.component and fitted and n_added > 0:
+            return "CW03", {"n": n_added, "component": source.component}
         if learned.weights and self._watch.changed(learned.weights, self.nlp, component):
             return "CW04", {"component": source.component}
         return None
 
     def weights_changed(self) -> bool | None:
-        """Whether the component has other weights than at the fit: the maps belong to the scores that it gave with those.
+        """Whether the component has other weights than at the fit: the maps belong to the scores of the old ones.
 
         RETURNS: None where that is not known: labels added since, or no component with weights.
         """
-        found, learned = self.find(), self.pipe.learned
-        if not learned.weights or found.component is None:
+        (bound, _), learned = self.bind(), self.pipe.learned
+        if not learned.weights or bound is None or bound.component is None or len(bound.labels) > len(learned.labels):
             return None
-        if len(self.pipe.source.labels(found.component)) > len(learned.labels):
-            return None
-        return fingerprint(self.nlp, found.component) != learned.weights
+        return fingerprint(self.nlp, bound.component) != learned.weights
+
+    def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
+        """Find the Docs with input and annotation."""
+        annotation, source = bound.annotation, bound.source
+        obstacle = source.obstacle(self.nlp, self._bound_name, bound.component)
+        reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
+        readable = ReadableDocs(bound)
+        for place, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
+            if annotation.n_units(doc) <= annotation.first:
+                continue
+            hashes = annotation.hashes(doc)
+            is_bare = not hashes.any() and not source.sets_labels
+            nothing_found = (
+                annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
+            )  # that is all there is to find
+            if not why and is_bare and not nothing_found:
+                why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
+            if why:
+                readable.reasons.append(why)
+            else:
+                readable.places.append(place)
+                readable.docs.append(doc)
+                readable.hashes.append(hashes)
+        return readable
+
+
+@dataclass
+class ReadableDocs:
+    """The Docs of a batch that a source can read.
+
+    source (BoundSource): The source. places (list[int]), docs (list[Doc]): Number in the batch, and the Doc itself.
+    hashes (list[Hashes]): For each Doc the hash of the label that each of its units (tokens) carries.
+    reasons (list[str]): Why others cannot be read; Docs without tokens are not among them.
+    top_labels (TopLabels | None): For those of them that carry no label (sources with `sets_labels`).
+    """
+
+    source: BoundSource
+    places: list[int] = field(default_factory=list)
+    docs: list[Doc] = field(default_factory=list)
+    hashes: list[Hashes] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    top_labels: TopLabels | None = None
+
+    def read(self) -> Scores:
+        """The scores of all their units."""
+        return self.source.source.read(self.source.component, self.docs)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What predict found: the Docs that could be read, by their place in the batch, and their scores; batch is None where none could.
-
-    likeliest (Likeliest | None): What those of them get that carry no label (sources with `sets_labels`).
+    """The result of `predict`. places (list[int]): Numbers of the Docs that could be read. batch (CalibratedBatch | None): Their scores; None without
+    such a Doc. top_labels (TopLabels | None): See ReadableDocs.
     """
 
     places: list[int] = field(default_factory=list)
     batch: CalibratedBatch | None = None
-    likeliest: Likeliest | None = None
-
-
-@dataclass(frozen=True)
-class Readable:
-    """The Docs with input and annotation, by their place in the batch, and the hash of the label that each of their units (tokens) carries.
-
-    reasons (list[str]): Why others could not be read. Docs without tokens are not named.
-    """
-
-    places: list[int]
-    hashes: list[Hashes]
-    reasons: list[str]
-
-
-def readable(lookup: SourceLookup, component: Any, annotation: Annotation, docs: Sequence[Doc]) -> Readable:
-    """Which Docs the source can read. component: What it reads in its pipeline."""
-    readable, source = Readable([], [], []), lookup.pipe.source
-    blocker = source.obstacle(lookup.nlp, lookup.name, component)
-    reasons = [blocker] * len(docs) if blocker else source.missing(component, docs)
-    for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
-        if annotation.n_units(doc) <= annotation.first:
-            continue
-        carried = annotation.hashes(doc)
-        nothing_found = annotation.spans_are_units and not annotation.spans_on(doc)  # says all that there is to say
-        if not why and not carried.any() and not source.sets_labels and not nothing_found:
-            why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
-        if why:
-            readable.reasons.append(why)
-            continue
-        readable.places.append(i)
-        readable.hashes.append(carried)
-    return readable
+    top_labels: TopLabels | None = None
 
 
 def calibrated_spans(
-    calibration: SpanCalibration, source: Source, spans: Spans, labels: tuple[str, ...], event: str, layer: str, view: Any
+    calibration: SpanCalibration, source: BoundSource, spans: Spans, event: str, layer: str, view: Any
 ) -> CalibratedSpans:
-    """The spans that a source found, with the probability that each is right. event (str): When it is. layer (str): See CalibratedSpans. view (Any):
-    See Calibrated.
+    """The spans that a source found, with the probability that each is right.
+
+    event (str): When it is right. layer (str): See CalibratedSpans. view (Any): See Calibrated.
     """
-    raw = np.where(spans.chosen, source.raw_span_scores(spans), spans.own)
-    return CalibratedSpans(spans, labels, raw, *calibration.calibrate(spans, raw, labels, view), event, layer)
+    raw = np.where(spans.chosen, source.source.raw_span_scores(spans), spans.own)
+    calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
+    return CalibratedSpans(spans, source.span_labels, raw, *calibrated, event, layer)
 
 
-def flags_of(
-    cutoffs: RecallCutoffs | None,
+def flag_tokens(
+    cutoffs: RecallCutoffs,
     scores: Scores,
     calibrated: Calibrated,
     labels: Sequence[str],
     annotation: Annotation,
     threshold: float,
-) -> Flags | None:
-    """The flags of all tokens that a source read; None without cut-offs.
+) -> Flags:
+    """Flag tokens that a source read.
 
     scores (Scores): Of the source. calibrated (Calibrated): Its entries above the threshold. labels (Sequence[str]): Of the columns.
     """
-    if cutoffs is None:
-        return None
     types, marginals = EntityTypes.of(labels, annotation.prefixed), calibrated.marginals
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
@@ -267,17 +286,17 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
     """P(type) of each type at some tokens, shape (n_types, len(rows)): calibrated where the type has an entry, else the raw one, which is below the
     threshold.
     """
-    found = np.zeros((len(types.names), len(rows)))
+    likelihoods = np.zeros((len(types.names), len(rows)))
     for column, kind in enumerate(types.of_label.tolist()):
         if kind >= 0:
-            found[kind] += scores.at(rows, np.full(len(rows), column))
+            likelihoods[kind] += scores.at(rows, np.full(len(rows), column))
     for kind in range(len(types.names)):
-        found[kind] = np.where(entries.has(kind)[rows], entries.of_type(kind)[rows], found[kind])
-    return found
+        likelihoods[kind] = np.where(entries.has(kind)[rows], entries.of_type(kind)[rows], likelihoods[kind])
+    return likelihoods
 
 
 def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """The tokens of gold examples as to entities. corpus (ScoredCorpus): What the pipe said of them. RAISES C308: the pipe gives no P(O)."""
+    """The tokens of gold examples, with their entities. corpus (ScoredCorpus): Their scores. RAISES C308: the pipe gives no P(O)."""
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
@@ -291,8 +310,9 @@ def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) ->
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
     hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
-    own = hashes == batch.carried[marginals.rows]
-    scores[marginals.rows[own]], columns[marginals.rows[own]] = calibrated.scores[own], marginals.tags[own]
+    is_carried = hashes == batch.carried[marginals.rows]
+    rows = marginals.rows[is_carried]
+    scores[rows], columns[rows] = calibrated.scores[is_carried], marginals.tags[is_carried]
     if below is not None:
         scores[below.marginals.rows], columns[below.marginals.rows] = below.scores, below.marginals.tags
     accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score

@@ -36,19 +36,19 @@ def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
 
     A second embedding component of the same width leaves other vectors in doc.tensor: the head would give garbage without an error.
     """
-    own = other = ""  # the component's name in this pipeline, and that of the first embedding component behind it
-    for at, component in nlp.pipeline:
-        if at == name:
+    pipe_name = embedding = ""  # of the component in this pipeline, and of the first embedding component after it
+    for place, component in nlp.pipeline:
+        if place == name:
             break
         if component is pipe:
-            own = at
-        elif own and not other and hasattr(component, "listeners"):
-            other = at
+            pipe_name = place
+        elif pipe_name and not embedding and hasattr(component, "listeners"):
+            embedding = place
     else:
         return ""
-    if not other or not any(is_listener(node) for node in pipe.model.walk()):
+    if not embedding or not any(is_listener(node) for node in pipe.model.walk()):
         return ""
-    return f"'{other}' stands between '{own}' and it and overwrites the token vectors"
+    return f"'{embedding}' stands between '{pipe_name}' and it and overwrites the token vectors"
 
 
 def _no_token_vectors(node: Any, doc: Doc) -> str:
@@ -90,7 +90,7 @@ def has_weights(pipe: Any) -> bool:
 def all_finite(pipe: Any) -> bool:
     """Whether no weight of a component's model is NaN or infinite."""
     weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
-    return all(bool(np.isfinite(to_numpy(one)).all()) for one in weights)
+    return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
 
 
 class Source(ABC):
@@ -149,7 +149,7 @@ class Source(ABC):
         """Labels that stand in the settings alone, which the pipe saves beside what it learned; () where a component has them."""
         return ()
 
-    def restore_labels(self, saved: Sequence[str]) -> bool:
+    def restore_labels(self, labels: Sequence[str]) -> bool:
         """Take saved labels, where the config has other numbers of dollar signs. RETURNS (bool): They were others."""
         return False
 

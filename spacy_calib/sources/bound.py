@@ -10,7 +10,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from ..doc.annotations import Annotation
+from ..doc.annotations import Annotation, Hashes, label_hashes
 from ..pairs.build import Scores
 from .base import Source
 from .mapped import with_map
@@ -42,6 +42,11 @@ class BoundSource:
     def own_labels(self) -> tuple[str, ...]:
         """The labels of the component itself, before a label map merges them."""
         return with_map(self.source, None).labels(self.component)
+
+    @cached_property
+    def label_hashes(self) -> Hashes:
+        """The hash of each label."""
+        return label_hashes(self.labels)
 
     @property
     def name(self) -> str:

@@ -40,13 +40,13 @@ class MappedScores:
         self.hints = hints_of(inner)
 
     def above(self, threshold: float) -> Marginals:
-        every = self.inner.above(min(threshold, _SMALLEST))
-        columns = self._column[every.tags]
-        kept = np.flatnonzero(columns >= 0)
+        marginals = self.inner.above(min(threshold, _SMALLEST))
+        columns = self._column[marginals.tags]
+        index = np.flatnonzero(columns >= 0)
         width = int(self._column.max(initial=-1)) + 1
-        cells, place = np.unique(every.rows[kept] * width + columns[kept], return_inverse=True)
+        cells, place = np.unique(marginals.rows[index] * width + columns[index], return_inverse=True)
         merged = np.zeros(len(cells))
-        (np.maximum if self._highest else np.add).at(merged, place, every.scores[kept])
+        (np.maximum if self._highest else np.add).at(merged, place, marginals.scores[index])
         merged = np.minimum(merged, 1.0)
         enough = np.flatnonzero(merged >= threshold)
         rows, tags = np.divmod(cells[enough], max(1, width))
@@ -55,11 +55,11 @@ class MappedScores:
     def at(self, rows: Ints, columns: Ints) -> Floats:
         merged = np.full(len(rows), np.nan)
         for new in np.unique(columns).tolist():
-            own = np.flatnonzero(columns == new)
+            place = np.flatnonzero(columns == new)
             for old in np.flatnonzero(self._column == new).tolist():
-                found = self.inner.at(rows[own], np.full(len(own), old))
-                with_known = np.fmax(merged[own], found) if self._highest else merged[own] + np.nan_to_num(found)
-                merged[own] = np.where(np.isnan(merged[own]), found, with_known)
+                scores = self.inner.at(rows[place], np.full(len(place), old))
+                with_known = np.fmax(merged[place], scores) if self._highest else merged[place] + np.nan_to_num(scores)
+                merged[place] = np.where(np.isnan(merged[place]), scores, with_known)
         return np.minimum(merged, 1.0)
 
 

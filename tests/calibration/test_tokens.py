@@ -35,7 +35,7 @@ from spacy_calib.schema import Misfit, record
 from spacy_calib.types import Groups, Marginals
 
 from .. import strategies  # noqa: F401  (the profile of hypothesis)
-from ..tokens import GROUPS, N_TAGS, Table, Tokens, draw_tokens, fit_data
+from ..tokens import GROUPS, N_TAGS, Table, Tokens, carrying, draw_tokens, fit_data
 
 # A ridge that is given need not be chosen, which takes long.
 SCALINGS: dict[str, Callable[[], Scaling]] = {
@@ -248,11 +248,13 @@ def test_nothing_asked_gives_nothing():
 # Single entries below the threshold
 
 
-def carrying(calibration: TokenCalibration, table: Table, threshold: float, rows: np.ndarray, tags: np.ndarray) -> Calibrated:
-    """What is said of these entries below the threshold, which their tokens carry."""
-    carried = np.full(table.n_tokens, -2)
-    carried[rows] = tags
-    return calibration.calibrate(table, threshold, carried=carried).below
+def scores_below(
+    calibration: TokenCalibration, table: Table, threshold: float, rows: np.ndarray, tags: np.ndarray
+) -> Calibrated:
+    """The scores of these entries below the threshold, which their tokens carry."""
+    columns = np.full(table.n_tokens, -2)
+    columns[rows] = tags
+    return calibration.calibrate(table, threshold, carried=carrying(table, columns)).below
 
 
 @every_scaling
@@ -267,7 +269,7 @@ def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_on
     for one in np.unique(lower.marginals.rows[below], return_index=True)[1]:  # one entry a token, as a token carries one label
         chosen = below[one : one + 1]
         rows, tags = lower.marginals.rows[chosen], lower.marginals.tags[chosen]
-        found = carrying(calibration, table, threshold, rows, tags)
+        found = scores_below(calibration, table, threshold, rows, tags)
         assert found.scores == pytest.approx(lower.scores[chosen], abs=1e-9)
 
 
@@ -277,8 +279,8 @@ def test_many_entries_at_once_give_what_each_gives_alone(name):
     table = Table(draw_tokens(50, 2).probabilities)
     rows = np.arange(0, 50, 2)
     tags = np.argmin(table.probabilities[rows], axis=1)
-    together = carrying(calibration, table, 0.2, rows, tags).scores
-    alone = [carrying(calibration, table, 0.2, rows[i : i + 1], tags[i : i + 1]).scores[0] for i in range(25)]
+    together = scores_below(calibration, table, 0.2, rows, tags).scores
+    alone = [scores_below(calibration, table, 0.2, rows[i : i + 1], tags[i : i + 1]).scores[0] for i in range(25)]
     assert together == pytest.approx(alone, abs=1e-9)
 
 
@@ -286,7 +288,7 @@ def test_many_entries_at_once_give_what_each_gives_alone(name):
 def test_an_entry_without_any_probability_has_a_score(name):
     calibration = fitted_on(name=name)
     table = Table(np.array([[1.0, *[0.0] * (N_TAGS - 1)]]))
-    found = carrying(calibration, table, 0.01, np.array([0]), np.array([3]))
+    found = scores_below(calibration, table, 0.01, np.array([0]), np.array([3]))
     assert 0 <= found.scores[0] < 0.1
 
 
@@ -591,7 +593,7 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
         assert (of_one is None) == (of_other is None)
         assert of_one is None or of_one.tolist() == of_other.tolist()
     place = (np.arange(40), np.argmin(table.probabilities, axis=1))
-    ours, theirs = (carrying(calibration, table, 0.01, *place) for calibration in (one, other))
+    ours, theirs = (scores_below(calibration, table, 0.01, *place) for calibration in (one, other))
     assert ours.scores.tolist() == theirs.scores.tolist()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.steps import ASKED, Predictions
-from spacy_calib.context.blocks import View
+from spacy_calib.context.blocks import View, pair_inputs
 from spacy_calib.context.features import NO_ENTRY, Document, Hints, Neighbours, TokenScores
 from spacy_calib.context.fit import Comparison, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
@@ -129,7 +129,7 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
     assert np.isfinite(seen.scores).all()
     places = found.context.known_.places(words_of([[1, 2]]))
     pair = np.array([1]), np.array([7]), np.zeros(1), np.array([True])
-    inputs = found.context.inputs(seen.view.tokens, places, seen.view.columns, *pair)
+    inputs = pair_inputs(found.context.blocks, seen.view.tokens, places, seen.view.columns, pair, 2)
     weights = {block.name: found.context.model_.weights[block.name].find(inputs.codes_in(block)) for block in inputs.blocks}
     assert not any(weights[name].any() for name in ("tag", "form", "ending", "rival"))
 

@@ -39,7 +39,7 @@ def write(doc: Doc, layer: str, labels: tuple[str, ...], raw: list[float], calib
     n = len(raw)
     marginals = Marginals(np.zeros(n, dtype=np.intp), np.arange(n), np.array(raw), 1)
     carried = get_annotation(layer).hashes(doc)
-    batch = CalibratedBatch(Calibrated(marginals, np.array(calibrated)), layer, labels, carried)
+    batch = CalibratedBatch(Calibrated(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 

@@ -38,7 +38,9 @@ def write(doc: Doc, layer: str, scores: list[dict[str, float]], spans: list[tupl
         chosen = np.array([one[4] for one in spans])
         parts = Spans(starts, ends, kinds, np.full((ends - starts).sum(), 0.5), own, chosen)
         held = CalibratedSpans(parts, labels, own, own, np.full(len(spans), -1, dtype=np.int8), "exact")
-    batch = CalibratedBatch(Calibrated(marginals, calibrated), layer, labels, get_annotation(layer).hashes(doc), held)
+    batch = CalibratedBatch(
+        Calibrated(marginals, calibrated), get_annotation(layer), labels, get_annotation(layer).hashes(doc), held
+    )
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.doc.likeliest import write_labels
+from spacy_calib.doc.top_labels import write_labels
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.left_scores import DocTensorSource
 from tests.docs.pages import DOCS, Run, blocks_of

@@ -1,4 +1,4 @@
-"""The likeliest label as the prediction, where a source gives marginals but no labels."""
+"""The top label as the prediction, where a source gives marginals but no labels; labels that are put on tokens."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from .annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation,
 
 
 @dataclass(frozen=True, eq=False)
-class Likeliest:
-    """The labels for *bare* Docs, which carry none. They are those of the scores, before any map of labels.
+class TopLabels:
+    """The labels for *bare* Docs, which carry none: the top ones by the scores before any map of labels.
 
-    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Its columns. given (dict): Number of a bare
-        Doc in the batch -> the likeliest label of each of its units, "" where none has a score.
+    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Its columns. by_doc (dict): Number of a bare
+        Doc in the batch -> the top label of each of its units, "" where none has a score.
     """
 
     marginals: Marginals
     labels: Sequence[str]
-    given: dict[int, list[str]]
+    by_doc: dict[int, list[str]]
 
     @classmethod
-    def of(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> Likeliest:
+    def from_marginals(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> TopLabels:
         """hashes: The label hashes of each Doc's units, 0 for no label."""
         order = np.argsort(marginals.scores, kind="stable")
-        best = np.full(marginals.n_tokens, -1)
-        best[marginals.rows[order]] = marginals.tags[order]  # the last one stays
+        top = np.full(marginals.n_tokens, -1)
+        top[marginals.rows[order]] = marginals.tags[order]  # the last one stays
         names, starts = [*labels, ""], np.cumsum([0, *map(len, hashes)])
-        bare = [number for number, own in enumerate(hashes) if not own.any()]
-        given = {number: [names[i] for i in best[starts[number] : starts[number + 1]].tolist()] for number in bare}
-        return cls(marginals, labels, given)
+        bare = [number for number, carried in enumerate(hashes) if not carried.any()]
+        by_doc = {number: [names[i] for i in top[starts[number] : starts[number + 1]].tolist()] for number in bare}
+        return cls(marginals, labels, by_doc)
 
-    def filled(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """The label hashes of all Docs, for bare ones those of their likeliest labels."""
+    def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
+        """The label hashes of all Docs, with those of the top labels for bare ones."""
         counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str
         filled = list(hashes)
-        for number, labels in self.given.items():
+        for number, labels in self.by_doc.items():
             names = map(counterpart, labels)
             filled[number] = np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)
         return filled
 
     def write(self, docs: Sequence[Doc], layer: str) -> None:
         """Put the labels on the bare Docs; for text categories put the raw scores into `doc.cats`."""
-        for number, labels in self.given.items():
+        for number, labels in self.by_doc.items():
             if unit_of(layer) == TOKEN:
                 write_labels(docs[number], plain_name(layer), labels)
                 continue
-            own = slice(*np.searchsorted(self.marginals.rows, [number, number + 1]).tolist())
-            names = [self.labels[tag] for tag in self.marginals.tags[own].tolist()]
-            docs[number].cats.update(zip(names, self.marginals.scores[own].tolist(), strict=True))
+            entries = slice(*np.searchsorted(self.marginals.rows, [number, number + 1]).tolist())
+            names = [self.labels[tag] for tag in self.marginals.tags[entries].tolist()]
+            docs[number].cats.update(zip(names, self.marginals.scores[entries].tolist(), strict=True))
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:
