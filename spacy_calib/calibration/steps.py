@@ -62,59 +62,59 @@ class Predictions:
     @property
     def leads(self) -> NDArray[np.bool_]:
         """Whether each is the likeliest of its row by raw scores; what leads reaches the threshold."""
-        found = np.zeros(len(self), dtype=bool)
-        found[self.kept] = leading(self.rows[self.kept], self.raw[self.kept])
-        return found
+        is_top = np.zeros(len(self), dtype=bool)
+        is_top[self.kept] = leading(self.rows[self.kept], self.raw[self.kept])
+        return is_top
 
-    def having(self, **changed: Any) -> Predictions:
+    def having(self, **columns: Any) -> Predictions:
         """The same with other values of some fields, unchecked."""
-        made = object.__new__(Predictions)
-        vars(made).update(vars(self), **changed)
-        return made
+        predictions = object.__new__(Predictions)
+        vars(predictions).update(vars(self), **columns)
+        return predictions
 
     def take(self, index: Ints) -> Predictions:
         """Some predictions, by ascending index."""
         columns = {name: getattr(self, name) for name in _OF_EACH}
-        taken = {name: column[index] for name, column in columns.items() if column is not None}
-        return self._of_others(**taken, spans=self.spans and self.spans.take(index))
+        columns_taken = {name: column[index] for name, column in columns.items() if column is not None}
+        return self._of_others(**columns_taken, spans=self.spans and self.spans.take(index))
 
     def with_asked(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
         """With labels below the threshold that are asked for, before any step. rows, tags, raw: Theirs."""
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
-        added: dict[str, NDArray[Any]] = {
+        new_columns: dict[str, NDArray[Any]] = {
             "rows": rows,
             "tags": tags,
             "raw": raw,
             "scores": raw,
             "levels": np.full(len(rows), ASKED, dtype=np.int8),
         }
-        return self._of_others(**{name: np.append(getattr(self, name), column)[order] for name, column in added.items()})
+        return self._of_others(**{name: np.append(getattr(self, name), column)[order] for name, column in new_columns.items()})
 
-    def _of_others(self, **changed: Any) -> Predictions:
-        made = self.having(**changed)
-        vars(made).pop("kept", None)
-        return made
+    def _of_others(self, **columns: Any) -> Predictions:
+        predictions = self.having(**columns)
+        vars(predictions).pop("kept", None)
+        return predictions
 
 
 class CalibrationStep(Protocol):
     """What makes other scores of the scores so far."""
 
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """The predictions with other scores, which depend on other rows only where a context looks at neighbours."""
 
 
 class Cut:
     """The threshold: what was looked at only for the sake of others goes no further."""
 
-    def apply(self, given: Predictions) -> Predictions:
-        further = given.levels != LOOKED_AT
-        return given if further.all() else given.take(np.flatnonzero(further))
+    def apply(self, predictions: Predictions) -> Predictions:
+        goes_on = predictions.levels != LOOKED_AT
+        return predictions if goes_on.all() else predictions.take(np.flatnonzero(goes_on))
 
 
-def walk(steps: Iterable[CalibrationStep], given: Predictions) -> Predictions:
+def walk(steps: Iterable[CalibrationStep], predictions: Predictions) -> Predictions:
     """Apply one step after the other."""
     for step in steps:
-        given = step.apply(given)
-    return given
+        predictions = step.apply(predictions)
+    return predictions

@@ -74,17 +74,17 @@ class Normalization:
     how: bool | str
     other: Recalibrator | None
 
-    def apply(self, given: Predictions) -> Predictions:
-        if not len(given.scores):
-            return given
-        rows, n, kept = given.rows, int(given.rows[-1]) + 1, given.levels == KEPT
-        sums: NDArray[Any] = np.bincount(rows, weights=np.where(kept, given.scores, 0.0), minlength=n)
+    def apply(self, predictions: Predictions) -> Predictions:
+        if not len(predictions.scores):
+            return predictions
+        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.levels == KEPT
+        sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n)
         if self.how == "other":
-            before = given.scores if given.before_maps is None else given.before_maps
-            rest = rest_of(rows, np.where(kept, before, 0.0), n)
-            sums = sums + (rest if self.other is None else self.other.predict(rest))
+            scores_before = predictions.scores if predictions.before_maps is None else predictions.before_maps
+            rest_scores = rest_of(rows, np.where(is_kept, scores_before, 0.0), n)
+            sums = sums + (rest_scores if self.other is None else self.other.predict(rest_scores))
         of_row = np.where(sums > 0, sums, 1.0)[rows]
-        return given.having(scores=np.where(kept, given.scores / of_row, given.scores))
+        return predictions.having(scores=np.where(is_kept, predictions.scores / of_row, predictions.scores))
 
 
 # The form of a saved TokenCalibration; its registered parts are read where they are made.
@@ -135,33 +135,48 @@ class TokenCalibration:
         shrinkage = None if self.context is None else self.context.shrinkage
         return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
 
-    def behind(self, one: CalibrationStep) -> tuple[CalibrationStep, ...]:
+    def behind(self, earlier: CalibrationStep) -> tuple[CalibrationStep, ...]:
         """The steps after one of them."""
         steps = self.steps
-        return steps[1 + next(place for place, step in enumerate(steps) if step is one) :]
+        return steps[1 + next(place for place, step in enumerate(steps) if step is earlier) :]
 
-    def calibrate(self, scores: Scores, threshold: float, words: Any = None, carried: Ints | None = None) -> Calibrated:
+    def calibrate(
+        self, scores: Scores, threshold: float, words: Any = None, predicted_columns: Ints | None = None
+    ) -> Calibrated:
         """The calibrated probabilities of all entries that reach the threshold.
 
-        words: Of the tokens, for a context. carried (Ints | None): Column of the label that each token carries, below 0
+        words: Of the tokens, for a context. predicted_columns (Ints | None): Column of the label that each token carries, below 0
         for none, for `Calibrated.below`.
         """
-        every = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
-        levels = np.where(every.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
-        given = Predictions(every.rows, every.tags, every.scores, every.scores, levels, words=words)
-        if carried is not None and every.names is None:  # the names of entries that are not there are not known
-            given = given.with_asked(*_missing(given, scores, carried))
-        found = walk(self.steps, given)
-        kept, asked = found.kept, np.flatnonzero(found.levels == ASKED)
-        marginals = every if len(kept) == len(every) else every.take(np.flatnonzero(levels == KEPT))
+        entries = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
+        levels = np.where(entries.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
+        predictions = Predictions(entries.rows, entries.tags, entries.scores, entries.scores, levels, words=words)
+        # The names of entries that are not there are not known.
+        if predicted_columns is not None and entries.names is None:
+            predictions = predictions.with_asked(*_missing(predictions, scores, predicted_columns))
+        result = walk(self.steps, predictions)
+        index, asked_rows = result.kept, np.flatnonzero(result.levels == ASKED)
+        marginals = entries if len(index) == len(entries) else entries.take(np.flatnonzero(levels == KEPT))
         in_set = out_of_reach = below = None
         if self.sets is not None:
-            in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, found.scores[kept], marginals.n_tokens)
+            in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, result.scores[index], marginals.n_tokens)
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
-        if len(asked):
-            own = Marginals(found.rows[asked], found.tags[asked], found.raw[asked], every.n_tokens)
-            below = Calibrated(own, found.scores[asked])
-        return Calibrated(marginals, found.scores[kept], in_set, out_of_reach, found.view, below)
+        if len(asked_rows):
+            asked_marginals = Marginals(
+                result.rows[asked_rows],
+                result.tags[asked_rows],
+                result.raw[asked_rows],
+                entries.n_tokens,
+            )
+            below = Calibrated(asked_marginals, result.scores[asked_rows])
+        return Calibrated(
+            marginals,
+            result.scores[index],
+            in_set,
+            out_of_reach,
+            result.view,
+            below,
+        )
 
     # Saving
 
@@ -185,8 +200,8 @@ class TokenCalibration:
         def part(name: str, rebuild: Callable[[dict[str, Any]], Any] = load) -> Any:
             return None if state[name] is None else rebuild(state[name])
 
-        made = cls(
-            part("maps", lambda held: GroupedRecalibrator.from_state(held, load)),
+        calibration = cls(
+            part("maps", lambda fields: GroupedRecalibrator.from_state(fields, load)),
             scaling=part("scaling"),
             context=part("context"),
             normalize=normalize,
@@ -196,8 +211,8 @@ class TokenCalibration:
             recall_cutoffs=state["recall_cutoffs"],
             label_cutoffs=state["label_cutoffs"],
         )
-        made._check_loaded()
-        return made
+        calibration._check_loaded()
+        return calibration
 
     def _check_loaded(self) -> None:
         """RAISES Misfit: a part is not fitted, or not to as many tags as the maps."""
@@ -218,22 +233,22 @@ def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
     return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
 
 
-def _missing(given: Predictions, scores: Scores, carried: Ints) -> tuple[Ints, Ints, Floats]:
+def _missing(predictions: Predictions, scores: Scores, predicted_columns: Ints) -> tuple[Ints, Ints, Floats]:
     """(token, label, raw score) of carried labels below the threshold (set by somebody else, or kept from before)."""
-    held = np.zeros(len(carried), dtype=bool)
-    held[given.rows[(carried[given.rows] == given.tags) & (given.levels == KEPT)]] = True
-    rows = np.flatnonzero(~held & (carried >= 0))
-    raw = scores.at(rows, carried[rows]) if len(rows) else np.zeros(0)
-    known = ~np.isnan(raw)
-    return rows[known], carried[rows[known]], raw[known]
+    is_there = np.zeros(len(predicted_columns), dtype=bool)
+    is_there[predictions.rows[(predicted_columns[predictions.rows] == predictions.tags) & (predictions.levels == KEPT)]] = True
+    rows = np.flatnonzero(~is_there & (predicted_columns >= 0))
+    raw = scores.at(rows, predicted_columns[rows]) if len(rows) else np.zeros(0)
+    is_known = ~np.isnan(raw)
+    return rows[is_known], predicted_columns[rows[is_known]], raw[is_known]
 
 
 def silent_tokens(scores: Scores, rows: Ints) -> Ints:
     """The tokens of which a source says nothing (entities set before it). rows (Ints): Token of each of its entries."""
-    bare = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
-    return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
+    tokens = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
+    return tokens[np.isnan(scores.at(tokens, np.zeros(len(tokens), dtype=np.intp)))]
 
 
-def rest_of(rows: Ints, scaled: Floats, n_tokens: int) -> Floats:
+def rest_of(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
     """The probability that is left to all tags without an entry, shape (n_tokens,)."""
-    return np.clip(1.0 - np.bincount(rows, weights=scaled, minlength=n_tokens), 0.0, 1.0)
+    return np.clip(1.0 - np.bincount(rows, weights=scores, minlength=n_tokens), 0.0, 1.0)

@@ -54,22 +54,22 @@ class Comparison:
     @classmethod
     def of(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
         """The comparison of probabilities of n things. hits: Of each. documents (Ints): Likewise."""
-        before, after = log_losses(without, hits), log_losses(with_context, hits)
-        mean, error = mean_with_error(after - before, documents)
-        return cls(float(before.mean()), float(before.mean()) + mean, error)
+        raw_losses, context_losses = log_losses(without, hits), log_losses(with_context, hits)
+        mean, error = mean_with_error(context_losses - raw_losses, documents)
+        return cls(float(raw_losses.mean()), float(raw_losses.mean()) + mean, error)
 
 
 def without_model(context: TokenContext) -> TokenContext:
     """The context without its model: scores of tokens stay, and those of spans may look at its view."""
-    copied = copy(context)
-    copied.model_ = copied.line_ = None
-    return copied
+    new_context = copy(context)
+    new_context.model_ = new_context.line_ = None
+    return new_context
 
 
 def fit_token_context(
     prototype: TokenContext,
     pairs: Pairs,
-    others: Pairs,
+    unlabelled_pairs: Pairs,
     documents: Ints,
     words: Words,
     progress: Progress = UNREPORTED,
@@ -80,35 +80,35 @@ def fit_token_context(
 ) -> ContextFit:
     """Learn from tokens with gold.
 
-    pairs (Pairs): Their entries. others (Pairs): Entries of tokens without gold, which are looked at, too.
+    pairs (Pairs): Their entries. unlabelled_pairs (Pairs): Entries of tokens without gold, which are looked at, too.
     documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
     overlapping (bool): Whether a token may have several right tags; then its scores stay as they are.
     salt (str): Of the forms that are kept; "" keeps digests as they are.
     """
-    every, order = interleave(pairs, others)
+    all_pairs, order = interleave(pairs, unlabelled_pairs)
     place = np.argsort(order)  # of the pairs, then of the others
-    around = Surroundings(every.rows, every.tags, every.scores, len(words.forms), words)
-    made = prototype.clone()
-    made.known_, made.n_tags_ = KnownWords.of(words), n_tags
-    view = made.seen(around, _learn_columns(made, around))
+    surroundings = Surroundings(all_pairs.rows, all_pairs.tags, all_pairs.scores, len(words.forms), words)
+    context = prototype.clone()
+    context.known_, context.n_tags_ = KnownWords.of(words), n_tags
+    view = context.seen(surroundings, _learn_columns(context, surroundings))
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
-    kept, places = made.known_.salted(salt)
+    salted_words, places = context.known_.salted(salt)
     if why:
-        made.known_ = kept
-        return ContextFit(made, view, pairs.scores, others.scores, why, about(made))
-    own, leads = around.log_odds[place], around.leads[place]
+        context.known_ = salted_words
+        return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, why, about(context))
+    margins, leads = surroundings.log_odds[place], surroundings.leads[place]
     n = len(pairs)
-    blocks, of_others = (
-        made.blocks(view, part.rows, part.tags, own[inside], leads[inside])
-        for part, inside in ((pairs, slice(n)), (others, slice(n, None)))
+    blocks, unlabelled_blocks = (
+        context.blocks(view, part.rows, part.tags, margins[part_index], leads[part_index])
+        for part, part_index in ((pairs, slice(n)), (unlabelled_pairs, slice(n, None)))
     )
-    made.model_, held_out = fit_pairs(PairData(own[:n], blocks, pairs.hits, documents), progress)
-    moved = made.model_.predict(own[n:], of_others)
-    made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
-    told = about(made, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
-    view = replace(view, moved=np.concatenate([held_out, moved])[order])
-    return ContextFit(made, view, held_out, moved, "", told)
+    context.model_, held_out = fit_pairs(PairData(margins[:n], blocks, pairs.hits, documents), progress)
+    adjusted_scores = context.model_.predict(margins[n:], unlabelled_blocks)
+    context.known_, context.model_ = salted_words, context.model_.with_places(blocks, places, n_tags + 1)
+    info = about(context, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
+    view = replace(view, moved=np.concatenate([held_out, adjusted_scores])[order])
+    return ContextFit(context, view, held_out, adjusted_scores, "", info)
 
 
 def fit_further_scores(
@@ -116,65 +116,69 @@ def fit_further_scores(
     groups: Groups,
     raw: tuple[Pairs, Pairs],
     pairs: Pairs,
-    others: Pairs,
+    unlabelled_pairs: Pairs,
     documents: Ints,
     words: Words,
     progress: Progress = UNREPORTED,
 ) -> ContextFit:
     """Learn what further scores of documents say, where held-out ones lose less with them than without, as for spans.
 
-    names (Sequence[str]): Of the scores. groups (Groups): Of the labels. pairs (Pairs): Of documents with gold; others (Pairs): Without.
+    names (Sequence[str]): Of the scores. groups (Groups): Of the labels. pairs (Pairs): Of documents with gold; unlabelled_pairs (Pairs): Without.
     raw (tuple[Pairs, Pairs]): Both as the source gave them, which says whose label is the likeliest. documents (Ints): What each pair is from, ascending.
     """
-    made = FurtherScores()
-    made.names_ = tuple(names)
+    context = FurtherScores()
+    context.names_ = tuple(names)
     progress.at(0.0)
-    leads, of_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
-    spans = made.spans(words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
-    of_leads = SpanData(spans, spans.own, pairs.hits[leads].astype(np.intp), documents[leads], np.zeros(0, dtype=np.intp))
-    useful = without_useless(of_leads, groups).spans.beside.shape[1] > 0
-    held_out = held_out_scores(of_leads, groups) if useful else spans.own
-    moved, moved_others = with_leads(pairs.rows, pairs.scores, leads, held_out), others.scores
+    leads, unlabelled_tops = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
+    spans = context.spans(words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
+    top_data = SpanData(spans, spans.own, pairs.hits[leads].astype(np.intp), documents[leads], np.zeros(0, dtype=np.intp))
+    useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
+    held_out = held_out_scores(top_data, groups) if useful else spans.own
+    adjusted_scores, adjusted_unlabelled = with_leads(pairs.rows, pairs.scores, leads, held_out), unlabelled_pairs.scores
     if useful:
-        made.model_ = SpanRecalibrator(groups).fit(spans, of_leads.hits)
-        moved_others = made.moved(others.rows, others.tags, others.scores, of_others, words)
+        context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
+        adjusted_unlabelled = context.moved(
+            unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores, unlabelled_tops, words
+        )
     why = "" if useful else "held-out documents lose no less with further scores"
-    compared = Comparison.of(pairs.scores, moved, pairs.hits, documents)
-    told = {
+    comparison = Comparison.of(pairs.scores, adjusted_scores, pairs.hits, documents)
+    info = {
         "when": FURTHER,
         "forms": 0,
         "endings": 0,
         "ridge": None,
-        "size": 0 if made.model_ is None else len(made.model_.weights_) + 1,
+        "size": 0 if context.model_ is None else len(context.model_.weights_) + 1,
         "columns": list(names),
-        "comparison": asdict(compared),
-        "reordered": _reordered(pairs, moved),
+        "comparison": asdict(comparison),
+        "reordered": _reordered(pairs, adjusted_scores),
     }
-    return ContextFit(made, None, moved, moved_others, why, told)
+    return ContextFit(context, None, adjusted_scores, adjusted_unlabelled, why, info)
 
 
-def _reordered(pairs: Pairs, moved: Floats) -> float:
+def _reordered(pairs: Pairs, adjusted_scores: Floats) -> float:
     """The share of tokens that get another likeliest tag."""
-    before, after = (leading(pairs.rows, scores) for scores in (pairs.scores, moved))
-    return float((before & ~after).sum() / max(1, before.sum()))
+    top_before, top_after = (leading(pairs.rows, scores) for scores in (pairs.scores, adjusted_scores))
+    return float((top_before & ~top_after).sum() / max(1, top_before.sum()))
 
 
-def _learn_columns(made: TokenContext, around: Surroundings) -> list[Sequence[Floats]]:
+def _learn_columns(context: TokenContext, surroundings: Surroundings) -> list[Sequence[Floats]]:
     """What each feature says of the fit data; the context remembers what each column is, and its unit."""
-    said = [feature(around) for feature in made.features]
-    named = zip(made.features, said, strict=True)
-    made.columns_ = tuple((feature.name, what) for feature, found in named for what in feature.named(around, len(found)))
-    columns = [column for found in said for column in found]
+    values_by_feature = [feature(surroundings) for feature in context.features]
+    pairs_of_feature = zip(context.features, values_by_feature, strict=True)
+    context.columns_ = tuple(
+        (feature.name, title) for feature, values in pairs_of_feature for title in feature.named(surroundings, len(values))
+    )
+    columns = [column for values in values_by_feature for column in values]
     deviations = np.array([column.std() for column in columns])
-    made.centers_ = np.array([column.mean() for column in columns])
-    made.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
-    return said
+    context.centers_ = np.array([column.mean() for column in columns])
+    context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
+    return values_by_feature
 
 
-def about(context: TokenContext, compared: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
+def about(context: TokenContext, comparison: Comparison | None = None, share_reordered: float = 0.0) -> dict[str, Any]:
     """What `info` shows of a context, as plain data; whether it is kept is added later.
 
-    compared (Comparison | None): Without and with it. reordered (float): Share of tokens with a new likeliest tag.
+    comparison (Comparison | None): Without and with it. share_reordered (float): Share of tokens with a new likeliest tag.
     """
     model = context.model_
     return {
@@ -183,9 +187,9 @@ def about(context: TokenContext, compared: Comparison | None = None, reordered: 
         "endings": len(context.known_.endings),
         "ridge": None if model is None else model.ridge,
         "size": 0 if model is None else model.size,
-        "columns": [what for _, what in context.columns_],
-        "comparison": None if compared is None else asdict(compared),
-        "reordered": reordered,
+        "columns": [title for _, title in context.columns_],
+        "comparison": None if comparison is None else asdict(comparison),
+        "reordered": share_reordered,
     }
 
 
@@ -210,7 +214,7 @@ def fit_span_context(
     RETURNS (tuple): The context, None where scores stay; the held-out score of each; what `info` shows.
     """
     when = tokens.context.when
-    told: dict[str, Any] = {
+    info: dict[str, Any] = {
         "when": when,
         "kept": False,
         "why": _too_few_spans(hits, documents),
@@ -219,18 +223,24 @@ def fit_span_context(
         "ridge": None,
         "weights": [],
     }
-    if told["why"]:
-        return None, scores, told
+    if info["why"]:
+        return None, scores, info
     columns = span_columns(tokens.view, spans, groups, tags)
-    names = named_columns([what for _, what in tokens.context.columns_], groups)
+    names = named_columns([title for _, title in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
-    compared = Comparison.of(scores, fit.held_out, hits, documents)
-    kept = when == "always" or compared.no_worse
+    comparison = Comparison.of(scores, fit.held_out, hits, documents)
+    is_kept = when == "always" or comparison.no_worse
     weights = [{"what": name, "weight": weight} for name, weight in zip(names, fit.weights.tolist(), strict=True)]
-    told |= {"kept": kept, "comparison": asdict(compared), "slope": fit.model.slope, "ridge": fit.ridge, "weights": weights}
-    if not kept:
-        return None, scores, told
-    return SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, told
+    info |= {
+        "kept": is_kept,
+        "comparison": asdict(comparison),
+        "slope": fit.model.slope,
+        "ridge": fit.ridge,
+        "weights": weights,
+    }
+    if not is_kept:
+        return None, scores, info
+    return SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, info
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.least import least
-from ..calibration.recalibrators.logistic import sigmoid, softplus
+from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import lowest_from
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
@@ -221,7 +220,7 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
         return found, (across @ residuals + penalty * values) * units
 
     begin = np.zeros(len(units)) if start is None else _begin(start, data.blocks, met) / units
-    values = least(loss, begin, tolerance, _MOST_STEPS, _MEMORY) * units
+    values = minimize_smooth(loss, begin, tolerance, _MOST_STEPS, _MEMORY) * units
     parts = np.split(values, np.cumsum(sizes)[:-1])
     return LogLinear(
         ridge,
