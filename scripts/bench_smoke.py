@@ -36,6 +36,7 @@ class Run(NamedTuple):
 SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
 RUNS = {
     "bench_overhead.py": Run("--runs 1 --single", "| one Doc at a time, 12 tokens |"),
+    "count_functions.py": Run("", "| nlp(text) |"),
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
     "long_runs.py": Run("--documents 300", "| rank |"),
     "answers_study.py": Run("--sentences 150 --folds 2 --data {ner_dev} --made-up --cache {output}", "| calib fit |"),
@@ -58,7 +59,6 @@ RUNS = {
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "streusle_table.py": Run("--corpus {lextags} --training {lextags} --plot-groups {output}.png", "| tiny: the CRF is"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
-    "partial_study.py": Run("--model {model} --fit {ner_dev} --test {ner_test}", "| answers | yes |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (in domain"),
     "against_study.py": Run("--train test --population dev --epochs 1 2 --draws 2 --documents 20", "| 20 | smce |"),
@@ -84,7 +84,6 @@ SKIPPED = {
     "bench_smoke.py": "this script",
     "docs_pictures.py": "needs a browser, and the quickstart followed on real data",
     "release_check.py": "installs what `make release-check` builds, on each Python",
-    "same_scores.py": "trains on real data for minutes; made-up data show no difference between two versions",
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",
     "docs_site.py": "runs inside MkDocs: make docs",
     "quality/peer_worker.py": "runs inside the environment of a peer; tests/test_quality_scripts.py runs it with scikit-learn",

@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import docs_in, ewt_file, head, make_parser, row
+from frame import bare, docs_in, ewt_file, head, make_parser, row
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 
 UNITS = ("document", "chunk", "sentence")
+# Settings of `calib` pipes; a context is what `calib fit` adds by default.
+AUTO = {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}
+METHODS: dict[str, dict[str, Any]] = {
+    "isotonic": {},
+    "auto": AUTO,
+    "context": {**AUTO, "context": {"@calib_contexts": "spacy-calib.Context.v1"}},
+}
 Runs = dict[str, list[dict[str, float]]]
 
 
@@ -55,6 +63,21 @@ def package_texts() -> list[str]:
 
     paragraphs = [" ".join(part.split()) for topic in sorted(topics) for part in topics[topic].split("\n\n")]
     return [paragraph for paragraph in paragraphs if len(paragraph.split()) >= 60][:250]
+
+
+def gold_docs(nlp: Language, texts: Sequence[str], cache: Path) -> list[Doc]:
+    """Docs with tags: EWT dev, or where SPACY_CALIB_DATA is not set these texts with the tagger's own."""
+    if os.environ.get("SPACY_CALIB_DATA"):
+        return docs_in(ewt_file("dev", cache), nlp.vocab)
+    with nlp.select_pipes(enable=["tok2vec", "tagger"]):
+        return list(nlp.pipe(texts))
+
+
+def fit_tagger_calib(nlp: Language, calib: Any, references: Sequence[Doc]) -> None:
+    """Fit a pipe behind the tagger on gold Docs, with their words and spaces."""
+    with nlp.select_pipes(enable=["tok2vec"]):
+        predicted = list(nlp.pipe(bare(gold, nlp.vocab) for gold in references))
+    calib.fit(Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
 
 
 class Clock:

@@ -47,7 +47,7 @@ from spacy_calib.expect.effects import Effects, SourceSums, with_widths
 from spacy_calib.expect.survey import Known
 from spacy_calib.pairs.documents import DocumentNumbers
 from spacy_calib.pipe.component import pipes_named
-from spacy_calib.pipe.counting import Compared, answered, asked_of
+from spacy_calib.pipe.counting import DriftComparison, answered, asked_of
 from spacy_calib.types import Floats
 
 DRAWS = 2000
@@ -140,7 +140,7 @@ def tallies_of(parts: Sequence[Part]) -> Iterator[Tally]:
         pipe = pipes_named(nlp, None)[0]
         verdict, effects, record = LIKE, {}, pipe.learned.record
         if record is not None:
-            compared, numbers, documents = Compared(pipe, record), DocumentNumbers(), []
+            compared, numbers, documents = DriftComparison(pipe, record), DocumentNumbers(), []
             for example in run(nlp, [doc for part in own for doc in part.docs]):
                 documents.append(numbers.number(document_of(example)))
                 compared.see(example.predicted)

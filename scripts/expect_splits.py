@@ -87,9 +87,8 @@ class Material:
             tokens = docs[held.docs]
             own = replace(own, rows=(np.cumsum(tokens) - 1)[own.rows])
             starts = np.cumsum(np.append(0, np.diff(held.starts)[docs]))
-            shapes = {name: flags[tokens] for name, flags in held.shapes.items()}
             columns = {name: said[tokens] for name, said in held.columns.items()}
-            words = Words(starts, held.forms[tokens], held.endings[tokens], shapes, held.counts[tokens], columns)
+            words = Words(starts, held.forms[tokens], held.endings[tokens], held.shapes[tokens], held.counts[tokens], columns)
         return FitData(own, np.zeros(0, dtype=np.intp), self.documents[index], len(self.labels), 0.0, words=words)
 
     def spans_in(self, documents: Mask) -> SpanData | None:

@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt
 from spacy_calib.calibration.scaling import TemperatureScaling, VectorScaling
-from spacy_calib.context.words import SHAPES, Words
+from spacy_calib.context.words import Words
 from spacy_calib.types import Floats
 
 SIZES = (200, 400, 800, 1600)
@@ -70,7 +70,7 @@ def made_up(n: int = 2400, n_tags: int = 8) -> DataSet:
         chances = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
         gold = (chances.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
         forms, flags = np.arange(n).astype(np.uint64) % 40, np.zeros(n, bool)
-        words = Words(np.arange(0, n + 1, 20), forms, forms, dict.fromkeys(SHAPES, flags), ~flags)
+        words = Words(np.arange(0, n + 1, 20), forms, forms, flags.astype(np.intp), ~flags)
         return Split((2 * true).astype(np.float32), gold, np.arange(n) // 20, words)
 
     fit, test = part(), part()

@@ -1,10 +1,9 @@
-"""Declared forms of saved data, checked before anything is made of it. Knows plain data and arrays, never pipes.
+"""Declared forms of saved data, checked before anything is built from it. Knows plain data and arrays, never pipes.
 
-A *form* takes a value and where it stands, and gives the value back in the type that is wanted (arrays as copies, of
-float64 or intp), or raises Misfit. What is learned is a dataclass of `Saved`, whose fields declare their forms:
-`slope: float = kept(number(0.0))`. Its `read` checks a state and builds the object; it is a form itself, which fields
-of other classes declare. No key may be missing: a change of any form raises `FORMAT_VERSION` of `calibration.saved`.
-Keys that no form declares are left out.
+A *form* takes a value and its place and returns the value in the declared type (arrays as copies, of float64 or intp), or
+raises Misfit. A learned class is a dataclass of `Saved`, whose fields declare their forms: `slope: float = kept(number(0.0))`.
+Its `read`, itself a form, checks a state and builds the object. Every declared key is required, others are left out; a changed
+form raises `FORMAT_VERSION` of `calibration.saved`.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ FAR = 1e12
 
 
 class Misfit(ValueError):
-    """Saved data is not of the form declared for it; `str()` says where, and what is wanted."""
+    """Saved data is not of the form declared for it."""
 
-    def __init__(self, where: str, wanted: str):
-        super().__init__(f"'{where}' is not {wanted}")
-        self.where, self.wanted = where, wanted
+    def __init__(self, where: str, expected: str):
+        super().__init__(f"'{where}' is not {expected}")
+        self.where, self.expected = where, expected
 
 
 def anything(value: Any, where: str) -> Any:
-    """Any value: another form looks at it later."""
+    """Accept any value; another form checks it later."""
     return value
 
 
@@ -61,12 +60,12 @@ def choice(*values: Any) -> Form:
     return form
 
 
-def whole(least: int = 0, most: int = MOST) -> Form:
+def whole(minimum: int = 0, maximum: int = MOST) -> Form:
     """A whole number in [least, most]."""
 
     def form(value: Any, where: str) -> int:
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-            raise Misfit(where, f"a whole number from {least} to {most}")
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not minimum <= value <= maximum:
+            raise Misfit(where, f"a whole number from {minimum} to {maximum}")
         return int(value)
 
     return form
@@ -87,71 +86,68 @@ def number(low: float = -FAR, high: float = FAR) -> Form:
 def above_zero(value: Any, where: str) -> float:
     """A number that 1 can be divided by."""
     try:
-        held: float = number(1 / FAR)(value, where)
+        result: float = number(1 / FAR)(value, where)
     except Misfit:
         raise Misfit(where, "greater than 0") from None
-    return held
+    return result
 
 
-def maybe(held: Form) -> Form:
+def maybe(item_form: Form) -> Form:
     """None, or a value of this form."""
 
     def form(value: Any, where: str) -> Any:
-        return None if value is None else held(value, where)
+        return None if value is None else item_form(value, where)
 
     return form
 
 
-def listed(held: Form, least: int = 0, most: int = MOST) -> Form:
-    """A list of `least` to `most` values of one form."""
+def listed(item_form: Form, minimum: int = 0, maximum: int = MOST) -> Form:
+    """A list of `minimum` to `maximum` values of one form."""
 
     def form(value: Any, where: str) -> list[Any]:
-        if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
-            size = f" of {least}" if least == most else f" of {least} to {most}"
-            raise Misfit(where, "a list" + ("" if most == MOST else size))
-        return [held(one, f"{where}[{i}]") for i, one in enumerate(value)]
+        if not isinstance(value, (list, tuple)) or not minimum <= len(value) <= maximum:
+            size = f" of {minimum}" if minimum == maximum else f" of {minimum} to {maximum}"
+            raise Misfit(where, "a list" + ("" if maximum == MOST else size))
+        return [item_form(item, f"{where}[{i}]") for i, item in enumerate(value)]
 
     return form
 
 
-def several(held: Form, least: int = 0, most: int = MOST) -> Form:
+def several(item_form: Form, minimum: int = 0, maximum: int = MOST) -> Form:
     """As `listed`, but a tuple."""
 
     def form(value: Any, where: str) -> tuple[Any, ...]:
-        return tuple(listed(held, least, most)(value, where))
+        return tuple(listed(item_form, minimum, maximum)(value, where))
 
     return form
 
 
-def keyed(held: Form) -> Form:
+def keyed(item_form: Form) -> Form:
     """A dict of values of one form, by texts."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
             raise Misfit(where, "a table")
-        return {key: held(one, f"{where}.{brief(key)}") for key, one in value.items()}
+        return {key: item_form(item, f"{where}.{brief(key)}") for key, item in value.items()}
 
     return form
 
 
-def record(fields: Mapping[str, Form], agree: Callable[[dict[str, Any]], str] = lambda held: "") -> Form:
-    """A dict with these keys; others are left out.
-
-    fields (Mapping): Key -> form. agree (Callable): Says what is wrong with all values together; "" if nothing is.
-    """
+def record(fields: Mapping[str, Form], agree: Callable[[dict[str, Any]], str] = lambda values: "") -> Form:
+    """A dict with these keys; others are left out. agree (Callable): Returns what is wrong with all values together, or ""."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Misfit(where, "a table")
-        held = {}
-        for key, wanted in fields.items():
+        values = {}
+        for key, field_form in fields.items():
             if key not in value:
                 raise Misfit(f"{where}.{key}", "there")
-            held[key] = wanted(value[key], f"{where}.{key}")
-        wrong = agree(held)
+            values[key] = field_form(value[key], f"{where}.{key}")
+        wrong = agree(values)
         if wrong:
             raise Misfit(where, f"consistent: {wrong}")
-        return held
+        return values
 
     return form
 
@@ -160,30 +156,27 @@ _Made = TypeVar("_Made", bound="Saved")
 
 
 class Saved:
-    """A dataclass that is saved: fields made by `kept` declare the form in which they are written and read.
-
-    A state has the keys in the order of the fields.
-    """
+    """A dataclass whose fields, made by `kept`, declare the form in which they are saved, in their order."""
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        """What is wrong with the values of a state together, each of its form; "" if nothing is."""
+    def agree(cls, values: dict[str, Any]) -> str:
+        """Return what is wrong with the values of a state together, or ""."""
         return ""
 
     @classmethod
     def read(cls: type[_Made], value: Any, where: str = "state") -> _Made:
         """Check a state and build the object. RAISES Misfit: the state is not of the form declared."""
-        declared = _kept(cls)
-        held = record({key: one.metadata["form"] for key, one in declared.items()}, cls.agree)(value, where)
-        return cls(**{one.name: held[key] for key, one in declared.items()})
+        saved_fields = _kept(cls)
+        values = record({key: field_.metadata["form"] for key, field_ in saved_fields.items()}, cls.agree)(value, where)
+        return cls(**{field_.name: values[key] for key, field_ in saved_fields.items()})
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays, which `read` takes."""
-        return {key: as_saved(getattr(self, one.name)) for key, one in _kept(type(self)).items()}
+        """Return plain data and arrays, which `read` takes."""
+        return {key: as_saved(getattr(self, field_.name)) for key, field_ in _kept(type(self)).items()}
 
 
 def plain(kind: type[Saved]) -> Form:
-    """A state of this class, checked, that stays plain data."""
+    """The state of an object of this class, checked, that stays plain data."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         return kind.read(value, where).state()
@@ -192,95 +185,82 @@ def plain(kind: type[Saved]) -> Form:
 
 
 def kept(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
-    """A field of a `Saved` class.
-
-    form (Form): Of its value in a state. default (Any): Of the field, none if left out; a class or a function makes it.
-    key (str): Its name in a state, where that is another.
-    """
-    made: Any = {"default_factory": default} if callable(default) else {"default": default}
-    return field(**made, metadata={"form": form, "key": key})
+    """Declare a field of a `Saved` class. default (Any): A class or function makes it. key (str): Its key in a state."""
+    settings: Any = {"default_factory": default} if callable(default) else {"default": default}
+    return field(**settings, metadata={"form": form, "key": key})
 
 
 def _kept(kind: Any) -> dict[str, Any]:
-    """Key in a state -> field, of the fields that are saved."""
-    return {one.metadata["key"] or one.name: one for one in fields(kind) if "form" in one.metadata}
+    """Return the saved fields by their key in a state."""
+    return {field_.metadata["key"] or field_.name: field_ for field_ in fields(kind) if "form" in field_.metadata}
 
 
 def as_saved(value: Any) -> Any:
-    """The value as plain data and arrays, with saved objects in it as their states."""
+    """Return the value as plain data and arrays, with saved objects as their states."""
     if isinstance(value, Saved):
         return value.state()
     if isinstance(value, Mapping):
-        return {key: as_saved(one) for key, one in value.items()}
-    return [as_saved(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {key: as_saved(item) for key, item in value.items()}
+    return [as_saved(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def registered(kind: str) -> Form:
-    """The state of an object that a registry makes: its registered name, its settings, and what it learned.
-
-    kind (str): As in a config: "@calib_recalibrators".
-    """
+    """The state of a registered object: name, settings, what it learned. kind (str): As in a config: "@calib_recalibrators"."""
     return record({kind: text, "settings": keyed(anything), "learned": keyed(anything)})
 
 
 def floats(low: float = -FAR, high: float = FAR, *, ndim: int = 1, rising: str = "") -> Form:
-    """An array of numbers in [low, high] with so many dimensions, without NaN.
-
-    rising (str): "never falls", or "rises" from each to the next one; "" for any order.
-    """
+    """An array of numbers in [low, high], without NaN. rising (str): "never falls", "rises", or "" for any order."""
 
     def form(value: Any, where: str) -> NDArray[np.float64]:
-        wanted = f"an array of numbers from {low:g} to {high:g}"
-        array = _array(value, where, "fiu", ndim, wanted)
+        expected = f"an array of numbers from {low:g} to {high:g}"
+        array = _array(value, where, "fiu", ndim, expected)
         with np.errstate(over="ignore"):
-            given = np.array(array, dtype=np.float64)
-        if given.size and not (given.min() >= low and given.max() <= high):  # NaN fails this too
-            raise Misfit(where, wanted)
-        falls = {"": False, "never falls": (given[1:] < given[:-1]).any(), "rises": (given[1:] <= given[:-1]).any()}
+            result = np.array(array, dtype=np.float64)
+        if result.size and not (result.min() >= low and result.max() <= high):  # NaN fails this too
+            raise Misfit(where, expected)
+        falls = {"": False, "never falls": (result[1:] < result[:-1]).any(), "rises": (result[1:] <= result[:-1]).any()}
         if falls[rising]:
             raise Misfit(where, f"an array that {rising}")
-        return given
+        return result
 
     return form
 
 
-def wholes(least: int = 0, *, rising: bool = False) -> Form:
-    """An array of whole numbers from `least` to MOST. rising (bool): Each greater than the one before."""
+def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
+    """An array of whole numbers from the minimum to MOST. rising (bool): Each greater than the one before."""
 
     def form(value: Any, where: str) -> NDArray[np.intp]:
-        wanted = f"an array of whole numbers from {least} to {MOST}"
-        array = _array(value, where, "iu", 1, wanted)
-        if array.size and not (int(array.min()) >= least and int(array.max()) <= MOST):
-            raise Misfit(where, wanted)
-        given = np.array(array, dtype=np.intp)
-        if rising and (given[1:] <= given[:-1]).any():
+        expected = f"an array of whole numbers from {minimum} to {MOST}"
+        array = _array(value, where, "iu", 1, expected)
+        if array.size and not (int(array.min()) >= minimum and int(array.max()) <= MOST):
+            raise Misfit(where, expected)
+        result = np.array(array, dtype=np.intp)
+        if rising and (result[1:] <= result[:-1]).any():
             raise Misfit(where, "an array that rises")
-        return given
+        return result
 
     return form
 
 
 def digests(value: Any, where: str) -> NDArray[np.uint64]:
     """An array of distinct 64-bit numbers, ascending."""
-    given = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
-    if (given[1:] <= given[:-1]).any():
+    result = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
+    if (result[1:] <= result[:-1]).any():
         raise Misfit(where, "an array that rises")
-    return given
+    return result
 
 
-def _array(value: Any, where: str, kinds: str, ndim: int, wanted: str) -> NDArray[Any]:
+def _array(value: Any, where: str, kinds: str, ndim: int, expected: str) -> NDArray[Any]:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds or value.ndim != ndim:
-        raise Misfit(where, wanted if ndim == 1 else f"{wanted}, with {ndim} dimensions")
+        raise Misfit(where, expected if ndim == 1 else f"{expected}, with {ndim} dimensions")
     return value
 
 
-def lengths(wanted: Mapping[str, int | tuple[int, ...]], held: Mapping[str, Any]) -> str:
-    """Which of these values has another length than wanted, for `agree`; "" if none.
-
-    wanted (Mapping): Key -> length, or shape. held (Mapping): Key -> array or list.
-    """
-    for key, size in wanted.items():
-        given = held[key]
-        if (given.shape if isinstance(size, tuple) else len(given)) != size:
-            return f"'{key}' has {given.shape if isinstance(size, tuple) else len(given)} values, {size} are wanted"
+def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, Any]) -> str:
+    """Return which value has another length, or shape, than expected, for `agree`; "" if none."""
+    for key, size in expected.items():
+        value = values[key]
+        if (value.shape if isinstance(size, tuple) else len(value)) != size:
+            return f"'{key}' has {value.shape if isinstance(size, tuple) else len(value)} values, {size} are wanted"
     return ""

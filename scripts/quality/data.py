@@ -23,7 +23,7 @@ from quality.models import N_BROWN, RECIPES, load_head, read, trained
 from quality.readers import Documents
 
 from spacy_calib.cli.shared.writing import write_folder
-from spacy_calib.context.words import SHAPES, Words
+from spacy_calib.context.words import Words
 
 THRESHOLD = 0.01
 
@@ -51,8 +51,7 @@ class Split:
         """Some of the tokens, whole Docs of them. own (NDArray): Which, shape (n,)."""
         words = self.words
         starts = np.cumsum([0, *np.diff(words.starts)[own[words.starts[:-1]]]])
-        shapes = {name: flags[own] for name, flags in words.shapes.items()}
-        taken = Words(starts, words.forms[own], words.endings[own], shapes, words.counts[own])
+        taken = Words(starts, words.forms[own], words.endings[own], words.shapes[own], words.counts[own])
         return Split(self.logits[own], self.gold[own], self.documents[own], taken)
 
 
@@ -170,7 +169,7 @@ DATA_SETS: dict[str, Callable[[Path], DataSet]] = {
 ABOUT = ("name", "about", "labels", "counts", "shift", "accuracy")
 # Of a part: its own, and those of its words
 ARRAYS = ("logits", "gold", "documents")
-OF_WORDS = ("starts", "forms", "endings", "counts", *SHAPES)
+OF_WORDS = ("starts", "forms", "endings", "shapes", "counts")
 
 
 def write(data: DataSet, folder: Path) -> None:
@@ -179,7 +178,7 @@ def write(data: DataSet, folder: Path) -> None:
     (folder / "about.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
     for part in ("fit", "test"):
         split: Split = getattr(data, part)
-        arrays = {**vars(split), **vars(split.words), **split.words.shapes}
+        arrays = {**vars(split), **vars(split.words)}
         for array in (*ARRAYS, *OF_WORDS):
             np.save(folder / f"{part}_{array}.npy", arrays[array])
 
@@ -209,5 +208,4 @@ def load(folder: Path) -> DataSet:
 
 def load_split(folder: Path, part: str) -> Split:
     logits, gold, documents = (np.load(folder / f"{part}_{array}.npy", mmap_mode="r") for array in ARRAYS)
-    starts, forms, endings, counts, *flags = (np.load(folder / f"{part}_{array}.npy") for array in OF_WORDS)
-    return Split(logits, gold, documents, Words(starts, forms, endings, dict(zip(SHAPES, flags, strict=True)), counts))
+    return Split(logits, gold, documents, Words(*(np.load(folder / f"{part}_{array}.npy") for array in OF_WORDS)))

@@ -161,7 +161,7 @@ def confidences(
     found = {way: of_own(drawn(data, learner, sentences, scale, way == "kd_pc", seed), own) for way, scale in scales.items()}
     found["delta"] = of_own(gaps(chains), own)
     for way in ("wkbv", "kbv"):
-        found[way] = of_own(k_best_shares(chains, LABELLINGS, weighted=way == "wkbv"), own)
+        found[way] = of_own(k_best_shares(chains, LABELLINGS, by_score=way == "wkbv"), own)
     return found
 
 

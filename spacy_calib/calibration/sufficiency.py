@@ -13,11 +13,11 @@ from ..metrics.calibration_error import ece
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import JudgedPairs, top_pairs
 from ..pairs.documents import contiguous_folds
+from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..schema import Saved, kept, number, whole
 from ..types import Ints
 
-# With fewer documents so many blocks of tokens are held out instead, and standard errors are taken over them.
-DOCUMENTS_TO_CHOOSE = 10
+# With few documents so many blocks of tokens are held out instead, and standard errors are taken over them.
 _BLOCKS = 20
 # Sets are worth making if expected to miss so many fit tokens: else the share missed of other tokens is chance.
 _MISSES_FOR_SETS = 10

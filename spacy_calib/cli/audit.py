@@ -55,10 +55,9 @@ def audit(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    List gold labels that are probably wrong, the likeliest first, each with what it
-    would rather be, and write them as a queue for an annotation tool. Scores are
-    calibrated on the gold itself, but no label is doubted by what was learned from
-    its own document.
+    List gold labels that are probably wrong, the likeliest first, each with what it would rather be, and write them as a queue
+    for an annotation tool. Scores are calibrated on the gold itself, but no label is doubted by what was learned from its own
+    document.
 
     RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
         "expected_wrong": see `corpus.audit.expected_wrong`; "ranked": the doubted ones, see `corpus.queue.formats.record_of`.
@@ -72,8 +71,8 @@ def audit(
     queue_output = QueueOutput(output, format, raw_cells, silent)
     run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
     calib, examples, corpus, unit, findings = audited(run, component, label_map, queue_output.files())
-    every = top is None and (output is not None or format != "table")
-    doubts = findings.doubts if every else findings.doubts[: top or SHOWN]
+    show_all = top is None and (output is not None or format != "table")
+    doubts = findings.doubts if show_all else findings.doubts[: top or SHOWN]
     annotation = calib.source.annotation(calib.lookup.component())
     tasks = audit_tasks(
         corpus, doubts, unit, partial(heads_of, corpus=corpus, examples=examples) if annotation.arcs else lambda doubt: {}
@@ -87,13 +86,13 @@ def audit(
         "expected_wrong": findings.expected,
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    met = dict.fromkeys([*corpus.tags_met(), *(doubt.gold for doubt in doubts if doubt.gold)])
-    deliver_queue(queue_output, calib, result, tasks, met, lambda: show_audit(result, top, output))
+    tags = dict.fromkeys([*corpus.tags_met(), *(doubt.gold for doubt in doubts if doubt.gold)])
+    deliver_queue(queue_output, calib, result, tasks, tags, lambda: show_audit(result, top, output))
     return result
 
 
 class Audited(NamedTuple):
-    """calib (Calibrator): The pipe that was fitted last. examples (list[Example]), corpus (ScoredCorpus): The gold, scored. unit (str), findings (Audit): See `audit_gold`."""
+    """calib (Calibrator): The pipe that was fitted last. unit (str), findings (Audit): See `audit_gold`."""
 
     calib: Calibrator
     examples: list[Example]
@@ -103,37 +102,37 @@ class Audited(NamedTuple):
 
 
 def audited(run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()) -> Audited:
-    """What is found in the gold. outputs (Sequence[Output]): The files that will be written. RAISES: see `audit`."""
+    """Audit the gold. outputs (Sequence[Output]): Files that will be written. RAISES: see `audit`."""
     from ..pipe.auditing import audit_gold
     from ..pipe.scorer import corpus_of
 
-    nlp, calib = _placed(run, run.begin(outputs), component, label_map)
-    examples = _scored(run, nlp, calib)
+    nlp, calib = _place_pipe(run, run.begin(outputs), component, label_map)
+    examples = _score_gold(run, nlp, calib)
     corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
     return Audited(calib, examples, corpus, *audit_gold(calib, examples, corpus))
 
 
-def _placed(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
-    """The pipeline with a pipe, in memory, to be fitted on the gold: with the settings of its own, where it has one. RAISES C317, C318: there is no such component."""
+def _place_pipe(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
+    """Return the pipeline with an unfitted pipe that has the settings of its own one. RAISES C317, C318: no such component."""
     from ..pairs.label_map import read_map
     from ..pipe.component import Calibrator
 
-    others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    own = own_block(nlp, None, component)
+    calib_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
+    block = own_block(nlp, None, component)
     options: dict[str, Any] = {}
-    if own is None:
-        options = {"component": component or only_component(nlp), **({"attr": _ATTR} if others else {})}
+    if block is None:
+        options = {"component": component or only_component(nlp), **({"attr": _ATTR} if calib_pipes else {})}
     table = None if label_map is None else read_map(label_map)
-    return place_calib(nlp, run.model, pipe_settings(own, options), table, gold_preproc=run.gold_preproc)
+    return place_calib(nlp, run.model, pipe_settings(block, options), table, gold_preproc=run.gold_preproc)
 
 
 def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
-    """Whether scores below the threshold of the pipe are looked at too: where one label of several is right, and labels alone say whether."""
+    """Return whether scores below the threshold are used: if one label of several is right, and labels alone decide."""
     return not (annotation.overlapping or annotation.judges or annotation.any_label or span_labels)
 
 
-def _scored(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
-    """The gold with what maps say that did not see it. RAISES C625, and see `Calibrator.fit`."""
+def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
+    """Return the gold with cross-validated scores. RAISES C625, and see `Calibrator.fit`."""
     from ..pipe.held_out import score_held_out
 
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
@@ -141,17 +140,17 @@ def _scored(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     if looks_lower(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOWEST)
     names = [name for name in pipes_to_run(nlp, calib, sentences=True) if name != calib.name]
-    done = list(run_pipes(nlp, examples, names, silent=run.silent, what="Reading scores"))
-    score_held_out(calib, done, partial(shown, silent=run.silent))
-    check_gold_of_examples(calib, done, run.silent)
-    return done
+    annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, what="Reading scores"))
+    score_held_out(calib, annotated_examples, partial(shown, silent=run.silent))
+    check_gold_of_examples(calib, annotated_examples, run.silent)
+    return annotated_examples
 
 
 # What is printed
 
 
 def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:
-    """Print the first doubted labels, and how many may be wrong."""
+    """Print the first doubted labels, and how many gold labels may be wrong."""
     kind = "entities" if result["unit"] == "entity" else "labels"
     msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} doubted, most surely wrong first")
     rows = result["ranked"][: top or SHOWN]

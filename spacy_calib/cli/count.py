@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,10 +86,8 @@ def count(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Count the documents, entities or tokens that satisfy a query: how many the
-    pipeline found, how many are to be expected by its calibrated probabilities,
-    and the interval that holds the true number, for each year or what else texts
-    are counted by.
+    Count the documents, entities or tokens that satisfy a query: how many the pipeline found, how many are to be expected by
+    its calibrated probabilities, and the interval that holds the true number, for each year or what else texts are counted by.
 
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed", "gold" (labelled
         documents; None without), "gold_among" (texts that are among them), "drift" (prefix of a pipe -> whether the texts are like its fit data, as of `expect`), and "queries":
@@ -108,7 +107,7 @@ def count(
     outputs = [*wanted_output(output), *([] if plot is None else [Output("--plot", plot)])]
     nlp = run.begin(outputs, read=[] if gold is None else data_files(gold))
     pipes, queries = make_queries(nlp, query, attr, unit, draws)
-    result = {**count_queries(run, nlp, pipes, queries, names, every, gold, confidence), "per": per}
+    result = {**QueryRun(run, nlp, pipes, queries, every).count(names, gold, confidence), "per": per}
     if plot is not None:
         from ..pages.series_plots import plot_counts
 
@@ -130,15 +129,15 @@ def check_counts(
     confidence: float,
     gold: Path | None,
 ) -> None:
-    """RAISES C056: options out of range, or that say nothing beside each other. C392: a query cannot be read."""
+    """RAISES C056: options out of range or in conflict. C392: a query cannot be read."""
     from ..doc.queries.patterns import split_query
 
     check_confidence(confidence)
     check_option("--query", bool(queries), "given once at least", "none")
     n = len(queries)
     check_option("--name", len(names) in (0, n), f"given once for each of the {n} queries", len(names))
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    check_option("--name", not repeated, "another one for each query", ", ".join(repeated))
+    duplicates = [name for name, times in Counter(names).items() if times > 1]
+    check_option("--name", not duplicates, "another one for each query", ", ".join(duplicates))
     check_option("--per", per is None or unit != "document", "left out where documents are counted", per)
     check_option("--every", every is None or by is not None, "left out without --by", every)
     kinds = [split_query(text)[0] for text in queries]
@@ -146,7 +145,7 @@ def check_counts(
 
 
 def check_files_of_counts(by: str | None, output: Path | None, raw_cells: bool, plot: Path | None) -> None:
-    """RAISES C056: a file of another kind, or a picture of counts that have no groups."""
+    """RAISES C056: an unknown kind of file, or a picture of counts without groups."""
     check_option("--plot", plot is None or by is not None, "left out without --by", plot)
     suffix = None if plot is None else plot.suffix
     check_option("--plot", suffix in (None, *_PICTURES), "a file that ends in .png or .svg", plot)
@@ -156,7 +155,7 @@ def check_files_of_counts(by: str | None, output: Path | None, raw_cells: bool, 
 
 
 def check_groups(run: Run, every: str | None) -> None:
-    """RAISES C397: a text has nothing that it can be counted by."""
+    """RAISES C397: a text has no value to group it by."""
     from ..pipe.counting import group_of
     from .shared.examples import values_in
 
@@ -168,10 +167,7 @@ def check_groups(run: Run, every: str | None) -> None:
 def make_queries(
     nlp: Language, texts: Sequence[str], attr: str | None, unit: str | None, draws: int
 ) -> tuple[list[Calibrator], list[Query]]:
-    """The calib pipes, and the queries that they can answer; none are needed for what entities do.
-
-    RAISES C027, C068: there is no such pipe. C021, C069: see `check_readable`. C392 to C395, C398: see `make_query`.
-    """
+    """Return the calib pipes and their queries. RAISES C027, C068: no such pipe. Others: see `check_readable`, `make_query`."""
     from ..doc.queries.patterns import make_query, split_query
     from ..pipe.component import pipes_named
     from ..pipe.counting import asked_of
@@ -185,115 +181,94 @@ def make_queries(
     return pipes, [make_query(text, labels, unit, draws) for text in texts]
 
 
-def count_queries(
-    run: Run,
-    nlp: Language,
-    pipes: Sequence[Calibrator],
-    queries: Sequence[Query],
-    names: Sequence[str],
-    every: str | None,
-    gold: Path | None,
-    confidence: float,
-) -> dict[str, Any]:
-    """What `count` returns, but "per". names (Sequence[str]): Of the queries."""
-    counting = count_texts(run, nlp, pipes, queries, run.data, every=every)
-    counts, drift = counting.gathered(), counting.drift(seed=0)
-    labelled = None if gold is None else count_gold(run, nlp, pipes, queries, gold)
-    return {
-        "documents": len(counts.groups),
-        "of": counts.unit,
-        "tokens": int(counts.sizes.sum()),
-        "by": run.by,
-        "every": every,
-        "confidence": confidence,
-        "drift": drift,
-        "weights_changed": any(pipe.lookup.weights_changed() for pipe in pipes),
-        "gold": None if labelled is None else len(labelled.groups),
-        "gold_among": None if labelled is None else int((counts.places_in(labelled) >= 0).sum()),
-        "queries": [
-            query_result(confidence, place, name, query, pipes, counts, drift, labelled)
-            for place, (name, query) in enumerate(zip(names, queries, strict=True))
-        ],
-    }
+@dataclass(frozen=True)
+class QueryRun:
+    """A pipeline that is run over texts, and the queries about them. every (str | None): The period of the groups."""
 
+    run: Run
+    nlp: Language
+    pipes: Sequence[Calibrator]
+    queries: Sequence[Query]
+    every: str | None
 
-def count_texts(
-    run: Run,
-    nlp: Language,
-    pipes: Sequence[Calibrator],
-    queries: Sequence[Query],
-    path: Path,
-    *,
-    every: str | None = None,
-    gold: bool = False,
-) -> Counting:
-    """Run the pipeline over texts, and ask every Doc. every (str | None): The period. gold (bool): Whether they are those of --gold.
+    def count(self, names: Sequence[str], gold: Path | None, confidence: float) -> dict[str, Any]:
+        """Return the result of the command but "per". RAISES: see `_count_texts` and `_count_gold`."""
+        counting = self._count_texts(self.run.data)
+        counts, drift = counting.gathered(), counting.drift(seed=0)
+        gold_counts = None if gold is None else self._count_gold(gold)
+        return {
+            "documents": len(counts.groups),
+            "of": counts.unit,
+            "tokens": int(counts.sizes.sum()),
+            "by": self.run.by,
+            "every": self.every,
+            "confidence": confidence,
+            "drift": drift,
+            "weights_changed": any(pipe.lookup.weights_changed() for pipe in self.pipes),
+            "gold": None if gold_counts is None else len(gold_counts.groups),
+            "gold_among": None if gold_counts is None else int((counts.places_in(gold_counts) >= 0).sum()),
+            "queries": [self._result(i, name, counts, drift, gold_counts, confidence) for i, name in enumerate(names)],
+        }
 
-    RAISES C075: no unit got a score. C396, C397: see `Counting`.
-    """
-    from ..pipe.counting import Counting, pipes_for
-    from .shared.evidence import FirstDoc, check_whole_documents
-    from .shared.examples import read_through
+    def _count_texts(self, path: Path, gold: bool = False) -> Counting:
+        """Ask every Doc of texts, or of --gold. RAISES C075: no unit got a score. C396, C397: see `Counting`."""
+        from ..pipe.counting import Counting, pipes_for
+        from .shared.evidence import FirstDoc, check_whole_documents
+        from .shared.examples import read_through
 
-    for pipe in pipes:
-        check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-    first = [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
-    counting = Counting(pipes, queries, None if gold else run.by, every, path, gold)
+        run = self.run
+        for pipe in self.pipes:
+            check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
+        first = [FirstDoc(self.nlp, pipe) for pipe in self.pipes[:1]]
+        counting = Counting(self.pipes, self.queries, None if gold else run.by, None if gold else self.every, path, gold)
 
-    def read(some: Iterator[Example]) -> None:
-        for one in first:
-            some = one.over(some)
-        counting.add(some)
+        def read(examples: Iterator[Example]) -> None:
+            for first_doc in first:
+                examples = first_doc.over(examples)
+            counting.add(examples)
 
-    examples, needed = run.stream(nlp, path, gold), pipes_for(nlp, pipes, queries)
-    for _ in read_through(nlp, examples, needed, read, run.passing("Counting", path, gold)):
-        pass
-    if first and not counting.scored:
-        raise first[0].silent()
-    return counting
+        examples, pipe_names = run.stream(self.nlp, path, gold), pipes_for(self.nlp, self.pipes, self.queries)
+        for _ in read_through(self.nlp, examples, pipe_names, read, run.passing("Counting", path, gold)):
+            pass
+        if first and not counting.scored:
+            raise first[0].silent()
+        return counting
 
+    def _count_gold(self, path: Path) -> Gathered:
+        """Count the labelled documents. RAISES C030: they have no gold. C226: fewer than two. And see `_count_texts`."""
+        from ..doc.annotations import plain_name
+        from ..errors import calib_error
 
-def count_gold(run: Run, nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query], path: Path) -> Gathered:
-    """The labelled documents. RAISES C030: they have no gold. C226: they are fewer than two. And see `count_texts`."""
-    from ..doc.annotations import plain_name
-    from ..errors import calib_error
+        counting = self._count_texts(path, gold=True)
+        attrs = {attr for query in self.queries for attr, _ in query.labels}
+        for pipe in self.pipes:
+            if pipe.attr in attrs and pipe.attr not in counting.annotated:
+                component = pipe.source.component or "the source"
+                raise calib_error("C030", layer=plain_name(pipe.fit_info.layer), component=component)
+        counts = counting.gathered()
+        if len(counts.groups) < 2:
+            raise calib_error("C226", n=len(counts.groups), by=counts.unit)
+        return counts
 
-    counting = count_texts(run, nlp, pipes, queries, path, gold=True)
-    attrs = {attr for query in queries for attr, _ in query.labels}
-    for pipe in pipes:
-        if pipe.attr in attrs and pipe.attr not in counting.annotated:
-            raise calib_error("C030", layer=plain_name(pipe.fit_info.layer), component=pipe.source.component or "the source")
-    counts = counting.gathered()
-    if len(counts.groups) < 2:
-        raise calib_error("C226", n=len(counts.groups), by=counts.unit)
-    return counts
+    def _result(
+        self, place: int, name: str, counts: Gathered, drift: dict[str, Any], gold: Gathered | None, confidence: float
+    ) -> dict[str, Any]:
+        """Return the result of the query at a place, see `count`."""
+        from ..expect.counting import centre_of
+        from ..pipe.counting import effects_for, verdict_for
 
-
-def query_result(
-    confidence: float,
-    place: int,
-    name: str,
-    query: Query,
-    pipes: Sequence[Calibrator],
-    counts: Gathered,
-    drift: dict[str, Any],
-    labelled: Gathered | None,
-) -> dict[str, Any]:
-    """The result of the query at a place, see `count`."""
-    from ..expect.counting import centre_of
-    from ..pipe.counting import effects_for, verdict_for
-
-    effects, verdict, answered = effects_for(query, pipes), verdict_for(query, drift), counts.answered[place]
-    rows, total = counts.rows(place, effects, confidence, verdict, labelled)
-    drawn = answered.draws is not None
-    return {
-        "name": name,
-        "query": query.text,
-        "unit": query.unit,
-        "matched": answered.matched,
-        "drawn": drawn,
-        "centre": "labels" if labelled is not None else "draws" if drawn else centre_of(effects, verdict),
-        "effects": None if effects is None else effects.state(),
-        "rows": rows,
-        "total": total,
-    }
+        query, answers = self.queries[place], counts.answered[place]
+        effects, verdict = effects_for(query, self.pipes), verdict_for(query, drift)
+        rows, total = counts.rows(place, effects, confidence, verdict, gold)
+        by_draws = answers.draws is not None
+        return {
+            "name": name,
+            "query": query.text,
+            "unit": query.unit,
+            "matched": answers.matched,
+            "drawn": by_draws,
+            "centre": "labels" if gold is not None else "draws" if by_draws else centre_of(effects, verdict),
+            "effects": None if effects is None else effects.state(),
+            "rows": rows,
+            "total": total,
+        }

@@ -77,15 +77,15 @@ def info(
     return result
 
 
-def _first(names: Sequence[str], everything: bool, between: str = ", ") -> str:
-    return first_of(names, len(names) if everything else _NAMES_SHOWN, between)
+def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str:
+    return first_of(names, len(names) if everything else _NAMES_SHOWN, separator)
 
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
     """What one pipe holds, as plain data."""
     groups = pipe.groups
     assert groups is not None
-    held = [
+    state = [
         {
             "group": row.group,
             "fallback": row.fallback,
@@ -104,29 +104,29 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "label_cutoffs": None if pipe.tokens.label_cutoffs is None else pipe.tokens.label_cutoffs.state(),
         "recall_cutoffs": None if pipe.tokens.recall_cutoffs is None else pipe.tokens.recall_cutoffs.state(),
     }
-    return {**settings, **pipe.fit_info.state(), "groups": held}
+    return {**settings, **pipe.fit_info.state(), "groups": state}
 
 
-def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
-    """Print what one pipe holds. held (dict): What `describe` gave."""
+def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
+    """Print what one pipe holds. description (dict): What `describe` gave."""
     from ..doc.annotations import plain_name
     from ..pairs.documents import extent
 
     info = pipe.fit_info
     msg.divider(pipe.name)
-    told = [verdict_on(info)]
+    fact = [verdict_on(info)]
     if info.unknown is not None:
-        told.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
-    for sentence in filter(None, told):
+        fact.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+    for sentence in filter(None, fact):
         msg.text(f"{sentence}.")
     facts = {
         "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
-        + ("" if held["source_found"] else ", not in the pipeline"),
+        + ("" if description["source_found"] else ", not in the pipeline"),
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
-            held["weights_changed"]
+            description["weights_changed"]
         ],
         "Attributes": attributes_of(pipe),
-        "Labels called": ", ".join(f"{label}={other}" for label, other in (info.label_map or {}).items())
+        "Labels called": ", ".join(f"{label}={gold_label}" for label, gold_label in (info.label_map or {}).items())
         or "as in the component",
         "Scaling": _scaling_line(info.scaling),
         "Method": info.method,
@@ -140,20 +140,22 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
-    if held["source"]:
-        facts["Scores"] = held["source"]
-    for number_of, made in enumerate(info.adaptations, 1):
-        facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made, info.row_unit)
-    if held["label_cutoffs"] is not None:
-        facts["Cut-offs"] = _cutoffs_line(held["label_cutoffs"], "precision", ".4f")
+    if description["source"]:
+        facts["Scores"] = description["source"]
+    for number_of, adaptation in enumerate(info.adaptations, 1):
+        facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(
+            adaptation, info.row_unit
+        )
+    if description["label_cutoffs"] is not None:
+        facts["Cut-offs"] = _cutoffs_line(description["label_cutoffs"], "precision", ".4f")
     if info.spans:
-        several = words_of_spans(info)[1]
-        facts[f"Context of {several}"] = context_line(info.spans.context)
-        facts[several.capitalize()] = f"{info.spans.spans:,} found, event: {info.spans.event}"
-        facts["Cut-offs"] = _cutoffs_line(held["cutoffs"], "precision", ".4f")
-        facts["Flagged from"] = _cutoffs_line(held["recall_cutoffs"], "recall", ".3g")
+        plural = words_of_spans(info)[1]
+        facts[f"Context of {plural}"] = context_line(info.spans.context)
+        facts[plural.capitalize()] = f"{info.spans.spans:,} found, event: {info.spans.event}"
+        facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
+        facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
     print_table(facts)
-    for group in held["groups"]:
+    for group in description["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
         msg.text(
             f"Group {group['group']} ({len(tags):,} {LABEL_WORDS[info.row_unit][len(tags) != 1]}): {_first(tags, everything, ' · ')}"
@@ -177,6 +179,11 @@ def attributes_of(pipe: Calibrator) -> str:
     links = get_annotation(pipe.fit_info.layer).spans_are_units
     of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
     of_spans += ", _link, _links" if links else ""
+    if pipe.of_entities and not pipe.token_scores:
+        of_tokens = "; ".join(
+            f"Token._.{attr}_{name}" for name, made in (("set", pipe.tokens.sets), ("flag", pipe.tokens.recall_cutoffs)) if made
+        )
+        return "; ".join(filter(None, (of_spans.removeprefix("; "), of_tokens, f"Doc._.{attr}")))
     return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{of_spans}"
 
 
@@ -220,20 +227,22 @@ def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
 def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
     if sets is None:
         return "none"
-    what = f"{100 * (1 - sets['alpha']):g} % of {rows}, coverage: {sets['coverage']}"
+    line = f"{100 * (1 - sets['alpha']):g} % of {rows}, coverage: {sets['coverage']}"
     if sets["unreached"]:
-        what += f"; no promise for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
+        line += f"; no promise for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
     elif sets["out_of_reach"]:
-        what += f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
+        line += f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
     if sets["empty"]:
-        held = "hold the likeliest tag alone" if sets["nonempty"] else "are empty"
-        what += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit {rows} {held}"
-    return what
+        content = "hold the likeliest tag alone" if sets["nonempty"] else "are empty"
+        line += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit {rows} {content}"
+    return line
 
 
-def _cutoffs_line(cutoffs: dict[str, Any] | None, reached: str, digits: str) -> str:
-    """reached (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written."""
+def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
+    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written."""
     if cutoffs is None:
         return "none; see `spacy calib threshold`"
-    each = ", ".join(f"{key} {'-' if value is None else format(value, digits)}" for key, value in cutoffs["cutoffs"].items())
-    return f"{each} ({reached} {cutoffs[reached]:g}, confidence {cutoffs['confidence']:g})"
+    cutoff_texts = ", ".join(
+        f"{key} {'-' if value is None else format(value, digits)}" for key, value in cutoffs["cutoffs"].items()
+    )
+    return f"{cutoff_texts} ({target} {cutoffs[target]:g}, confidence {cutoffs['confidence']:g})"

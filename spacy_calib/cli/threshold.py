@@ -56,11 +56,9 @@ def threshold(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Find the lowest score cut-offs at which accepted entities reach a precision
-    (--precision), or the highest at which no more tokens of entities are missed
-    than asked for (--recall), with the stated confidence; or both, which leaves
-    what is between them to be looked at. Best on gold that was not used for
-    `calib fit`.
+    Find the lowest score cut-offs at which accepted entities reach a precision (--precision), or the highest at which no more
+    tokens of entities are missed than asked for (--recall), with the stated confidence; or both, which leaves what is between
+    them to be looked at. Best on gold that was not used for `calib fit`.
 
     RETURNS (dict): "pipe", "attr", "by", "seen" (see `expect.record.SeenShare`); for a precision "event", "precision", "confidence", "per",
         "cutoffs": key -> cut-off or None, and "rows": for each key what it keeps, see `calibration.thresholds.Threshold`; for a recall
@@ -88,7 +86,7 @@ def threshold(
 
 
 def check_targets(precision: float | None, recall: float | None, per: str, confidence: float) -> None:
-    """RAISES C307: neither precision nor recall. C056: one out of range, no confidence, or groups beside --recall."""
+    """RAISES C307: neither precision nor recall. C056: a value out of range, or groups with --recall."""
     if precision is None and recall is None:
         raise calib_error("C307")
     for flag, value in (("--precision", precision), ("--recall", recall)):
@@ -106,9 +104,10 @@ def find_cutoffs(
     per: str,
     confidence: float,
 ) -> tuple[dict[str, Any], Any, Any]:
-    """What `threshold` returns, with the cut-offs for a precision and those for a recall, None where it is not asked for.
+    """Return (the result of `threshold`, cut-offs for the precision, cut-offs for the recall), each cut-off None if not
+    requested.
 
-    RAISES C308 to C310: there is no recall of such a pipe, or the gold has no entity.
+    RAISES C308 to C310: the pipe has no recall, or the gold has no entity.
     """
     import numpy as np
 
@@ -119,10 +118,10 @@ def find_cutoffs(
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
     spans = corpus if pipe.spans.groups is None else corpus.spans
-    by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
-    seen = Seen(pipe)
-    deque(seen.over(examples), maxlen=0)
-    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": seen.to_dict()}
+    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
+    overlap = Seen(pipe)
+    deque(overlap.over(examples), maxlen=0)
+    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": overlap.to_dict()}
     accepting = flagging = None
     if precision is not None:
         accepting, table = precision_cutoffs(pipe, corpus, precision, confidence, per)
@@ -142,7 +141,7 @@ def find_cutoffs(
 
 
 def apply_cutoffs(pipe: Calibrator, accepting: Any, flagging: Any) -> None:
-    """Put the cut-offs into the pipe: those of labels where it has no spans of its own, else those of spans."""
+    """Store the cut-offs in the pipe: as those of labels if it has no spans of its own, else of spans."""
     if pipe.spans.groups is None:
         pipe.tokens.label_cutoffs = accepting
     else:
@@ -151,44 +150,46 @@ def apply_cutoffs(pipe: Calibrator, accepting: Any, flagging: Any) -> None:
 
 
 def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
-    """The fitted calib pipe that scores entities, or else one that scores documents or links of entities.
+    """Return the first fitted pipe that scores entities, else documents or links.
 
-    RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021, C069: see
+    RAISES C027, C068: no fitted pipe, or none of this prefix. C065: its component has no entities. C021, C069: see
     `check_readable`.
     """
     from ..doc.annotations import get_annotation
     from ..pipe.component import pipes_named
 
     pipes = pipes_named(nlp, attr)
-    found = [pipe for pipe in pipes if pipe.spans.groups is not None]
+    candidates = [pipe for pipe in pipes if pipe.spans.groups is not None]
     layers = [get_annotation(pipe.fit_info.layer) for pipe in pipes]
-    found += [pipe for pipe, layer in zip(pipes, layers, strict=True) if layer.unit == DOCUMENT or layer.spans_are_units]
-    if not found:
+    candidates += [pipe for pipe, layer in zip(pipes, layers, strict=True) if layer.unit == DOCUMENT or layer.spans_are_units]
+    if not candidates:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component or "the source")
-    check_readable(nlp, found[0])
-    return found[0]
+    check_readable(nlp, candidates[0])
+    return candidates[0]
 
 
 _KEYS_NAMED = 8
 
 
-def _reached(result: dict[str, Any]) -> str:
-    """What can be reached where the precision cannot, and what it keeps; "" where it is reached, or nothing is."""
-    what, told = _what(result), []
+def _highest_precisions(result: dict[str, Any]) -> str:
+    """Return the highest precision of each key where the target is not reached, and how much is kept; "" if none."""
+    noun, lines = _unit_noun(result), []
     for row in result["rows"]:
         if row["highest"] is not None:
-            of = "" if row["key"] == "all" else f"{row['key'] or '(no group)'} "
-            precision, kept, share = (row["highest"][key] for key in ("precision", "kept", "share"))
-            told.append(f"{of}{in_percent(precision)} %, and keeps {kept:,} of {row[what]:,} ({in_percent(share)} %)")
-    return first_of(told, _KEYS_NAMED, "; ")
+            label_prefix = "" if row["key"] == "all" else f"{row['key'] or '(no group)'} "
+            precision, n_kept, share = (row["highest"][key] for key in ("precision", "kept", "share"))
+            lines.append(
+                f"{label_prefix}{in_percent(precision)} %, and keeps {n_kept:,} of {row[noun]:,} ({in_percent(share)} %)"
+            )
+    return first_of(lines, _KEYS_NAMED, "; ")
 
 
 def check_accepts(result: dict[str, Any], apply: Path) -> None:
-    """RAISES C530: no cut-off reaches the precision, so that the pipeline that is to be written would accept nothing."""
+    """RAISES C530: no cut-off reaches the precision, so the pipeline would accept nothing."""
     if all(row["cutoff"] is None for row in result["rows"]):
-        highest = _reached(result)
-        reached = f" (the highest that is reached: {highest})" if highest else ""
-        raise calib_error("C530", precision=f"{100 * result['precision']:g}", path=apply, reached=reached)
+        highest = _highest_precisions(result)
+        highest_note = f" (the highest that is reached: {highest})" if highest else ""
+        raise calib_error("C530", precision=f"{100 * result['precision']:g}", path=apply, reached=highest_note)
 
 
 # Printing
@@ -211,7 +212,7 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
         msg.good(f"The pipeline with these cut-offs ({', '.join(names)}): {apply}")
 
 
-def _what(result: dict[str, Any]) -> str:
+def _unit_noun(result: dict[str, Any]) -> str:
     return "documents" if result["event"] is None else "entities"
 
 
@@ -220,32 +221,32 @@ def _cutoff(row: dict[str, Any], digits: str) -> str:
     return value if value == "-" else "not reached" if value is None else format(value, digits)
 
 
-def _between(row: dict[str, Any], scale: float, digits: int) -> str:
+def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
     return "-" if row["low"] is None else f"{number(scale * row['low'], digits)} to {number(scale * row['high'], digits)}"
 
 
 def show_precision(result: dict[str, Any]) -> None:
-    """Print the cut-offs for a precision, and what is promised of them."""
+    """Print the cut-offs for a precision and their guarantee."""
     from ..pairs.documents import by_unit
 
-    wanted, sure, what = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _what(result)
-    judged = "categories of documents" if result["event"] is None else f"event: {result['event']}"
-    msg.divider(f"Cut-offs for a precision of {wanted} ({judged})")
+    target, confidence, noun = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _unit_noun(result)
+    event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
+    msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])
     columns = (
         Column("For", "key", lambda key: key or "(no group)", "l"),
         Column("Cut-off", "", lambda row: _cutoff(row, ".4f")),
-        Column(what.capitalize(), what, whole),
+        Column(noun.capitalize(), noun, whole),
         Column("Kept", "kept", whole),
         Column("% kept", "share", in_percent),
         Column("Precision", "precision", number),
-        Column("Elsewhere", "", lambda row: _between(row, 1, 4)),
+        Column("Elsewhere", "", lambda row: _format_range(row, 1, 4)),
     )
     show_rows(result["rows"], columns)
     nowhere = all(row["cutoff"] is None for row in result["rows"])
     if nowhere:
-        msg.warn(f"No cut-off reaches {wanted} with this confidence: ask for less, or give more gold.")
-    highest = _reached(result)
+        msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")
+    highest = _highest_precisions(result)
     if highest:
         msg.text(
             f"The highest precision that is reached: {highest}. It was found by looking at this gold, so it is no promise; ask for it "
@@ -253,9 +254,9 @@ def show_precision(result: dict[str, Any]) -> None:
         )
     if not nowhere:
         msg.text(
-            f"In other texts of the same source the {what} kept are right at least {wanted} of the time, with {sure} confidence "
+            f"In other texts of the same source the {noun} kept are right at least {target} of the time, with {confidence} confidence "
             f"({by_unit(**result['by'])}): of 100 files of gold like this one, {100 * result['confidence']:g} give a cut-off of which "
-            f"that is true. Elsewhere: where the precision of as many {what} kept from other texts lies, with the same confidence."
+            f"that is true. Elsewhere: where the precision of as many {noun} kept from other texts lies, with the same confidence."
         )
 
 
@@ -266,33 +267,33 @@ _RECALL = (
     Column("Found", "found", whole),
     Column("Recall", "recall", number),
     Column("% flagged", "share", in_percent),
-    Column("Elsewhere", "", lambda row: _between(row, 100, 1)),
+    Column("Elsewhere", "", lambda row: _format_range(row, 100, 1)),
     Column("Entities", "entities", whole),
     Column("Touched", "touched", whole),
 )
 
 
-def show_recall(result: dict[str, Any], seen: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
-    """Print the cut-offs that bound misses, and what is promised of them. result (dict): "misses" of `threshold`."""
+def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
+    """Print the cut-offs for a recall and their guarantee. result (dict): "misses" of `threshold`."""
     from ..pairs.documents import by_unit, counted
 
-    wanted, sure = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"
-    msg.divider(f"Cut-offs for a recall of {wanted} (tokens of gold entities)")
-    show_seen(seen)
+    target, confidence = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"
+    msg.divider(f"Cut-offs for a recall of {target} (tokens of gold entities)")
+    show_seen(overlap)
     show_rows((line for row in result["rows"] for line in (row, {"key": "  predicted only", **row["predicted"]})), _RECALL)
     missing = [row["key"] for row in result["rows"] if row["cutoff"] is None]
     if missing:
-        what = "No cut-off" if result["per"] == "all" else f"No cut-off of {', '.join(missing)}"
-        applied = "" if apply is None else f" The pipeline in {apply} flags every token for want of it."
-        msg.warn(f"{what} is sure to find {wanted}: ask for less, or give more gold.{applied}")
+        label = "No cut-off" if result["per"] == "all" else f"No cut-off of {', '.join(missing)}"
+        consequence = "" if apply is None else f" The pipeline in {apply} flags every token for want of it."
+        msg.warn(f"{label} is sure to find {target}: ask for less, or give more gold.{consequence}")
     if len(missing) == len(result["rows"]):
         return
-    score, each = (
+    score, per_label = (
         ("P(inside an entity) = 1 - P(O)", "") if result["per"] == "all" else ("P(label)", " (for each label by itself)")
     )
     msg.text(
         f"Flagged is every token whose {score} reaches the cut-off, also where the recognizer said O. Of the tokens of gold entities "
-        f"in other texts of the same source at most {100 * (1 - result['recall']):.3g} % are not flagged, with {sure} confidence{each} "
+        f"in other texts of the same source at most {100 * (1 - result['recall']):.3g} % are not flagged, with {confidence} confidence{per_label} "
         f"({by_unit(**by)}): of 100 files of gold like this one, {100 * result['confidence']:g} give cut-offs of which that is true. "
         f"Elsewhere: where the share of flagged tokens in {counted(**by)} of other texts lies, with the same confidence. Predicted "
         "only: the tokens of entities that were found."
@@ -309,19 +310,21 @@ _REVIEW = (
 
 
 def show_review(parts: dict[str, Any], precision: float, recall: float, confidence: float) -> None:
-    """Print what is accepted, looked at, and dropped."""
+    """Print how much is accepted, reviewed and dropped."""
     msg.divider("Accept, look, drop")
-    accept, outside = parts["accept"], parts["drop"]["inside_share"]
+    accept, inside_share = parts["accept"], parts["drop"]["inside_share"]
     right = accept["right"] / accept["entities"] if accept["entities"] else None
-    told = {
+    descriptions = {
         "accept": ("of the entities are right", right),
         "look": ("of the tokens are in an entity", parts["look"]["inside_share"]),
-        "drop": ("of the tokens are in none", None if outside is None else 1 - outside),
+        "drop": ("of the tokens are in none", None if inside_share is None else 1 - inside_share),
     }
-    show_rows(({**parts[name], "part": name, "what": what, "right": share} for name, (what, share) in told.items()), _REVIEW)
-    both = max(0.0, 1 - 2 * (1 - confidence))
+    show_rows(
+        ({**parts[name], "part": name, "what": label, "right": share} for name, (label, share) in descriptions.items()), _REVIEW
+    )
+    joint_confidence = max(0.0, 1 - 2 * (1 - confidence))
     msg.text(
         "Accepted: the tokens of entities at or above their cut-off. Looked at: the flagged tokens of the rest. Dropped unseen: all "
         f"others. The precision of {100 * precision:g} % and the recall of {100 * recall:g} % are each promised by themselves, with "
-        f"{100 * confidence:g} % confidence; both hold together with {100 * both:g} % at least."
+        f"{100 * confidence:g} % confidence; both hold together with {100 * joint_confidence:g} % at least."
     )

@@ -25,11 +25,9 @@ def view(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Show in the browser how sure a calibrated pipeline is of any text that you type.
-    Words and entities are shaded by calibrated or raw probability, those below a
-    cut-off are underlined, and the page tells what else they could be and whether
-    the text is unlike those of the fit. The page can be reached from this machine
-    alone (127.0.0.1). No text is kept. Ctrl-C ends it.
+    Show in the browser how sure a calibrated pipeline is of any text that you type. Words and entities are shaded by calibrated
+    or raw probability, those below a cut-off are underlined, and the page tells what else they could be and whether the text is
+    unlike those of the fit. The page can be reached from this machine alone (127.0.0.1). No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": where the page was.
     RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: every other fault of the input.

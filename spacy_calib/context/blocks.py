@@ -1,104 +1,146 @@
-"""What the log-linear model sees of a (token, tag) pair: blocks of features, each a code and perhaps numbers."""
+"""What the log-linear model looks at: for each (token, tag) pair a code and numbers in each block of weights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Floats, Ints
-from .surroundings import Surroundings
-from .words import KnownWords
+from .features import TokenScores
 
-# Where the lines bend that lead from the log-odds of a score, and of its rival, to those that it is right.
+# Where the piecewise linear functions of the log-odds of a score, and of its rival, bend.
 _BENDS = np.array([[-3.0], [-1.5], [0.0], [1.5], [3.0], [5.0]])
-_BENDS_OF_RIVAL = np.array([[-3.0], [0.0], [3.0]])
-# What is looked at of scores: a constant, the log-odds of the pair and of its rival, the entropy of the token, and the bends.
-_LINES = 4 + len(_BENDS) + len(_BENDS_OF_RIVAL)
+_RIVAL_BENDS = np.array([[-3.0], [0.0], [3.0]])
+# Numbers of scores: a constant, the log-odds of the pair and of its rival, the entropy of the token, and the bends.
+N_SCORES = 4 + len(_BENDS) + len(_RIVAL_BENDS)
 # Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
 _UNIT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Some tokens as the features see them.
+    """Tokens as the context of their spans looks at them.
 
-    around (Surroundings): What they look at. columns (Floats): What they say, standardized, shape (features, tokens).
-    known (KnownWords): Forms and endings that have weights. forms, endings (Ints): The place among these of each token's; -1 for one that is not known.
-    moved (Floats): The score of each entry of `around` by the model that looks at them; as it was where none does.
+    tokens (TokenScores): Their scores before the context. columns (Floats): Standardized features, shape (k, n_tokens).
+    unknown (NDArray): Whether the form of each token is unknown. adjusted (Floats): The score of each entry after the context.
     """
 
-    around: Surroundings
+    tokens: TokenScores
     columns: Floats
-    known: KnownWords
-    forms: Ints
-    endings: Ints
-    moved: Floats
-
-    @property
-    def unknown(self) -> NDArray[np.bool_]:
-        """Of each token, whether its form is not known."""
-        return self.forms < 0
+    unknown: NDArray[np.bool_]
+    adjusted: Floats
 
 
-@dataclass(frozen=True, eq=False)
+# The blocks with a weight for each number: which rows of `PairInputs.numbers` these are. Their code is the tag code modulo their size.
+NUMBERS = {"line": slice(1, None, -1), "bends": slice(N_SCORES), "tag": slice(4), "features": slice(N_SCORES, None)}
+# The blocks with one weight for each code, in the order of `PairInputs.codes`.
+SINGLE = ("rival", "ending", "form", "before", "behind", "shape")
+
+
+@dataclass(frozen=True)
 class Block:
-    """A weight for each code, or one for each code and number.
+    """The weights of one name. size (int): Number of codes. width (int): Weights of each. share (float): Of the ridge.
 
-    name (str): Of the weights. of (str): "form" or "ending" where a code is the place of one and a tag; "" for others. codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing of a pair. size (int): How many there may be.
-    numbers (Floats | None): What the weights of a code are multiplied with, shape (width, n); None for 1. share (float): Of the ridge.
+    words (str): "form" or "ending" where a code is the place of one and a tag; "" for others.
     """
 
     name: str
-    codes: Ints
     size: int
-    numbers: Floats | None = None
+    width: int = 1
     share: float = 1.0
-    of: str = ""
-
-    @property
-    def width(self) -> int:
-        return 1 if self.numbers is None else len(self.numbers)
+    words: str = ""
 
 
-def blocks_of(view: View, rows: Ints, tags: Ints, own: Floats, leads: NDArray[np.bool_], n_tags: int) -> list[Block]:
-    """All blocks of n pairs.
+@dataclass(frozen=True, eq=False)
+class PairInputs:
+    """What the model looks at in n pairs.
 
-    The rival of a pair is the second likeliest tag of its token where its tag is the likeliest one, else the likeliest.
-    The shares of the ridge were found by cross-validation on EWT dev and GUM train.
-
-    view (View): Of all tokens. rows, tags (Ints): Token and tag of each pair. own (Floats): The log-odds of its score.
-    leads (NDArray): Whether it is its token's likeliest tag. n_tags (int): Tags of the fit; one that it did not know
-        has the number n_tags.
+    blocks (Sequence[Block]): Of the model. tag_codes (Ints): Twice the tag, plus 1 where it is the top one of its token.
+    codes (Ints): The code in each block of SINGLE, shape (k, n); below 0 where the block says nothing about the pair.
+    numbers (Floats): Shape (m, n).
     """
-    around, n, leading, tags = view.around, n_tags + 1, leads.astype(np.intp), np.minimum(tags, n_tags)
-    rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
-    rivals = np.where((rivals < 0) | (rivals > n_tags), n_tags, rivals)
-    tag, rival = 2 * tags + leading, np.where(leads, around.second[rows], around.first[rows])
-    numbers = np.empty((_LINES + len(view.columns), len(rows)))
-    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, own / _UNIT, rival / _UNIT, around.entropy[rows]
-    numbers[4 : 4 + len(_BENDS)] = np.maximum(own - _BENDS, 0.0) / _UNIT
-    numbers[4 + len(_BENDS) : _LINES] = np.maximum(rival - _BENDS_OF_RIVAL, 0.0) / _UNIT
-    found = [
-        Block("line", np.zeros(len(rows), dtype=np.intp), 1, numbers[1::-1], 0.0),
-        Block("bends", leading, 2, numbers[:_LINES]),
-        Block("tag", tag, 2 * n, numbers[:4], 3.0),
-        Block("rival", tag * n + rivals, 2 * n * n, share=10.0),
-    ]
-    if not len(view.known.endings) or around.words is None:
-        return found
-    of_tag, (before, behind) = tags * n, around.neighbouring_tags(n - 1)
-    # One code of the place of a word and a tag; -1 where the word is not known.
-    ending, form = (np.where(place < 0, -1, place * n + tags) for place in (view.endings[rows], view.forms[rows]))
-    found += [
-        Block("ending", ending, len(view.known.endings) * n, of="ending"),
-        Block("form", form, len(view.known.forms) * n, of="form"),
-        Block("before", of_tag + before[rows], n * n, share=10.0),
-        Block("behind", of_tag + behind[rows], n * n, share=10.0),
-        Block("shape", 4 * tag + around.shape[rows], 8 * n, share=3.0),
-    ]
-    if len(view.columns):
-        numbers[_LINES:] = view.columns[:, rows]
-        found.append(Block("features", leading, 2, numbers[_LINES:], 3.0))
-    return found
+
+    blocks: Sequence[Block]
+    tag_codes: Ints
+    codes: Ints
+    numbers: Floats
+
+    def take(self, index: Ints | slice) -> PairInputs:
+        """Some of the pairs."""
+        return PairInputs(self.blocks, self.tag_codes[index], self.codes[:, index], self.numbers[:, index])
+
+    def codes_in(self, block: Block) -> Ints:
+        """The code of each pair in a block."""
+        return self.tag_codes % block.size if block.name in NUMBERS else self.codes[SINGLE.index(block.name)]
+
+    def numbers_in(self, block: Block) -> Floats:
+        """The numbers that the weights of a block are multiplied by, shape (width, n)."""
+        return self.numbers[NUMBERS[block.name]] if block.name in NUMBERS else np.ones((1, len(self.tag_codes)))
+
+
+@lru_cache(maxsize=64)
+def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tuple[Block, ...]:
+    """All blocks of a fit. The shares of the ridge were found by cross-validation on EWT dev and GUM train.
+
+    n_tags (int): Tags of the fit; one more number stands for all others. n_forms, n_endings (int): Known words. n_columns (int): Of features.
+    """
+    n = n_tags + 1
+    of_scores = (
+        Block("line", 1, 2, 0.0),
+        Block("bends", 2, N_SCORES),
+        Block("tag", 2 * n, 4, 3.0),
+        Block("rival", 2 * n * n, share=10.0),
+    )
+    if not n_endings:
+        return of_scores
+    of_words = (
+        Block("ending", n_endings * n, words="ending"),
+        Block("form", n_forms * n, words="form"),
+        Block("before", n * n, share=10.0),
+        Block("behind", n * n, share=10.0),
+        Block("shape", 8 * n, share=3.0),
+    )
+    return (*of_scores, *of_words, Block("features", 2, n_columns, 3.0)) if n_columns else (*of_scores, *of_words)
+
+
+def pair_inputs(
+    blocks: Sequence[Block],
+    tokens: TokenScores,
+    places: tuple[Ints, Ints],
+    columns: Floats,
+    pairs: tuple[Ints, Ints, Floats, NDArray[np.bool_]],
+    n_tags: int,
+) -> PairInputs:
+    """What the model looks at in n pairs.
+
+    The rival of a pair is the second tag of its token where its own tag is the top one, else the top one.
+    blocks (Sequence[Block]): From `blocks_for`. tokens (TokenScores): Their tokens. places (tuple[Ints, Ints]): The place of each token's form
+    among the known ones, and that of its ending; -1 for unknown ones. columns (Floats): Standardized features, shape (k, n_tokens).
+    pairs: Token, tag and log-odds of each pair, and whether it is the highest of its token. n_tags (int): Of the fit.
+    """
+    rows, tags, log_odds, is_top = pairs
+    n, top, tags = n_tags + 1, is_top.astype(np.intp), np.minimum(tags, n_tags)
+    columns = columns if len(blocks) > 4 else columns[:0]
+    rivals, rival_odds = _limited(tokens.top_tags[top, rows], n_tags), tokens.top_log_odds[top, rows]
+    numbers = np.empty((N_SCORES + len(columns), len(rows)))
+    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds / _UNIT, rival_odds / _UNIT, tokens.entropy[rows]
+    numbers[4 : 4 + len(_BENDS)] = np.maximum(log_odds - _BENDS, 0.0) / _UNIT
+    numbers[4 + len(_BENDS) : N_SCORES] = np.maximum(rival_odds - _RIVAL_BENDS, 0.0) / _UNIT
+    numbers[N_SCORES:] = columns[:, rows]
+    tag_codes = 2 * tags + top
+    codes = [tag_codes * n + rivals]
+    if len(blocks) > 4:
+        forms, endings = places
+        before, after = (_limited(neighbour[1].astype(np.intp), n_tags) for neighbour in tokens.neighbours)
+        form, ending, previous, following, shape = np.array((forms, endings, before, after, tokens.words.shapes))[:, rows]
+        codes += [ending * n + tags, form * n + tags, tags * n + previous, tags * n + following, 4 * tag_codes + shape]
+    return PairInputs(blocks, tag_codes, np.array(codes), numbers)
+
+
+def _limited(tags: Ints, n_tags: int) -> Ints:
+    """The tags, with n_tags in place of -1 and of tags that the fit did not know."""
+    return np.minimum(tags.view(np.uintp), n_tags).view(np.intp)  # unsigned, -1 is the largest number

@@ -1,4 +1,4 @@
-"""Learning a context from the scores of a source, and asking held-out documents whether it helps."""
+"""Fitting a context to the scores of a source, and comparing held-out scores with and without it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.span_fit import SpanData, held_out_scores, without_useless
 from ..calibration.spans import SpanRecalibrator
-from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..pairs.progress import UNREPORTED, Progress
+from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..types import Floats, Groups, Ints, Pairs, Spans
+from .blocks import View
+from .features import TokenScores
 from .log_linear import PairData, fit_pairs
 from .ridge import ROUNDING, fit_ridge
-from .surroundings import Surroundings
 from .tokens import (
     CLIP,
     FURTHER,
@@ -30,8 +31,8 @@ from .tokens import (
     TagsOfSpans,
     TokenContext,
     named_columns,
+    replace_top,
     span_columns,
-    with_leads,
 )
 from .words import KnownWords, Words
 
@@ -52,24 +53,24 @@ class Comparison:
         return self.with_context <= self.without
 
     @classmethod
-    def of(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
-        """The comparison of probabilities of n things. hits: Of each. documents (Ints): Likewise."""
-        raw_losses, context_losses = log_losses(without, hits), log_losses(with_context, hits)
-        mean, error = mean_with_error(context_losses - raw_losses, documents)
-        return cls(float(raw_losses.mean()), float(raw_losses.mean()) + mean, error)
+    def from_scores(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
+        """Compare two probabilities of n pairs. hits, documents (Ints): Of each."""
+        losses, losses_with = log_losses(without, hits), log_losses(with_context, hits)
+        mean, error = mean_with_error(losses_with - losses, documents)
+        return cls(float(losses.mean()), float(losses.mean()) + mean, error)
 
 
 def without_model(context: TokenContext) -> TokenContext:
     """The context without its model: scores of tokens stay, and those of spans may look at its view."""
-    new_context = copy(context)
-    new_context.model_ = new_context.line_ = None
-    return new_context
+    copied = copy(context)
+    copied.model_ = copied.line_ = None
+    return copied
 
 
 def fit_token_context(
     prototype: TokenContext,
     pairs: Pairs,
-    unlabelled_pairs: Pairs,
+    others: Pairs,
     documents: Ints,
     words: Words,
     progress: Progress = UNREPORTED,
@@ -80,35 +81,34 @@ def fit_token_context(
 ) -> ContextFit:
     """Learn from tokens with gold.
 
-    pairs (Pairs): Their entries. unlabelled_pairs (Pairs): Entries of tokens without gold, which are looked at, too.
+    pairs (Pairs): Their entries. others (Pairs): Entries of tokens without gold, which are looked at, too.
     documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
     overlapping (bool): Whether a token may have several right tags; then its scores stay as they are.
     salt (str): Of the forms that are kept; "" keeps digests as they are.
     """
-    all_pairs, order = interleave(pairs, unlabelled_pairs)
-    place = np.argsort(order)  # of the pairs, then of the others
-    surroundings = Surroundings(all_pairs.rows, all_pairs.tags, all_pairs.scores, len(words.forms), words)
+    entries, order = interleave(pairs, others)
+    index = np.argsort(order)  # of the pairs, then of the others
+    tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
     context = prototype.clone()
-    context.known_, context.n_tags_ = KnownWords.of(words), n_tags
-    view = context.seen(surroundings, _learn_columns(context, surroundings))
+    context.known_, context.n_tags_ = KnownWords.from_words(words), n_tags
+    columns, places = _learn_columns(context, tokens), context.known_.places(words)
+    salted, salted_places = context.known_.salted(salt)
+    view = View(tokens, columns, places[0] < 0, tokens.scores)
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
-    salted_words, places = context.known_.salted(salt)
     if why:
-        context.known_ = salted_words
-        return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, why, about(context))
-    margins, leads = surroundings.log_odds[place], surroundings.leads[place]
-    n = len(pairs)
-    blocks, unlabelled_blocks = (
-        context.blocks(view, part.rows, part.tags, margins[part_index], leads[part_index])
-        for part, part_index in ((pairs, slice(n)), (unlabelled_pairs, slice(n, None)))
-    )
-    context.model_, held_out = fit_pairs(PairData(margins[:n], blocks, pairs.hits, documents), progress)
-    adjusted_scores = context.model_.predict(margins[n:], unlabelled_blocks)
-    context.known_, context.model_ = salted_words, context.model_.with_places(blocks, places, n_tags + 1)
-    info = about(context, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
-    view = replace(view, moved=np.concatenate([held_out, adjusted_scores])[order])
-    return ContextFit(context, view, held_out, adjusted_scores, "", info)
+        context.known_ = salted
+        return ContextFit(context, view, pairs.scores, others.scores, why, describe_context(context))
+    n, log_odds = len(pairs), tokens.log_odds[index]
+    inputs = context.inputs(tokens, places, columns, entries.rows, entries.tags, tokens.log_odds, tokens.is_top).take(index)
+    data_of_pairs = PairData(log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
+    context.model_, held_out = fit_pairs(data_of_pairs, progress)
+    adjusted_others = context.model_.predict(log_odds[n:], inputs.take(slice(n, None)))
+    context.known_, context.model_ = salted, context.model_.with_places(inputs.blocks, salted_places, n_tags + 1)
+    comparison = Comparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
+    info = describe_context(context, comparison, _reordered(pairs, held_out))
+    view = replace(view, adjusted=np.concatenate([held_out, adjusted_others])[order])
+    return ContextFit(context, view, held_out, adjusted_others, "", info)
 
 
 def fit_further_scores(
@@ -116,32 +116,30 @@ def fit_further_scores(
     groups: Groups,
     raw: tuple[Pairs, Pairs],
     pairs: Pairs,
-    unlabelled_pairs: Pairs,
+    others: Pairs,
     documents: Ints,
     words: Words,
     progress: Progress = UNREPORTED,
 ) -> ContextFit:
     """Learn what further scores of documents say, where held-out ones lose less with them than without, as for spans.
 
-    names (Sequence[str]): Of the scores. groups (Groups): Of the labels. pairs (Pairs): Of documents with gold; unlabelled_pairs (Pairs): Without.
+    names (Sequence[str]): Of the scores. groups (Groups): Of the labels. pairs (Pairs): Of documents with gold; others (Pairs): Without.
     raw (tuple[Pairs, Pairs]): Both as the source gave them, which says whose label is the likeliest. documents (Ints): What each pair is from, ascending.
     """
     context = FurtherScores()
     context.names_ = tuple(names)
     progress.at(0.0)
-    leads, unlabelled_tops = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
-    spans = context.spans(words, pairs.rows[leads], pairs.tags[leads], pairs.scores[leads])
-    top_data = SpanData(spans, spans.own, pairs.hits[leads].astype(np.intp), documents[leads], np.zeros(0, dtype=np.intp))
+    top, top_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
+    spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
+    top_data = SpanData(spans, spans.own, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
     useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
     held_out = held_out_scores(top_data, groups) if useful else spans.own
-    adjusted_scores, adjusted_unlabelled = with_leads(pairs.rows, pairs.scores, leads, held_out), unlabelled_pairs.scores
+    adjusted, adjusted_others = replace_top(pairs.rows, pairs.scores, top, held_out), others.scores
     if useful:
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
-        adjusted_unlabelled = context.moved(
-            unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores, unlabelled_tops, words
-        )
+        adjusted_others = context.adjust(others.rows, others.tags, others.scores, top_others, words)
     why = "" if useful else "held-out documents lose no less with further scores"
-    comparison = Comparison.of(pairs.scores, adjusted_scores, pairs.hits, documents)
+    comparison = Comparison.from_scores(pairs.scores, adjusted, pairs.hits, documents)
     info = {
         "when": FURTHER,
         "forms": 0,
@@ -150,35 +148,36 @@ def fit_further_scores(
         "size": 0 if context.model_ is None else len(context.model_.weights_) + 1,
         "columns": list(names),
         "comparison": asdict(comparison),
-        "reordered": _reordered(pairs, adjusted_scores),
+        "reordered": _reordered(pairs, adjusted),
     }
-    return ContextFit(context, None, adjusted_scores, adjusted_unlabelled, why, info)
+    return ContextFit(context, None, adjusted, adjusted_others, why, info)
 
 
-def _reordered(pairs: Pairs, adjusted_scores: Floats) -> float:
-    """The share of tokens that get another likeliest tag."""
-    top_before, top_after = (leading(pairs.rows, scores) for scores in (pairs.scores, adjusted_scores))
-    return float((top_before & ~top_after).sum() / max(1, top_before.sum()))
+def _reordered(pairs: Pairs, adjusted: Floats) -> float:
+    """The share of tokens that get another top tag."""
+    was_top, is_top = (leading(pairs.rows, scores) for scores in (pairs.scores, adjusted))
+    return float((was_top & ~is_top).sum() / max(1, was_top.sum()))
 
 
-def _learn_columns(context: TokenContext, surroundings: Surroundings) -> list[Sequence[Floats]]:
-    """What each feature says of the fit data; the context remembers what each column is, and its unit."""
-    values_by_feature = [feature(surroundings) for feature in context.features]
-    pairs_of_feature = zip(context.features, values_by_feature, strict=True)
+def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
+    """The standardized features of the fit data; the context remembers the meaning of each column, and its unit."""
+    values = [feature(tokens) for feature in context.features]
     context.columns_ = tuple(
-        (feature.name, title) for feature, values in pairs_of_feature for title in feature.named(surroundings, len(values))
+        (feature.name, meaning)
+        for feature, columns in zip(context.features, values, strict=True)
+        for meaning in feature.column_names(tokens, len(columns))
     )
-    columns = [column for values in values_by_feature for column in values]
+    columns = [column for columns in values for column in columns]
     deviations = np.array([column.std() for column in columns])
     context.centers_ = np.array([column.mean() for column in columns])
     context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
-    return values_by_feature
+    return context.standardized(values, len(tokens.words))
 
 
-def about(context: TokenContext, comparison: Comparison | None = None, share_reordered: float = 0.0) -> dict[str, Any]:
+def describe_context(context: TokenContext, comparison: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
     """What `info` shows of a context, as plain data; whether it is kept is added later.
 
-    comparison (Comparison | None): Without and with it. share_reordered (float): Share of tokens with a new likeliest tag.
+    comparison (Comparison | None): Without and with it. reordered (float): Share of tokens with a new top tag.
     """
     model = context.model_
     return {
@@ -187,14 +186,14 @@ def about(context: TokenContext, comparison: Comparison | None = None, share_reo
         "endings": len(context.known_.endings),
         "ridge": None if model is None else model.ridge,
         "size": 0 if model is None else model.size,
-        "columns": [title for _, title in context.columns_],
+        "columns": [meaning for _, meaning in context.columns_],
         "comparison": None if comparison is None else asdict(comparison),
-        "reordered": share_reordered,
+        "reordered": reordered,
     }
 
 
-# Fewer entities with gold, and nothing is learned of their surroundings.
-_FEWEST_SPANS = 100
+# With fewer entities with gold there is no context of entities.
+_MIN_SPANS = 100
 
 
 def fit_span_context(
@@ -226,9 +225,9 @@ def fit_span_context(
     if info["why"]:
         return None, scores, info
     columns = span_columns(tokens.view, spans, groups, tags)
-    names = named_columns([title for _, title in tokens.context.columns_], groups)
+    names = named_columns([meaning for _, meaning in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
-    comparison = Comparison.of(scores, fit.held_out, hits, documents)
+    comparison = Comparison.from_scores(scores, fit.held_out, hits, documents)
     is_kept = when == "always" or comparison.no_worse
     weights = [{"what": name, "weight": weight} for name, weight in zip(names, fit.weights.tolist(), strict=True)]
     info |= {
@@ -248,4 +247,4 @@ def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
     n_documents = len(np.unique(documents))
     if n_documents < DOCUMENTS_TO_CHOOSE:
         return f"{n_documents:,} documents, and {DOCUMENTS_TO_CHOOSE} are wanted"
-    return f"{len(hits):,} entities, and {_FEWEST_SPANS} are wanted" if len(hits) < _FEWEST_SPANS else ""
+    return f"{len(hits):,} entities, and {_MIN_SPANS} are wanted" if len(hits) < _MIN_SPANS else ""

@@ -1,9 +1,9 @@
-"""Logistic regression on what is known of a (token, tag) pair, drawn towards changing nothing."""
+"""Logistic regression on the inputs of a (token, tag) pair, shrunk towards no change."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,34 +13,34 @@ from numpy.typing import NDArray
 from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import lowest_from
-from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
+from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
-from .blocks import Block
+from .blocks import N_SCORES, NUMBERS, SINGLE, Block, PairInputs
 
 # Strengths of the ridge, of which held-out documents choose; with the first, little but a line for all tags is learned.
 RIDGES = (10_000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
-_USUAL = RIDGES.index(3.0)
+_START = RIDGES.index(3.0)
 # To choose, at most so many pairs are looked at, in so many folds.
-_MOST_TO_CHOOSE = 40_000
+_MAX_TO_CHOOSE = 40_000
 _FOLDS_TO_CHOOSE, _FOLDS = 3, 5
 # The search ends where a step lowers the loss by less than this share of it.
 _CLOSELY, _ROUGHLY = 1e-7, 1e-5
-_MOST_STEPS, _MEMORY = 400, 15
+_MAX_STEPS, _MEMORY = 400, 15
 # Weight of the prior on a block without ridge, in pairs: it decides only where the pairs leave the weights open.
 _PRIOR = 0.05
 # With fewer pairs the weights are partly those of a line for all tags.
 _ENOUGH = 2000
-# Weights stand in a table where it has no more cells than this.
-_CELLS = 1 << 22
+# The weights of all codes are held as a table if it has at most this many cells.
+_MAX_CELLS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
 class Weights(Saved):
-    """Weights of a block. codes (Ints): Met by the fit, rising. values (Floats): Shape (k, width). size: As of it."""
+    """Weights of a block. codes (Ints): In the fit data, ascending. values (Floats): Shape (k, width). size (int): Number of possible codes."""
 
     codes: Ints = kept(wholes(rising=True))
     values: Floats = kept(floats(ndim=2))
@@ -52,23 +52,12 @@ class Weights(Saved):
             return f"codes below {held['size']} are wanted"
         return "" if len(held["codes"]) == len(held["values"]) else "a row of weights for each code is wanted"
 
-    def of(self, codes: Ints) -> Floats:
-        """Of n codes, shape (n, width); 0 for those that the fit did not meet, and for -1."""
-        if self.table is not None:
-            return self.table[codes]
+    def find(self, codes: Ints) -> Floats:
+        """The weights of n codes, shape (n, width); 0 for codes that are not in the fit data."""
         if not len(self.codes):
             return np.zeros((len(codes), self.values.shape[1]))
-        at = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-        return np.where((self.codes[at] == codes)[:, None], self.values[at], 0.0)
-
-    @cached_property
-    def table(self) -> Floats | None:
-        """The weights of all codes, and zeros in the last row; None where that were too large."""
-        if self.size * self.values.shape[1] > _CELLS:
-            return None
-        table = np.zeros((self.size + 1, self.values.shape[1]))
-        table[self.codes] = self.values
-        return table
+        index = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        return np.where((self.codes[index] == codes)[:, None], self.values[index], 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,72 +67,90 @@ class LogLinear(Saved):
     ridge: float = kept(number(0.0))
     weights: Mapping[str, Weights] = kept(keyed(Weights.read))
 
-    def predict(self, own: Floats, blocks: Sequence[Block]) -> Floats:
+    @cached_property
+    def _slopes(self) -> Floats:
+        """The weights of all numbers, by tag code: those of the blocks in NUMBERS, added up. Shape (m, tag codes)."""
+        weights_of = {name: self.weights[name] for name in NUMBERS if name in self.weights}
+        tag_codes = np.arange(max([weights.size for weights in weights_of.values()], default=1))
+        n_features = weights_of["features"].values.shape[1] if "features" in weights_of else 0
+        slopes = np.zeros((N_SCORES + n_features, len(tag_codes)))
+        for name, weights in weights_of.items():
+            slopes[NUMBERS[name]] += weights.find(tag_codes % weights.size).T
+        return slopes
+
+    @cached_property
+    def _table(self) -> tuple[Ints, Floats] | None:
+        """(where the codes of each block of SINGLE begin, shape (k, 1); the weights of all codes, and a 0 before those of each block); None for
+        so many codes that they are looked up one by one.
+        """
+        single = [self.weights[name] for name in SINGLE if name in self.weights]
+        starts = np.cumsum([1, *(weights.size + 1 for weights in single)])
+        if starts[-1] > _MAX_CELLS:
+            return None
+        table = np.zeros(starts[-1])
+        for weights, start in zip(single, starts.tolist(), strict=False):
+            table[start + weights.codes] = weights.values[:, 0]
+        return starts[:-1, None], table
+
+    def predict(self, log_odds: Floats, inputs: PairInputs) -> Floats:
         """The probability of n pairs, added up in one order: it depends on no other pair and on no number of threads.
 
-        own (Floats): Log-odds of their scores. blocks (Sequence[Block]): Theirs; one without weights says nothing.
+        log_odds (Floats): Of their scores.
         """
-        held = [(block, self.weights[block.name]) for block in blocks if block.name in self.weights]
-        n = len(own)
-        # With one more column: of a single pair numpy would add up the rows in another order than of several.
-        parts = np.zeros((1 + sum([one.values.shape[1] for _, one in held]), n + 1))
-        parts[0, :n], first = own, 1
-        for block, one in held:
-            weights = one.of(block.codes)
-            part = parts[first : first + weights.shape[1], :n]
-            if block.numbers is None:
-                part[0] = weights[:, 0]
-            else:
-                np.multiply(weights.T, block.numbers, out=part)
-            first += len(part)
+        n, end = len(log_odds), 1 + len(inputs.numbers)
+        # With one more column: numpy would add up the rows of a single pair in another order than those of several.
+        parts = np.zeros((end + len(inputs.codes), n + 1))
+        parts[0, :n] = log_odds
+        np.multiply(self._slopes.take(inputs.tag_codes, axis=1), inputs.numbers, out=parts[1:end, :n])
+        if self._table is None:
+            blocks = zip(SINGLE, inputs.codes, strict=False)
+            parts[end:, :n] = [self.weights[name].find(codes)[:, 0] for name, codes in blocks]
+        else:
+            starts, table = self._table
+            parts[end:, :n] = table[np.maximum(inputs.codes, -1) + starts]
         return sigmoid(np.add.reduce(parts)[:n])
 
     def with_places(self, blocks: Sequence[Block], places: Mapping[str, Ints], n: int) -> LogLinear:
-        """The same where words have other places. places (Mapping): `Block.of` -> new place of each form, or ending.
+        """The same model where words have other places. places (Mapping): `Block.words` -> new place of each form, or ending.
 
         blocks (Sequence[Block]): Of the weights. n (int): Codes of each form or ending.
         """
-        moved = dict(self.weights)
+        changed = dict(self.weights)
         for block in blocks:
-            name, own = block.name, self.weights[block.name]
-            if len(place := places.get(block.of, ())):
-                codes = np.asarray(place)[own.codes // n] * n + own.codes % n
+            if block.words:
+                weights = self.weights[block.name]
+                codes = places[block.words][weights.codes // n] * n + weights.codes % n
                 order = np.argsort(codes)
-                moved[name] = Weights(codes[order], own.values[order], own.size)
-        return LogLinear(self.ridge, moved)
+                changed[block.name] = Weights(codes[order], weights.values[order], weights.size)
+        return LogLinear(self.ridge, changed)
 
     @property
     def size(self) -> int:
         """How many numbers were fitted."""
-        return sum(one.values.size for one in self.weights.values())
+        return sum(weights.values.size for weights in self.weights.values())
 
     def check(self, blocks: Sequence[Block]) -> None:
         """RAISES Misfit: the weights are not those of these blocks."""
-        wanted = {block.name: (block.size, block.width) for block in blocks}
-        given = {name: (one.size, one.values.shape[1]) for name, one in self.weights.items()}
-        if given != wanted:
-            raise Misfit("learned.model.weights", f"those of {wanted}")
+        expected = {block.name: (block.size, block.width) for block in blocks}
+        if expected != {name: (weights.size, weights.values.shape[1]) for name, weights in self.weights.items()}:
+            raise Misfit("learned.model.weights", f"those of {expected}")
 
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from. own (Floats): Log-odds of their scores. blocks, hits, documents: Of each pair."""
+    """n pairs to learn from. log_odds (Floats): Of their scores. inputs (PairInputs), hits, documents: Of each pair."""
 
-    own: Floats
-    blocks: Sequence[Block]
+    log_odds: Floats
+    inputs: PairInputs
     hits: NDArray[np.bool_]
     documents: Ints
 
     def __len__(self) -> int:
-        return len(self.own)
+        return len(self.log_odds)
 
     def take(self, index: Ints) -> PairData:
         """Some of the pairs."""
-        blocks = [
-            replace(one, codes=one.codes[index], numbers=None if one.numbers is None else one.numbers[:, index])
-            for one in self.blocks
-        ]
-        return PairData(self.own[index], blocks, self.hits[index], self.documents[index])
+        return PairData(self.log_odds[index], self.inputs.take(index), self.hits[index], self.documents[index])
 
 
 def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinear, Floats]:
@@ -154,40 +161,39 @@ def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinea
     n_documents = len(np.unique(data.documents))
     if n_documents < 2:
         model = _fit(data, RIDGES[0])
-        return model, model.predict(data.own, data.blocks)
+        return model, model.predict(data.log_odds, data.inputs)
     ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
     if n_documents >= DOCUMENTS_TO_CHOOSE:
-        ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)), choosing)
+        ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_TO_CHOOSE)), choosing)
     fitting.at(0.0)
-    model = _drawn(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
+    model = _shrunk_fit(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
     return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model, folds)
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
     """The best ridge; the search begins at the usual one and goes where the loss falls. Of equal ones the strongest."""
     progress.at(0.0)
-    start, folds = _fit(data, RIDGES[_USUAL], _ROUGHLY), folds_of(data.documents, _FOLDS_TO_CHOOSE)
+    start, folds = _fit(data, RIDGES[_START], _ROUGHLY), folds_of(data.documents, _FOLDS_TO_CHOOSE)
 
     def loss(place: int) -> float:
         return float(log_losses(_held_out(data, RIDGES[place], folds, start), data.hits).sum())
 
-    return RIDGES[lowest_from(_USUAL, len(RIDGES), loss, progress)]
+    return RIDGES[lowest_from(_START, len(RIDGES), loss, progress)]
 
 
 def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
     """The probability of each pair by a model that did not see its fold. start (LogLinear): Where searches begin."""
 
-    def score(outside: Ints, inside: Ints) -> Floats:
-        others = data.take(outside)
-        model = _drawn(others.take(thin_out(others.documents, MOST_PAIRS)), ridge, _ROUGHLY, start)
-        mine = data.take(inside)
-        return model.predict(mine.own, mine.blocks)
+    def score(train: Ints, test: Ints) -> Floats:
+        train_data, test_data = data.take(train), data.take(test)
+        model = _shrunk_fit(train_data.take(thin_out(train_data.documents, MOST_PAIRS)), ridge, _ROUGHLY, start)
+        return model.predict(test_data.log_odds, test_data.inputs)
 
     return cross_fit(folds, score, progress)
 
 
-def _drawn(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
-    """As `_fit`, but drawn towards a line for all tags where pairs are few."""
+def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
+    """As `_fit`, but shrunk towards a line for all tags where pairs are few."""
     model = _fit(data, ridge, tolerance, start)
     if len(data) >= _ENOUGH or ridge == RIDGES[0]:
         return model
@@ -203,47 +209,49 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
     """The model of least penalized log loss."""
     from scipy.sparse import csr_matrix, hstack
 
-    met = [np.unique(block.codes[block.codes >= 0]) for block in data.blocks]
-    design = hstack([_design(block, codes) for block, codes in zip(data.blocks, met, strict=True)]).tocsr()
-    across = csr_matrix(design.T)
-    sizes = [len(codes) * block.width for block, codes in zip(data.blocks, met, strict=True)]
-    penalty = np.repeat([ridge * block.share or _PRIOR for block in data.blocks], sizes)
-    chance = sigmoid(data.own)
+    blocks, inputs = data.inputs.blocks, data.inputs
+    codes = [inputs.codes_in(block) for block in blocks]
+    distinct = [np.unique(column[column >= 0]) for column in codes]
+    parts = zip(codes, distinct, map(inputs.numbers_in, blocks), strict=True)
+    design = hstack([_design(*part) for part in parts]).tocsr()
+    transposed = csr_matrix(design.T)
+    sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
+    penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)
+    probabilities = sigmoid(data.log_odds)
     # In units of its own curvature, or the search would take several times as many steps.
-    units = 1.0 / np.sqrt(design.power(2).T @ (chance * (1.0 - chance)) + penalty)
+    units = 1.0 / np.sqrt(design.power(2).T @ (probabilities * (1.0 - probabilities)) + penalty)
 
     def loss(scaled: Floats) -> tuple[float, Floats]:
         values = scaled * units
-        margins = data.own + design @ values
+        margins = data.log_odds + design @ values
         residuals = sigmoid(margins) - data.hits
-        found = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
-        return found, (across @ residuals + penalty * values) * units
+        total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
+        return total, (transposed @ residuals + penalty * values) * units
 
-    begin = np.zeros(len(units)) if start is None else _begin(start, data.blocks, met) / units
-    values = minimize_smooth(loss, begin, tolerance, _MOST_STEPS, _MEMORY) * units
-    parts = np.split(values, np.cumsum(sizes)[:-1])
+    first = np.zeros(len(units)) if start is None else _start_values(start, blocks, distinct) / units
+    values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
+    weights = zip(blocks, distinct, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
     return LogLinear(
-        ridge,
-        {
-            block.name: Weights(codes, part.reshape(len(codes), block.width), block.size)
-            for block, codes, part in zip(data.blocks, met, parts, strict=True)
-        },
+        ridge, {block.name: Weights(column, part.reshape(-1, block.width), block.size) for block, column, part in weights}
     )
 
 
-def _begin(start: LogLinear, blocks: Sequence[Block], met: Sequence[Ints]) -> Floats:
+def _start_values(start: LogLinear, blocks: Sequence[Block], distinct: Sequence[Ints]) -> Floats:
     """The weights of another model for these codes, as one vector."""
-    return np.concatenate([start.weights[block.name].of(codes).ravel() for block, codes in zip(blocks, met, strict=True)])
+    return np.concatenate(
+        [start.weights[block.name].find(codes).ravel() for block, codes in zip(blocks, distinct, strict=True)]
+    )
 
 
-def _design(block: Block, met: Ints) -> Any:
-    """What the weights of a block are multiplied with, shape (n, len(met) * width)."""
+def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:
+    """The matrix that the weights of a block are multiplied by, shape (n, len(distinct) * width).
+
+    codes (Ints): Of n pairs. distinct (Ints): Of the columns. numbers (Floats): Shape (width, n).
+    """
     from scipy.sparse import csr_matrix
 
-    rows = np.flatnonzero(block.codes >= 0)
-    first = np.searchsorted(met, block.codes[rows]) * block.width
-    numbers = np.ones((1, len(block.codes))) if block.numbers is None else block.numbers
-    columns = np.stack([first + place for place in range(block.width)], axis=1)
-    values = numbers[:, rows].T
-    starts = np.concatenate([[0], np.cumsum(block.codes >= 0)]) * block.width
-    return csr_matrix((values.ravel(), columns.ravel(), starts), (len(block.codes), len(met) * block.width))
+    rows, width = np.flatnonzero(codes >= 0), len(numbers)
+    first = np.searchsorted(distinct, codes[rows]) * width
+    columns = np.stack([first + place for place in range(width)], axis=1)
+    starts = np.concatenate([[0], np.cumsum(codes >= 0)]) * width
+    return csr_matrix((numbers[:, rows].T.ravel(), columns.ravel(), starts), (len(codes), len(distinct) * width))

@@ -1,4 +1,4 @@
-"""Logistic regression on the log-odds of a score and on what surrounds it, drawn towards changing nothing."""
+"""Logistic regression on the log-odds of a score and on features, shrunk towards no change."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RidgeModel(Saved):
-    """sigmoid(slope * own log-odds + constant + features @ weights).
+    """sigmoid(slope * log-odds + constant + features @ weights).
 
-    slope (float): At least 0, so that of two scores in the same surroundings the higher stays so. weights: Shape (k,).
+    slope (float): At least 0, so that the higher of two scores with the same features stays the higher one. weights: Shape (k,).
     """
 
     slope: float = kept(number(0.0))
     constant: float = kept(number())
     weights: Floats = kept(floats())
 
-    def around(self, columns: Sequence[Floats]) -> Floats:
-        """What the surroundings add to the log-odds, shape (n,), column by column: the same for any number of threads.
+    def margins(self, columns: Sequence[Floats]) -> Floats:
+        """What the features add to the log-odds, shape (n,), column by column: the same for any number of threads.
 
-        columns (Sequence[Floats]): k features of n things.
+        columns (Sequence[Floats]): k features of n scores.
         """
         margins = np.full(len(columns[0]), self.constant, dtype=np.float64)
         for column, weight in zip(columns, self.weights.tolist(), strict=True):
@@ -45,9 +45,9 @@ class RidgeModel(Saved):
                 margins += weight * column
         return margins
 
-    def predict(self, own: Floats, around: Floats) -> Floats:
-        """The probabilities. own (Floats): Log-odds of n scores. around (Floats): What their surroundings add."""
-        return sigmoid(self.slope * own + around)
+    def predict(self, log_odds: Floats, margins: Floats) -> Floats:
+        """The probabilities. log_odds (Floats): Of n scores. margins (Floats): What their features add."""
+        return sigmoid(self.slope * log_odds + margins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,44 +63,44 @@ class RidgeFit:
     weights: Floats
 
 
-def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
+def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
     """The model of the strength with the least held-out log loss; with less than two documents it changes nothing.
 
-    own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents: Of each.
+    log_odds (Floats): Of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents: Of each.
     """
     if len(np.unique(documents)) < 2:
-        none = np.zeros(len(columns))
-        return RidgeFit(RidgeModel(1.0, 0.0, none), sigmoid(own), None, none)
+        zeros = np.zeros(len(columns))
+        return RidgeFit(RidgeModel(1.0, 0.0, zeros), sigmoid(log_odds), None, zeros)
     deviations = np.array([column.std() for column in columns])
     deviations = np.where(deviations > ROUNDING, deviations, 1.0)
     centers = np.array([column.mean() for column in columns])
-    design = np.empty((len(own), len(columns) + 2), order="F")
-    design[:, 0], design[:, 1] = own, 1.0
+    design = np.empty((len(log_odds), len(columns) + 2), order="F")
+    design[:, 0], design[:, 1] = log_odds, 1.0
     for i, column in enumerate(columns):
         design[:, 2 + i] = (column - centers[i]) / deviations[i]
     folds = folds_of(documents, _FOLDS)
 
     def held_out(ridge: float) -> Floats:
-        def score(outside: Ints, inside: Ints) -> Floats:
-            return sigmoid(combine(design[inside], _coefficients(design[outside], hits[outside], ridge)))
+        def score(train: Ints, test: Ints) -> Floats:
+            return sigmoid(combine(design[test], _coefficients(design[train], hits[train], ridge)))
 
         return cross_fit(folds, score)
 
-    tried = [held_out(ridge) for ridge in RIDGES]
-    best = int(np.argmin([log_losses(scores, hits).sum() for scores in tried]))
+    candidates = [held_out(ridge) for ridge in RIDGES]
+    best = int(np.argmin([log_losses(scores, hits).sum() for scores in candidates]))
     slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
     in_units = np.array(weights) / deviations
     model = RidgeModel(slope, constant - float(in_units @ centers), in_units)
-    return RidgeFit(model, tried[best], RIDGES[best], in_units * deviations)
+    return RidgeFit(model, candidates[best], RIDGES[best], in_units * deviations)
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """The coefficients: of the own log-odds, at least 0; of the constant; of the features, shrunk to 0."""
+    """The coefficients: of the log-odds, at least 0; of the constant; of the features, shrunk to 0."""
     unchanged = np.zeros(design.shape[1])
     unchanged[0] = 1.0
     prior = np.full(design.shape[1], ridge)
     prior[:2] = _PRIOR
-    found = fit_logistic(design, hits, None, unchanged, prior)
-    if found[0] < 0:
-        found = np.append(0.0, fit_logistic(design[:, 1:], hits, None, unchanged[1:], prior[1:]))
-    return found
+    coefficients = fit_logistic(design, hits, None, unchanged, prior)
+    if coefficients[0] < 0:
+        coefficients = np.append(0.0, fit_logistic(design[:, 1:], hits, None, unchanged[1:], prior[1:]))
+    return coefficients

@@ -1,4 +1,4 @@
-"""The component `calib_coref`: which mentions name the same, by antecedents (Nguyen & O'Connor 2015, section 5)."""
+"""The component `calib_coref`: clusters mentions by their antecedents (Nguyen & O'Connor 2015, section 5)."""
 
 # No `from __future__ import annotations` here: spaCy reads the types of `initialize`, and cannot resolve strings.
 from collections.abc import Callable, Iterable, Sequence
@@ -33,8 +33,7 @@ GoldMentions = dict[tuple[int, int], int]
 
 
 def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMentions]) -> dict[str, float | None]:
-    """F of MUC, B3, CEAF-e and LEA over clusters of two or more mentions (right where their tokens are), and SMCE of
-    the pairs that reach the threshold, raw and calibrated.
+    """Return F of MUC, B3, CEAF-e and LEA over clusters of two or more mentions, and SMCE of the pairs, raw and calibrated.
 
     gold_of (Callable): Gold mentions in tokens of the predicted Doc -> clusters. RETURNS (dict): All None without gold.
     """
@@ -44,32 +43,32 @@ def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMe
         view, gold = coref_view(example.predicted), gold_of(example)
         if view is None or not gold:
             continue
-        wanted = clusters_of_several(gold)
+        gold_clusters = clusters_of_several(gold)
         for name, figure in FIGURES.items():
-            totals[name] += figure(found_clusters(view), wanted)
+            totals[name] += figure(found_clusters(view), gold_clusters)
         clusters = clusters_in(view.found, gold)
         raw.append(view.pairs.chances)
         calibrated.append(view.pairs.chances if view.calibrated is None else view.calibrated)
         hits.append(clusters[view.pairs.later] == clusters[view.pairs.earlier])
-    scored: dict[str, float | None] = {
+    scores_by_name: dict[str, float | None] = {
         f"coref_{name}": shares.f if shares.recall[1] else None for name, shares in totals.items()
     }
     for name, scores in (("coref_smce", calibrated), ("coref_smce_raw", raw)):
         whole = np.concatenate(scores)
-        scored[name] = calibration_error(whole, np.concatenate(hits)) if len(whole) else None
-    return scored
+        scores_by_name[name] = calibration_error(whole, np.concatenate(hits)) if len(whole) else None
+    return scores_by_name
 
 
 def clusters_of_several(gold: GoldMentions) -> list[Cluster]:
-    """The gold clusters of two or more mentions, a mention being (first token, the one after the last)."""
-    held: dict[int, set[tuple[int, int]]] = {}
+    """Return the gold clusters of two or more mentions (first token, the one after the last)."""
+    by_number: dict[int, set[tuple[int, int]]] = {}
     for bounds, cluster in gold.items():
-        held.setdefault(cluster, set()).add(bounds)
-    return [frozenset(one) for one in held.values() if len(one) > 1]
+        by_number.setdefault(cluster, set()).add(bounds)
+    return [frozenset(mentions) for mentions in by_number.values() if len(mentions) > 1]
 
 
 def found_clusters(view: DocCoref) -> list[Cluster]:
-    """The clusters on a Doc in the form of `clusters_of_several`."""
+    """Return the clusters on a Doc in the form of `clusters_of_several`."""
     return [frozenset((span.start, span.end) for span in cluster) for cluster in view.clusters]
 
 
@@ -81,13 +80,13 @@ CLUSTERS = ("best", "sample")
 # The saved form of what was learned.
 _STATE = record(
     {"hashes": digests, "weights": floats(), "penalty": number(0.0), "calibration": maybe(CALIBRATION)},
-    lambda held: lengths({"weights": len(held["hashes"]) + 1}, held),
+    lambda fields: lengths({"weights": len(fields["hashes"]) + 1}, fields),
 )
 
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """index (FeatureIndex): The known features. weights (Floats): One each. penalty (float): Of their squares."""
+    """The learned state. index (FeatureIndex): Known features. weights (Floats): Of these. penalty (float): Of their squares."""
 
     index: FeatureIndex
     weights: Floats
@@ -107,16 +106,15 @@ class _Document:
 class CoreferenceResolver(AnnotatingPipe, CorefSettings):
     """P(a_j = k) is proportional to exp(weights · features of mention j and antecedent k), an earlier mention or NEW.
 
-    settings: See CorefSettings, each an attribute of the resolver.
-    RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
+    settings: See CorefSettings. RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
     """
 
     def __init__(self, nlp: Language, name: str = "calib_coref", **settings: Any):
         CorefSettings.__init__(self, **settings)
-        for setting, known in (("learn_on", LEARN_ON), ("clusters", CLUSTERS)):
-            if getattr(self, setting) not in known:
-                wanted = f"one of {', '.join(known)}"
-                raise calib_error("C001", name=setting, wanted=wanted, given=repr(getattr(self, setting)))
+        for setting, choices in (("learn_on", LEARN_ON), ("clusters", CLUSTERS)):
+            if getattr(self, setting) not in choices:
+                expected = f"one of {', '.join(choices)}"
+                raise calib_error("C001", name=setting, wanted=expected, given=repr(getattr(self, setting)))
         for setting in ("window", "least"):
             if getattr(self, setting) < 1:
                 raise calib_error("C001", name=setting, wanted="1 or more", given=getattr(self, setting))
@@ -131,7 +129,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
 
     @property
     def learned(self) -> _Learned:
-        """What `initialize` learned. RAISES C357: nothing yet."""
+        """The result of `initialize`. RAISES C357: nothing was learned yet."""
         if self._learned is None:
             raise calib_error("C357", name=self.name)
         return self._learned
@@ -139,36 +137,38 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
     # Learning
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Learn the weights, and the calibration of pairs from documents held out by cross-validation.
+        """Learn the weights, and the calibration of pairs from cross-validated documents.
 
-        The components in front of this one annotate the predicted Docs first, so train them before.
-        RAISES C356: no gold clusters. C359: a mention stands in two clusters. C361: too few pairs to calibrate.
+        Earlier components annotate the predicted Docs, so train them before. RAISES C356: no gold clusters. C359: a mention is
+        in two clusters. C361: too few pairs to calibrate.
         """
         validate_get_examples(get_examples, "CoreferenceResolver.initialize")
         documents = [self._document(example, nlp) for example in get_examples()]
-        if not any(len(np.unique(one.clusters)) < len(one.clusters) for one in documents):
+        if not any(len(np.unique(document.clusters)) < len(document.clusters) for document in documents):
             raise calib_error("C356")
-        distinct = [np.unique(np.concatenate([part.reshape(-1) for part in self._hashes(one)])) for one in documents]
+        distinct = [np.unique(np.concatenate([part.reshape(-1) for part in self._hashes(document)])) for document in documents]
         index = FeatureIndex.of(distinct, min(self.least, len(documents)))
-        choices = [self._choices(index, one) for one in documents]
-        found = learn(choices, PENALTIES if self.penalty is None else [self.penalty], least=self.least)
-        self.held_out = [self._judged(one, held) for one, held in zip(documents, found.held_out, strict=False)]
+        choices = [self._choices(index, document) for document in documents]
+        result = learn(choices, PENALTIES if self.penalty is None else [self.penalty], minimum=self.least)
+        self.held_out = [
+            self._judge(document, antecedents) for document, antecedents in zip(documents, result.held_out, strict=False)
+        ]
         calibration = None
         if self.recalibrator is not None:
             calibration = PairCalibration.fit(self.held_out, self.recalibrator, self.name, self.context)
-        self._learned = _Learned(index, found.weights, found.penalty, calibration)
+        self._learned = _Learned(index, result.weights, result.penalty, calibration)
 
     def _document(self, example: Example, nlp: Language | None) -> _Document:
-        copied = example.predicted.copy()
-        gold_speakers(example, self.speakers, copied)
-        doc = self._annotated(copied, nlp)
+        copy = example.predicted.copy()
+        gold_speakers(example, self.speakers, copy)
+        doc = self._annotate(copy, nlp)
         gold = self.gold_of(example)
         mentions = Mentions.on(doc, gold) if self.learn_on == "gold" else mentions_of(doc, self.mentions)
         words = MentionWords.of(doc, mentions, speakers_of(doc, self.speakers))
         return _Document(words, self._candidates(words), clusters_in(mentions, gold))
 
-    def _annotated(self, doc: Doc, nlp: Language | None) -> Doc:
-        """A Doc as annotated by the components in front of this one."""
+    def _annotate(self, doc: Doc, nlp: Language | None) -> Doc:
+        """Annotate a Doc with the components before this one."""
         for name, pipe in [] if nlp is None else nlp.pipeline:
             if name == self.name:
                 break
@@ -176,7 +176,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return doc
 
     def gold_of(self, example: Example) -> dict[tuple[int, int], int]:
-        """Gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters."""
+        """Return gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters."""
         return aligned_gold(example, self.prefix, self.mentions)
 
     def _candidates(self, words: MentionWords) -> Candidates:
@@ -186,37 +186,34 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
     def _hashes(document: _Document) -> tuple[Any, Any]:
         return document.words.new_hashes(), document.words.link_hashes(document.candidates)
 
-    def _choices(self, index: FeatureIndex, one: _Document) -> Choices:
-        features = option_rows(index, *self._hashes(one), one.candidates)
-        return Choices(features, one.candidates, right_options(one.candidates, one.clusters))
+    def _choices(self, index: FeatureIndex, document: _Document) -> Choices:
+        features = option_rows(index, *self._hashes(document), document.candidates)
+        return Choices(features, document.candidates, right_options(document.candidates, document.clusters))
 
-    def _judged(self, document: _Document, held: Antecedents) -> JudgedMentions:
-        return JudgedMentions(document.words.mentions.places, pair_chances(held, self.threshold), document.clusters)
+    def _judge(self, document: _Document, antecedents: Antecedents) -> JudgedMentions:
+        return JudgedMentions(document.words.mentions.places, pair_chances(antecedents, self.threshold), document.clusters)
 
     def calibrate(self, examples: Iterable[Example]) -> None:
-        """Learn the calibration of pairs anew, from other gold than the weights, which stay.
-
-        examples: Predicted Docs that passed this component. RAISES C361: no recalibrator, or too few pairs.
-        """
-        learned, judged = self.learned, []
+        """Learn the calibration of pairs from other Docs that passed it. RAISES C361: no recalibrator, or too few pairs."""
+        state, mentions = self.learned, []
         if self.recalibrator is None:
             raise calib_error("C361", name=self.name, why="its setting recalibrator is null")
         for example in examples:
             view = coref_view(example.predicted)
             if view is not None:
                 clusters = clusters_in(view.found, self.gold_of(example))
-                judged.append(JudgedMentions(view.found.places, view.pairs, clusters))
-        self._learned = replace(learned, calibration=PairCalibration.fit(judged, self.recalibrator, self.name, self.context))
+                mentions.append(JudgedMentions(view.found.places, view.pairs, clusters))
+        self._learned = replace(state, calibration=PairCalibration.fit(mentions, self.recalibrator, self.name, self.context))
 
     # Prediction
 
     def antecedents(self, doc: Doc, mentions: Mentions) -> Antecedents:
-        """P(a_j) of these mentions. RAISES C357: nothing was learned yet."""
-        learned = self.learned
+        """Return P(a_j) of these mentions. RAISES C357: nothing was learned yet."""
+        state = self.learned
         words = MentionWords.of(doc, mentions, speakers_of(doc, self.speakers))
         candidates = self._candidates(words)
-        rows = option_rows(learned.index, words.new_hashes(), words.link_hashes(candidates), candidates)
-        return Antecedents.from_scores(rows @ learned.weights, candidates)
+        rows = option_rows(state.index, words.new_hashes(), words.link_hashes(candidates), candidates)
+        return Antecedents.from_scores(rows @ state.weights, candidates)
 
     def predict(self, docs: Sequence[Doc]) -> list[Resolved]:
         """RAISES C357: nothing was learned yet. C359: `doc.spans` holds a mention twice."""
@@ -235,34 +232,33 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         rest = np.zeros(0) if calibration is None else calibration.rest
         return Resolved(mentions, antecedents, pairs, calibrated, rest, first)
 
-    def set_annotations(self, docs: Sequence[Doc], found: Sequence[Resolved]) -> None:
-        """Write the clusters into `doc.spans`, and what `Doc._.coref` shows."""
-        for doc, one in zip(docs, found, strict=True):
-            spans = [doc[a:b] for a, b in zip(one.mentions.starts.tolist(), one.mentions.ends.tolist(), strict=True)]
-            write_clusters(doc, self.prefix, clusters_of(spans, one.first))
-            write_resolved(doc, one)
+    def set_annotations(self, docs: Sequence[Doc], results: Sequence[Resolved]) -> None:
+        """Write the clusters into `doc.spans`, and the result for `Doc._.coref`."""
+        for doc, result in zip(docs, results, strict=True):
+            spans = [doc[a:b] for a, b in zip(result.mentions.starts.tolist(), result.mentions.ends.tolist(), strict=True)]
+            write_clusters(doc, self.prefix, clusters_of(spans, result.first))
+            write_resolved(doc, result)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """The figures of `score_coref`. RAISES C359: a gold mention stands in two clusters."""
+        """Return the figures of `score_coref`. RAISES C359: a gold mention is in two clusters."""
         return score_coref(examples, self.gold_of)
 
     # Saving
 
     def _state(self) -> dict[str, Any]:
-        held = self._learned
-        if held is None:
+        state = self._learned
+        if state is None:
             return {}
-        calibration = None if held.calibration is None else held.calibration.state()
-        return {"hashes": held.index.hashes, "weights": held.weights, "penalty": held.penalty, "calibration": calibration}
+        calibration = None if state.calibration is None else state.calibration.state()
+        return {"hashes": state.index.hashes, "weights": state.weights, "penalty": state.penalty, "calibration": calibration}
 
     def _made(self, state: Any) -> _Learned | None:
-        """None if nothing was learned."""
         if state == {}:
             return None
-        held = _STATE(state, "state")
+        fields = _STATE(state, "state")
         load = partial(load_part, name=self.name)
-        calibration = None if held["calibration"] is None else PairCalibration.from_state(held["calibration"], load)
-        return _Learned(FeatureIndex(held["hashes"]), held["weights"], held["penalty"], calibration)
+        calibration = None if fields["calibration"] is None else PairCalibration.from_state(fields["calibration"], load)
+        return _Learned(FeatureIndex(fields["hashes"]), fields["weights"], fields["penalty"], calibration)
 
-    def _take(self, made: _Learned | None) -> None:
-        self._learned = made
+    def _take(self, state: _Learned | None) -> None:
+        self._learned = state

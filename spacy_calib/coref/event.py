@@ -1,4 +1,4 @@
-"""The event of a pair of mentions: whether a mention and the antecedent that it most likely chooses name the same."""
+"""The event of a pair of mentions: whether a mention and its likeliest antecedent name the same thing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ PAIR_FEATURES = (
 
 
 class PairEvent(Event):
-    """Asked of each mention of `Doc._.coref` that has a likeliest antecedent; a unit is the mention.
-
-    prefix (str), mentions (str): Of the gold clusters, as in `calib_coref`.
-    """
+    """Asked about each mention with a likeliest antecedent. prefix, mentions (str): Of the gold clusters, as in `calib_coref`."""
 
     registered = "spacy-calib.Pair.v1"
     called = ("pair", "pairs")
@@ -44,17 +41,20 @@ class PairEvent(Event):
 
     def units(self, doc: Doc) -> Sequence[Span]:
         view = coref_view(doc)
-        return () if view is None else [view.mentions[one] for one in links_of(view)[0].tolist()]
+        return () if view is None else [view.mentions[mention] for mention in links_of(view)[0].tolist()]
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
         view = coref_view(doc)
         assert view is not None
         later, earlier = links_of(view)
         raw, calibrated = chances_of(view, later, earlier)
-        sizes, at = np.log(expected_sizes(view.pairs)), view.found
-        kinds = [(at.kinds[ends] == kind).astype(np.float64) for ends in (later, earlier) for kind in range(len(KINDS))]
-        apart = [np.log1p(later - earlier), np.log1p(np.maximum(at.sentences[later] - at.sentences[earlier], 0))]
-        features = [logit(raw), logit(calibrated), *apart, sizes[later], sizes[earlier], *kinds]
+        sizes, mentions = np.log(expected_sizes(view.pairs)), view.found
+        kinds = [(mentions.kinds[ends] == kind).astype(np.float64) for ends in (later, earlier) for kind in range(len(KINDS))]
+        distances = [
+            np.log1p(later - earlier),
+            np.log1p(np.maximum(mentions.sentences[later] - mentions.sentences[earlier], 0)),
+        ]
+        features = [logit(raw), logit(calibrated), *distances, sizes[later], sizes[earlier], *kinds]
         return Evidence(np.column_stack(features), raw, calibrated)
 
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
@@ -63,18 +63,18 @@ class PairEvent(Event):
             return np.full(len(units), UNKNOWN)
         later, earlier = links_of(view)
         clusters = [gold.get((span.start, span.end), -1 - number) for number, span in enumerate(view.mentions)]
-        same = [clusters[late] == clusters[early] for late, early in zip(later.tolist(), earlier.tolist(), strict=True)]
-        return np.where(same, YES, NO).astype(np.intp)
+        is_same = [clusters[a] == clusters[b] for a, b in zip(later.tolist(), earlier.tolist(), strict=True)]
+        return np.where(is_same, YES, NO).astype(np.intp)
 
 
 def links_of(view: DocCoref) -> tuple[Ints, Ints]:
-    """(the mentions whose likeliest option is an antecedent, that antecedent)."""
+    """Return (the mentions whose top option is an antecedent, that antecedent)."""
     best = view.antecedents.best()
     later = np.flatnonzero(best != NEW)
     return later, best[later]
 
 
 def chances_of(view: DocCoref, later: Ints, earlier: Ints) -> tuple[Floats, Floats]:
-    """(raw, calibrated probability of each of these pairs)."""
+    """Return (raw, calibrated probability) of these pairs."""
     pairs = list(zip(later.tolist(), earlier.tolist(), strict=True))
     return np.array([view.raw(*pair) for pair in pairs]), np.array([view.probability(*pair) for pair in pairs])

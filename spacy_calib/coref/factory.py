@@ -1,4 +1,4 @@
-"""The factory of `calib_coref`, its settings and its attribute: light, since every `Language()` imports them."""
+"""The factory of `calib_coref`, its settings and its attribute: light, as every `Language()` imports them."""
 
 # No `from __future__ import annotations` here: confection of spaCy before 3.8.12 cannot resolve annotations as strings.
 import contextlib
@@ -20,7 +20,7 @@ def coref_of(doc: Doc) -> Any:
 
 
 def register_coref(name: str) -> None:
-    """Make Doc._.coref known. name (str): The component's, for the message. RAISES C358: another package owns it."""
+    """Register Doc._.coref. name (str): The component's, for the message. RAISES C358: another package owns it."""
     if not Doc.has_extension(ATTRIBUTE):
         Doc.set_extension(ATTRIBUTE, getter=coref_of)
     elif Doc.get_extension(ATTRIBUTE)[2] is not coref_of:
@@ -29,25 +29,21 @@ def register_coref(name: str) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CorefSettings:
-    """What a config says of a resolver of coreference.
+    """The settings of a coreference resolver.
 
     mentions (str): Key of `doc.spans` whose spans are the mentions; a Doc without it has its entities, noun chunks and
-        pronouns.
-    prefix (str): Clusters of two or more mentions stand in `doc.spans` under prefix_1 and so on, in gold Docs and in
-        those that passed.
-    speakers (str): Key of `doc.spans` whose spans' labels name who says them, where somebody is known to.
-    window (int): A mention may choose among so many before it, and as many further back whose head is the same word.
-    least (int): Features of fewer documents are left out.
-    penalty (float | None): Of the squared weights; None lets cross-validation choose.
-    learn_on (str): The mentions to learn from: those of the "gold", or those that are "found", of which some are none
-        in the gold.
-    clusters (str): "best" takes the likeliest antecedent of each mention, "sample" of 100 clusterings the one nearest
-        to the pair probabilities.
-    threshold (float): Pairs of lower probability are not kept.
-    recalibrator (Recalibrator | None): Makes pair probabilities true, by kind of pair, from the documents that
-        cross-validation held out; None leaves them.
-    context (bool): With ten documents or more a logistic regression on kinds, distance and expected sizes of clusters
-        does so in its place.
+    pronouns.
+    prefix (str): Clusters of two or more mentions are in `doc.spans` under prefix_1 and so on, also in gold Docs.
+    speakers (str): Key of `doc.spans` whose spans' labels name the speakers, if known.
+    window (int): Candidates before a mention, and as many further back whose head is the same word.
+    least (int): Features of fewer documents are left out. penalty (float | None): Of the squared weights; None lets
+    cross-validation choose.
+    learn_on (str): Learn from the "gold" mentions, or those that are "found".
+    clusters (str): "best" takes the top antecedent of each mention, "sample" the one of 100 clusterings nearest to the pair
+    probabilities.
+    threshold (float): Pairs of lower probability are not kept. recalibrator (Recalibrator | None): Of pair probabilities, by
+    kind of pair, from cross-validated documents. context (bool): Use a logistic regression on kinds, distance and expected
+    cluster sizes instead, from ten documents on.
     """
 
     mentions: str = "coref_mentions"

@@ -27,10 +27,10 @@ PRONOUNS = {form: name for name, forms in _FORMS.items() for form in forms.split
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """Stretches of tokens, in the order of their first tokens, then of their last.
+    """Spans of tokens, ordered by first token, then last.
 
-    starts, ends (Ints): First token, and the one after the last. heads (Ints): The syntactic head; the last token
-    without a parse. kinds (Ints): Numbers of KINDS. sentences (Ints): The first token's sentence, or 0.
+    heads (Ints): The syntactic head; the last token without a parse. kinds (Ints): Numbers of KINDS. sentences (Ints): Of the
+    first token, or 0.
     """
 
     starts: Ints
@@ -48,51 +48,51 @@ class Mentions:
 
     @classmethod
     def on(cls, doc: Doc, spans: Iterable[tuple[int, int]]) -> Mentions:
-        """The mentions at these tokens. spans: (first token, the one after the last), in any order, each once."""
+        """Return the mentions at these tokens. spans: (first token, the one after the last), each once."""
         bounds = np.array(sorted(spans), dtype=np.intp).reshape(-1, 2)
-        parsed = doc.has_annotation("DEP")
-        heads = np.array([doc[a:b].root.i if parsed else b - 1 for a, b in bounds.tolist()], dtype=np.intp)
+        has_heads = doc.has_annotation("DEP")
+        heads = np.array([doc[a:b].root.i if has_heads else b - 1 for a, b in bounds.tolist()], dtype=np.intp)
         kinds = np.array([_kind(doc, head) for head in heads.tolist()], dtype=np.intp)
         numbers = sentence_numbers(doc)[bounds[:, 0]]
         return cls(bounds[:, 0], bounds[:, 1], heads, kinds, numbers)
 
 
 def mentions_of(doc: Doc, key: str) -> Mentions:
-    """The mentions in `doc.spans[key]`, or without this key those that are found. RAISES C359: see `given_mentions`."""
-    given = given_mentions(doc, key) if key and key in doc.spans else found_mentions(doc)
-    return Mentions.on(doc, given)
+    """Return the mentions in `doc.spans[key]`, else those that are found. RAISES C359: see `given_mentions`."""
+    spans = given_mentions(doc, key) if key and key in doc.spans else found_mentions(doc)
+    return Mentions.on(doc, spans)
 
 
 def given_mentions(doc: Doc, key: str) -> set[tuple[int, int]]:
-    """The spans of a group; they may overlap and cross sentences. RAISES C359: one stands there twice."""
-    found: set[tuple[int, int]] = set()
+    """Return the spans of a group; they may overlap and cross sentences. RAISES C359: one is there twice."""
+    mentions: set[tuple[int, int]] = set()
     for span in doc.spans[key]:
-        if (span.start, span.end) in found:
+        if (span.start, span.end) in mentions:
             raise calib_error("C359", key=key, text=span.text[:40])
         if len(span):
-            found.add((span.start, span.end))
-    return found
+            mentions.add((span.start, span.end))
+    return mentions
 
 
 def found_mentions(doc: Doc) -> set[tuple[int, int]]:
-    """Entities, noun chunks (where the language has them and the Doc is parsed) and pronouns, possessive ones too."""
-    found = {(ent.start, ent.end) for ent in doc.ents}
+    """Return entities, noun chunks (of parsed Docs, if the language has them) and pronouns, possessive ones too."""
+    mentions = {(ent.start, ent.end) for ent in doc.ents}
     if doc.has_annotation("DEP") and doc.vocab.get_noun_chunks is not None:
-        found |= {(chunk.start, chunk.end) for chunk in doc.noun_chunks}
-    return found | {(token.i, token.i + 1) for token in doc if _kind(doc, token.i) == _PRONOUN}
+        mentions |= {(chunk.start, chunk.end) for chunk in doc.noun_chunks}
+    return mentions | {(token.i, token.i + 1) for token in doc if _kind(doc, token.i) == _PRONOUN}
 
 
 def _kind(doc: Doc, head: int) -> int:
     token = doc[head]
     if token.pos:
         possessive = token.tag_ in ("PRP$", "WP$")  # these are determiners in some schemes
-        named = {"PRON": _PRONOUN, "PROPN": _PROPER}.get(token.pos_, _NOMINAL)
-        return _PRONOUN if possessive else named
+        kind = {"PRON": _PRONOUN, "PROPN": _PROPER}.get(token.pos_, _NOMINAL)
+        return _PRONOUN if possessive else kind
     return _PRONOUN if token.lower_ in PRONOUNS else _PROPER if token.ent_type else _NOMINAL
 
 
 def sentence_numbers(doc: Doc) -> Ints:
-    """The number of each token's sentence; 0 without sentences."""
+    """Return the number of each token's sentence; 0 without sentences."""
     if not doc.has_annotation("SENT_START"):
         return np.zeros(len(doc), dtype=np.intp)
     starts = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1) == 1
@@ -101,23 +101,21 @@ def sentence_numbers(doc: Doc) -> Ints:
 
 
 def speakers_of(doc: Doc, key: str) -> NDArray[np.uint64]:
-    """The speaker of each token: hash of the label of the last span of `doc.spans[key]` that holds it; 0 for none."""
-    found = np.zeros(len(doc), dtype=np.uint64)
+    """Return the speaker of each token: hash of the label of its last span in `doc.spans[key]`; 0 for none."""
+    speakers = np.zeros(len(doc), dtype=np.uint64)
     for span in doc.spans.get(key, ()):
-        found[span.start : span.end] = span.label
-    return found
+        speakers[span.start : span.end] = span.label
+    return speakers
 
 
 # Gold
 
 
 def gold_clusters(doc: Doc, prefix: str, key: str) -> list[list[Span]]:
-    """The clusters of a gold Doc: the groups prefix_1, prefix_2 and so on of `doc.spans`, and each mention of
-    `doc.spans[key]` in none of them as a cluster of its own.
-    """
+    """Return the clusters of a gold Doc: the groups prefix_1, prefix_2, ... and each other mention of `doc.spans[key]`."""
     groups = [list(group) for name, group in doc.spans.items() if _is_cluster(name, prefix)]
-    held = {(span.start, span.end) for group in groups for span in group}
-    return groups + [[span] for span in doc.spans.get(key, ()) if (span.start, span.end) not in held]
+    in_group = {(span.start, span.end) for group in groups for span in group}
+    return groups + [[span] for span in doc.spans.get(key, ()) if (span.start, span.end) not in in_group]
 
 
 def _is_cluster(name: str, prefix: str) -> bool:
@@ -126,7 +124,7 @@ def _is_cluster(name: str, prefix: str) -> bool:
 
 
 def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) -> None:
-    """Put clusters into `doc.spans`, in place of those there."""
+    """Write clusters into `doc.spans`, in place of those there."""
     for name in [name for name in doc.spans if _is_cluster(name, prefix)]:
         del doc.spans[name]
     for number, cluster in enumerate(clusters, start=1):
@@ -134,33 +132,30 @@ def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) ->
 
 
 def aligned_gold(example: Example, prefix: str, key: str) -> dict[tuple[int, int], int]:
-    """Gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters.
-
-    prefix, key (str): See `gold_clusters`.
-    """
-    found: dict[tuple[int, int], int] = {}
-    for one, cluster in enumerate(gold_clusters(example.reference, prefix, key)):
+    """Return gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters."""
+    cluster_of: dict[tuple[int, int], int] = {}
+    for number, cluster in enumerate(gold_clusters(example.reference, prefix, key)):
         for span in example.get_aligned_spans_y2x(cluster, allow_overlap=True):
-            if (span.start, span.end) in found:
+            if (span.start, span.end) in cluster_of:
                 raise calib_error("C359", key=f"{prefix}_...", text=span.text[:40])
-            found[span.start, span.end] = one
-    return found
+            cluster_of[span.start, span.end] = number
+    return cluster_of
 
 
 def gold_speakers(example: Example, key: str, doc: Doc) -> None:
-    """Put the speakers of a gold Doc on a copy of the predicted one, unless it names its own."""
+    """Copy the speakers of a gold Doc to a copy of the predicted one, unless it has its own."""
     if key in example.reference.spans and key not in doc.spans:
-        said = example.get_aligned_spans_y2x(example.reference.spans[key])
-        doc.spans[key] = [Span(doc, span.start, span.end, span.label) for span in said]
+        spans = example.get_aligned_spans_y2x(example.reference.spans[key])
+        doc.spans[key] = [Span(doc, span.start, span.end, span.label) for span in spans]
 
 
 def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:
-    """The gold cluster of each mention; one that the gold does not have is alone."""
-    alone = 1 + max(gold.values(), default=-1)
+    """Return the gold cluster of each mention; a mention without gold is its own."""
+    first_free = 1 + max(gold.values(), default=-1)
     bounds = zip(mentions.starts.tolist(), mentions.ends.tolist(), strict=True)
-    return np.array([gold.get(own, alone + i) for i, own in enumerate(bounds)], dtype=np.intp)
+    return np.array([gold.get(bound, first_free + i) for i, bound in enumerate(bounds)], dtype=np.intp)
 
 
 def digest(doc: Doc) -> NDArray[Any]:
-    """What identifies a Doc's mentions: its words."""
+    """Return what identifies a Doc's mentions: its words."""
     return doc.to_array(["ORTH"]).astype(np.uint64, copy=False).reshape(-1)

@@ -1,7 +1,6 @@
-"""Gold that is probably wrong: what scores that did not see it would rather have, the likeliest first.
+"""Gold that is probably wrong, by scores of maps that did not see it.
 
-The gold label of least probability comes first, calibrated by maps that did not see its document. What that leaves level (where a component is sure, all gold
-that it does not say is all but impossible), its rival's probability and its own raw score decide.
+The gold label with the lowest calibrated probability comes first; ties are broken by its rival's probability and its raw score.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SUREST = 0.5
 
 
 class GoldSpan(NamedTuple):
-    """doc (int): Number of the Doc. start, end (int): First token in it, and the one after the last. label (str)."""
+    """A gold span of a Doc, by its number and tokens."""
 
     doc: int
     start: int
@@ -39,9 +38,9 @@ class GoldSpan(NamedTuple):
 class Doubt(NamedTuple):
     """One gold label that is doubted.
 
-    kind (str): What is probably wrong. first, last (int): Row of the corpus, and the one after the last: of the gold, or of what is missing. gold, rival (str): Label, and what
-    it would rather be; "" for nothing. p_gold, p_rival (float): Calibrated probability of each. rival_first, rival_last (int): As `first` and `last`.
-    raw (float | None): The gold label's score before calibration; None takes `p_gold`.
+    kind (str): What is probably wrong. first, last (int): Rows of the gold, or of what is missing. gold, rival (str): Label,
+    and what it should be; "" for nothing. p_gold, p_rival (float): Their calibrated probabilities. rival_first, rival_last
+    (int): Rows of the rival. raw (float | None): Raw score of the gold label.
     """
 
     kind: str
@@ -57,117 +56,128 @@ class Doubt(NamedTuple):
 
     @property
     def priority(self) -> float:
-        """The place in the order, the highest first; the weights were chosen on errors planted in EWT dev."""
+        """Place in the order, highest first; the weights were chosen on errors planted in EWT dev."""
         raw = self.p_gold if self.raw is None else self.raw
         return self.p_rival / 100 - max(self.p_gold, _LEAST) - log10(max(raw, _LEAST_RAW)) / 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What was found in gold. doubts (list[Doubt]): Those whose rival is likelier than the gold, highest priority first; equal ones in the order of the text.
-    labels (int): Gold labels looked at. expected (float | None): See `expected_wrong`.
-    """
+    """The audit of gold. doubts (list[Doubt]): Highest priority first, ties in text order. expected: See `expected_wrong`."""
 
     doubts: list[Doubt]
     labels: int
     expected: float | None
 
     @classmethod
-    def of(cls, found: Sequence[Doubt], labels: int, expected: float | None) -> Audit:
-        doubted = [one for one in found if one.p_rival > one.p_gold]
-        return cls(sorted(doubted, key=lambda one: (-one.priority, one.first, one.last)), labels, expected)
+    def of(cls, doubts: Sequence[Doubt], labels: int, expected_errors: float | None) -> Audit:
+        likely = [doubt for doubt in doubts if doubt.p_rival > doubt.p_gold]
+        return cls(sorted(likely, key=lambda doubt: (-doubt.priority, doubt.first, doubt.last)), labels, expected_errors)
 
 
 def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
-    """Labels of which a row (token or document) has one, with the scores of all that it may be. raw (Floats): Score of each row's gold label before calibration, (n,); NaN of one that
-    nothing is known of, which is not doubted."""
+    """Audit labels of which a row has one. raw (Floats): Raw score of each row's gold label; NaN rows are not doubted."""
     rows = np.flatnonzero((corpus.gold >= 0) & (np.diff(corpus.indptr) > 0) & ~np.isnan(raw) & _not_blank(corpus))
-    found, agree, best = [], [], []
+    doubts, agree, best = [], [], []
     for row in rows.tolist():
-        gold, own = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
-        scores = dict(zip(corpus.tags[own].tolist(), corpus.tag_calibrated[own].tolist(), strict=True))
+        gold, part = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
+        scores = dict(zip(corpus.tags[part].tolist(), corpus.tag_calibrated[part].tolist(), strict=True))
         p_gold = scores.pop(gold, min(float(raw[row]), _LEAST))
         rival = max(scores, key=lambda tag: scores[tag], default=gold)
         p_rival = scores.get(rival, 0.0)
-        found.append(_of_row(corpus, LABEL, row, gold, rival, p_gold, p_rival)._replace(raw=float(raw[row])))
+        doubts.append(_row_doubt(corpus, LABEL, row, gold, rival, p_gold, p_rival)._replace(raw=float(raw[row])))
         agree.append(p_gold >= p_rival)
         best.append(max(p_gold, p_rival))
-    return Audit.of(found, len(rows), expected_wrong(np.array(best), np.array(agree)))
+    return Audit.of(doubts, len(rows), expected_wrong(np.array(best), np.array(agree)))
 
 
 def audit_carried(corpus: ScoredCorpus, kind: str = ARC) -> Audit:
-    """Labels of which the scores tell only whether what the row carries is right, as of arcs."""
+    """Audit labels whose scores tell only whether the predicted one is right, as of arcs."""
     rows = np.flatnonzero((corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated) & _not_blank(corpus))
     right, scores = corpus.right[rows] == RIGHT, corpus.calibrated[rows]
-    found = [
-        _of_row(corpus, kind, row, int(corpus.gold[row]), int(corpus.labels[row]), 1 - score, score)
+    doubts = [
+        _row_doubt(corpus, kind, row, int(corpus.gold[row]), int(corpus.labels[row]), 1 - score, score)
         for row, score in zip(rows[~right].tolist(), scores[~right].tolist(), strict=True)
     ]
-    return Audit.of(found, len(rows), expected_wrong(scores, right))
+    return Audit.of(doubts, len(rows), expected_wrong(scores, right))
 
 
 def audit_pairs(corpus: ScoredCorpus) -> Audit:
-    """Labels of which a row may have several: each is there or not."""
-    known = np.flatnonzero(corpus.hits != UNKNOWN)
-    found = []
-    for i in known.tolist():
+    """Audit labels of which a row may have several."""
+    with_gold = np.flatnonzero(corpus.hits != UNKNOWN)
+    doubts = []
+    for i in with_gold.tolist():
         row, tag, score = int(corpus.rows[i]), int(corpus.tags[i]), float(corpus.tag_calibrated[i])
         missing = corpus.hits[i] == WRONG
         sides = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)
-        found.append(_of_row(corpus, MISSING if missing else SUPERFLUOUS, row, *sides))
-    rows, scores = np.unique(corpus.rows[known]), corpus.tag_calibrated[known]
-    listed, named = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
+        doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *sides))
+    rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
+    scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
     for row in rows.tolist():  # what the scores do not name at all
         gold = int(corpus.gold[row])
-        if gold in named and (row, gold) not in listed:
-            found.append(_of_row(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
+        if gold in scored_tags and (row, gold) not in scored_pairs:
+            doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
     return Audit.of(
-        found, len(known), expected_wrong(np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[known] == RIGHT))
+        doubts,
+        len(with_gold),
+        expected_wrong(np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[with_gold] == RIGHT)),
     )
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Entities, or other spans that are not all white space: of each gold one the prediction that overlaps it most likely, else none; and predictions that overlap no gold.
+    """Audit spans that are not all white space: each gold span against the likeliest overlapping prediction, and predictions
+    without gold.
 
-    table (Mapping | None): Labels of the predictions in the words of the gold, "" for those that it does not have.
+    table (Mapping | None): Label of a prediction -> gold label, "" for none.
     """
     spans = corpus.spans
     offsets, dark = corpus.doc_starts[spans.docs], _not_blank(corpus)
-    gold = [one for one in gold if dark[corpus.doc_starts[one.doc] + one.start : corpus.doc_starts[one.doc] + one.end].any()]
+    gold = [
+        span for span in gold if dark[corpus.doc_starts[span.doc] + span.start : corpus.doc_starts[span.doc] + span.end].any()
+    ]
     names = [corpus.names[label] for label in spans.labels.tolist()]
     names = names if table is None else [table.get(name, name) for name in names]
     places = zip(spans.starts + offsets, spans.ends + offsets, strict=True)
-    said = [(int(start), int(end)) for start, end in places]
-    named = np.array([bool(name) for name in names], dtype=bool)
-    known, outside = (spans.right != UNKNOWN) & named, _outside(corpus)
-    bounds = [(int(corpus.doc_starts[one.doc]) + one.start, int(corpus.doc_starts[one.doc]) + one.end) for one in gold]
-    rivals, covered = _overlapping(bounds, said, np.flatnonzero(named).tolist())
-    found = []
-    for one, own, near in zip(gold, bounds, rivals, strict=True):
-        if any((said[i], names[i]) == (own, one.label) for i in near):
+    span_bounds = [(int(start), int(end)) for start, end in places]
+    has_name = np.array([bool(name) for name in names], dtype=bool)
+    has_gold, outside_scores = (spans.right != UNKNOWN) & has_name, _outside_scores(corpus)
+    bounds = [(int(corpus.doc_starts[span.doc]) + span.start, int(corpus.doc_starts[span.doc]) + span.end) for span in gold]
+    rivals, matches = _overlapping(bounds, span_bounds, np.flatnonzero(has_name).tolist())
+    doubts = []
+    for span, bound, rival_spans in zip(gold, bounds, rivals, strict=True):
+        if any((span_bounds[i], names[i]) == (bound, span.label) for i in rival_spans):
             continue
-        if near:
-            best = max(near, key=lambda i: spans.calibrated[i])
+        if rival_spans:
+            best = max(rival_spans, key=lambda i: spans.calibrated[i])
             score = float(spans.calibrated[best])
-            found.append(
-                Doubt(LABEL if said[best] == own else BORDER, *own, one.label, names[best], 1 - score, score, *said[best])
+            doubts.append(
+                Doubt(
+                    LABEL if span_bounds[best] == bound else BORDER,
+                    *bound,
+                    span.label,
+                    names[best],
+                    1 - score,
+                    score,
+                    *span_bounds[best],
+                )
             )
         else:
-            score = float(outside[slice(*own)].min())
-            found.append(Doubt(SUPERFLUOUS, *own, one.label, "", 1 - score, score, *own))
-    for i in np.flatnonzero(known).tolist():
-        if i not in covered:
+            score = float(outside_scores[slice(*bound)].min())
+            doubts.append(Doubt(SUPERFLUOUS, *bound, span.label, "", 1 - score, score, *bound))
+    for i in np.flatnonzero(has_gold).tolist():
+        if i not in matches:
             score = float(spans.calibrated[i])
-            found.append(Doubt(MISSING, *said[i], "", names[i], 1 - score, score, *said[i]))
-    expected = expected_wrong(spans.calibrated[known], spans.right[known] == RIGHT)
-    return Audit.of(found, len(gold), None if expected is None else expected * len(gold) / int(known.sum()))
+            doubts.append(Doubt(MISSING, *span_bounds[i], "", names[i], 1 - score, score, *span_bounds[i]))
+    n_wrong = expected_wrong(spans.calibrated[has_gold], spans.right[has_gold] == RIGHT)
+    return Audit.of(doubts, len(gold), None if n_wrong is None else n_wrong * len(gold) / int(has_gold.sum()))
 
 
 def expected_wrong(best: Floats, agree: Any) -> float | None:
-    """How many gold labels are wrong, if they are wrong elsewhere as often as where the model is surest, and it is never wrong there itself.
+    """Estimate how many gold labels are wrong from the most confident half, as if the model made no errors there (anchor
+    points, Liu & Tao 2016, section 4).
 
-    So it is above the truth by the model's own errors in that half. best (Floats): Score of the likeliest label, (n,). agree: Whether it is the gold one, (n,).
-    RETURNS (float | None): None without labels. Source: anchor points, Liu & Tao (2016, section 4).
+    It exceeds the truth by the model's own errors in that half. best (Floats): Top scores. agree: Whether gold has the top
+    label.
     """
     if not len(best):
         return None
@@ -179,57 +189,57 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
     return np.array([not word.isspace() for word in corpus.words.tolist()], dtype=bool)
 
 
-def _of_row(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    said, rather = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
-    return Doubt(kind, row, row + 1, said, rather, p_gold, p_rival, row, row + 1)
+def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
+    gold_name, rival_name = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
+    return Doubt(kind, row, row + 1, gold_name, rival_name, p_gold, p_rival, row, row + 1)
 
 
-def _outside(corpus: ScoredCorpus) -> Floats:
-    """P(outside of all entities) of each token; without such a score what its likeliest label leaves."""
-    found = 1 - np.nan_to_num(corpus.calibrated)
+def _outside_scores(corpus: ScoredCorpus) -> Floats:
+    """Return P(outside of all entities) of each token, or 1 minus the score of its label."""
+    scores = 1 - np.nan_to_num(corpus.calibrated)
     if OUTSIDE in corpus.names:
-        own = corpus.tags == corpus.names.index(OUTSIDE)
-        found = np.zeros(len(corpus))
-        found[corpus.rows[own]] = corpus.tag_calibrated[own]
-    return found
+        is_outside = corpus.tags == corpus.names.index(OUTSIDE)
+        scores = np.zeros(len(corpus))
+        scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
+    return scores
 
 
 def _overlapping(
-    bounds: Sequence[tuple[int, int]], said: Sequence[tuple[int, int]], kept: Sequence[int]
+    bounds: Sequence[tuple[int, int]], span_bounds: Sequence[tuple[int, int]], numbers: Sequence[int]
 ) -> tuple[list[list[int]], set[int]]:
-    """(numbers of the predictions that overlap each gold span; those that overlap one). kept: Numbers of those that are looked at."""
-    at: dict[int, set[int]] = {}
-    for i in kept:
-        for token in range(*said[i]):
-            at.setdefault(token, set()).add(i)
-    none: set[int] = set()
-    found = [sorted(none.union(*(at.get(token, none) for token in range(*one)))) for one in bounds]
-    return found, none.union(*found)
+    """Return (numbers of the predictions that overlap each gold span; all that overlap one). numbers: Those to consider."""
+    spans_at: dict[int, set[int]] = {}
+    for i in numbers:
+        for token in range(*span_bounds[i]):
+            spans_at.setdefault(token, set()).add(i)
+    empty: set[int] = set()
+    overlaps = [sorted(empty.union(*(spans_at.get(token, empty) for token in range(*bound)))) for bound in bounds]
+    return overlaps, empty.union(*overlaps)
 
 
 def audit_tasks(
-    corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, more: Callable[[Doubt], dict[str, Any]] = lambda doubt: {}
+    corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] = lambda doubt: {}
 ) -> MadeOnDemand[Task]:
-    """A task for each doubt, with the gold as its label, and the rival beside it. unit (str): See units.KINDS. more (Callable): What else to tell of one."""
-    names = tuple(dict.fromkeys([*corpus.names, *(name for one in doubts for name in (one.gold, one.rival))]))
+    """Return a task for each doubt, with the rival as alternative. unit (str): See units.KINDS. extra (Callable): More fields."""
+    names = tuple(dict.fromkeys([*corpus.names, *(name for item in doubts for name in (item.gold, item.rival))]))
     place = {name: number for number, name in enumerate(names)}
-    columns: Any = zip(*((one.first, one.last, place[one.gold or one.rival]) for one in doubts), strict=True)
+    columns: Any = zip(*((item.first, item.last, place[item.gold or item.rival]) for item in doubts), strict=True)
     firsts, lasts, labels = (np.array(column, dtype=np.intp) for column in columns) if doubts else (_NONE, _NONE, _NONE)
-    scores = np.array([one.p_gold for one in doubts])
+    scores = np.array([item.p_gold for item in doubts])
     units = Units(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
-    priorities = np.array([one.priority for one in doubts])
+    priorities = np.array([item.priority for item in doubts])
     queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, np.arange(len(doubts)), {}, True, 1)
     tasks = tasks_of(queue)
-    return MadeOnDemand(len(doubts), lambda number: _audited(corpus, tasks[number], doubts[number], more))
+    return MadeOnDemand(len(doubts), lambda number: _audit_task(corpus, tasks[number], doubts[number], extra))
 
 
 _NONE: Ints = np.zeros(0, dtype=np.intp)
 
 
-def _audited(corpus: ScoredCorpus, task: Task, doubt: Doubt, more: Callable[[Doubt], dict[str, Any]]) -> Task:
-    doubted: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
+def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: Callable[[Doubt], dict[str, Any]]) -> Task:
+    fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
-        doubted["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)
+        fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)
     return replace(
         task,
         spans=task.spans if doubt.gold else [],
@@ -238,5 +248,5 @@ def _audited(corpus: ScoredCorpus, task: Task, doubt: Doubt, more: Callable[[Dou
         reason=None,
         expected_errors=doubt.p_rival,
         alternatives={doubt.rival: doubt.p_rival} if doubt.rival else {},
-        doubted={**doubted, **more(doubt)},
+        doubted={**fields, **extra(doubt)},
     )

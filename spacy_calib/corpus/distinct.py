@@ -20,14 +20,14 @@ _MOST = 1 << 20
 
 
 def digest(text: str) -> int:
-    """64 bits of a text without its white space, so that neither tokenization nor line breaks matter."""
+    """Return 64 bits of a text without its white space, so that tokenization does not matter."""
     plain = "".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
 
 
 @contextmanager
 def file_faults(code: str) -> Iterator[None]:
-    """RAISES C399, C468: what a temporary file has to hold cannot be written."""
+    """RAISES C399, C468: a temporary file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -35,10 +35,7 @@ def file_faults(code: str) -> Iterator[None]:
 
 
 class Distinct:
-    """Counts distinct digests part by part, by remainder; they wait in a temporary file, eight bytes each.
-
-    RAISES C399: there is no folder for the file, or no room in it.
-    """
+    """Counts distinct digests in a temporary file, eight bytes each. RAISES C399: no folder or room for it."""
 
     def __init__(self) -> None:
         self._n = 0

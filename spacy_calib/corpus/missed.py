@@ -1,4 +1,4 @@
-"""What is found and what is missed in a scored corpus if all tokens that may be inside an entity are looked at."""
+"""What is found and missed in a scored corpus if all tokens that may be inside an entity are reviewed."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class ByDocument(NamedTuple):
     hits: Ints
 
     def totals(self) -> tuple[int, int]:
-        """(units, hits) of all documents."""
+        """Return (units, hits) of all documents."""
         return int(self.units.sum()), int(self.hits.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Finds:
-    """What flagged tokens hold of what is to be found.
+    """What flagged tokens find.
 
-    flagged (ByDocument): Tokens with a score; flagged ones hit. found (ByDocument): Tokens to find; flagged ones hit.
-    touched (ByDocument): Gold entities with a score; those with a flagged token hit.
+    flagged (ByDocument): Tokens with a score; flagged ones hit. found (ByDocument): Tokens to find; flagged ones hit. touched
+    (ByDocument): Gold entities with a score; those with a flagged token hit.
     """
 
     flagged: ByDocument
@@ -53,44 +53,38 @@ class Finds:
     touched: ByDocument
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """The figures as plain data.
-
-        RETURNS (dict): "tokens" to be found, "found" ones, and their share, "recall"; "flagged" tokens, their "share"
-            of those with a score, and the interval from "low" to "high" for as many tokens of other documents; gold
-            "entities" with a score, and those "touched" by a flag.
-        """
+        """Return the counts with "recall", "share" flagged, and its interval "low" to "high" for as many other tokens."""
         (n_scored, n_flagged), (n, n_found) = self.flagged.totals(), self.found.totals()
         share = n_flagged / n_scored if n_scored else None
         low = high = None
         if share is not None:
             size = effective_size(*self.flagged)
             low, high = prediction_interval(share, size, size, confidence)
-        entities, touched = self.touched.totals()
+        entities, n_touched = self.touched.totals()
         return {
             "tokens": n, "found": n_found, "recall": n_found / n if n else None,
-            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": touched,
+            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": n_touched,
         }  # fmt: skip
 
 
 class Caught(NamedTuple):
-    """What a cut-off finds, and what the recognizer's entities hold without any."""
+    """What a cut-off finds, and what the recognizer's entities find without any."""
 
     flagged: Finds
     predicted: Finds
 
     def row(self, key: str, cutoffs: RecallCutoffs) -> dict[str, Any]:
-        """`Finds.to_dict` of the flagged, with "key" and "cutoff", and of the "predicted", found without cut-offs."""
-        found, predicted = (one.to_dict(cutoffs.confidence) for one in self)
-        return {"key": key, "cutoff": cutoffs.values[key], **found, "predicted": predicted}
+        """Return `Finds.to_dict` of the flagged, with "key", "cutoff" and "predicted"."""
+        flagged_row, predicted_row = (finds.to_dict(cutoffs.confidence) for finds in self)
+        return {"key": key, "cutoff": cutoffs.values[key], **flagged_row, "predicted": predicted_row}
 
 
 @dataclass(frozen=True, eq=False)
 class EntityTokens:
     """The n tokens of a corpus as parts of entities.
 
-    types (EntityTypes): Of all labels, those of the recognizer first. n_types (int): How many the recognizer has.
-    scores (EntityScores): Of the tokens. scored (Bools): Whether they have one, (n,). gold, said (Ints): Type in the
-    gold and on the Doc, a place in types.names, -1 for O, -2 if unknown, (n,). documents (Ints). entities: Gold ones.
+    types (EntityTypes): Of all labels, the n_types (int) of the recognizer first. scored (Bools): Whether a token has scores.
+    gold, said (Ints): Type in the gold and on the Doc, a place in types.names, -1 for O, -2 if unknown. entities: Gold ones.
     """
 
     types: EntityTypes
@@ -123,85 +117,84 @@ class EntityTokens:
         )
 
     def keys(self, per: str) -> tuple[str, ...]:
-        """What has a cut-off: "all", or each entity type of the recognizer."""
+        """Return the keys of the cut-offs: "all", or each entity type of the recognizer."""
         return ("all",) if per == "all" else self.types.names[: self.n_types]
 
     def wanted(self, key: str, per: str) -> Bools:
-        """The tokens to be found: those with a score in gold entities, of this type or any."""
+        """Return the scored tokens of gold entities, of this type or any."""
         return self.scored & (self.gold > OUT if per == "all" else self.gold == self.types.names.index(key))
 
     def predicted(self, key: str, per: str) -> Bools:
-        """The tokens that are looked at without cut-offs: those in the recognizer's entities, of this type or any."""
+        """Return the scored tokens of predicted entities, of this type or any."""
         return self.scored & (self.said > OUT if per == "all" else self.said == self.types.names.index(key))
 
     def find(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
-        """Cut-offs that bound what is missed; the confidence holds for each by itself."""
+        """Find cut-offs that bound what is missed; the confidence holds for each by itself."""
         values = {}
         for key in self.keys(per):
-            own = self.wanted(key, per)
-            score = score_of(key, per, self.scores, self.types)[own]
-            values[key] = find_recall_threshold(score, self.documents[own], recall, confidence).cutoff
+            is_wanted = self.wanted(key, per)
+            score = score_of(key, per, self.scores, self.types)[is_wanted]
+            values[key] = find_recall_threshold(score, self.documents[is_wanted], recall, confidence).cutoff
         return RecallCutoffs(recall, confidence, per, values)
 
     def flagged(self, cutoffs: RecallCutoffs) -> dict[str, Bools]:
-        """The tokens with a score that each cut-off flags."""
-        found = cutoffs.flags(self.scores, self.types)
-        return {key: flags & self.scored for key, flags in found.items()}
+        """Return the scored tokens that each cut-off flags."""
+        flags_by_key = cutoffs.flags(self.scores, self.types)
+        return {key: flags & self.scored for key, flags in flags_by_key.items()}
 
-    def finds(self, key: str, per: str, flagged: Bools) -> Finds:
-        """What flagged tokens, with a score, hold of what is to be found."""
-        wanted = self.wanted(key, per)
-        starts, scored, touched = self._entities(key, per, flagged)
+    def finds(self, key: str, per: str, is_flagged: Bools) -> Finds:
+        """Count what flagged tokens find."""
+        to_find = self.wanted(key, per)
+        starts, has_score, is_touched = self._entities(key, per, is_flagged)
         return Finds(
-            self._by_document(self.documents, self.scored, flagged),
-            self._by_document(self.documents, wanted, wanted & flagged),
-            self._by_document(self.documents[starts], scored, scored & touched),
+            self._by_document(self.documents, self.scored, is_flagged),
+            self._by_document(self.documents, to_find, to_find & is_flagged),
+            self._by_document(self.documents[starts], has_score, has_score & is_touched),
         )
 
     def caught(self, cutoffs: RecallCutoffs) -> dict[str, Caught]:
-        """What the cut-off of each key finds."""
+        """Count what the cut-off of each key finds."""
         per = cutoffs.per
         return {
             key: Caught(self.finds(key, per, flags), self.finds(key, per, self.predicted(key, per)))
             for key, flags in self.flagged(cutoffs).items()
         }
 
-    def _entities(self, key: str, per: str, flagged: Bools) -> tuple[Ints, Bools, Bools]:
-        """(first token of each gold entity, whether it has a token with a score, whether it has a flagged one)."""
+    def _entities(self, key: str, per: str, is_flagged: Bools) -> tuple[Ints, Bools, Bools]:
+        """Return (first token of each gold entity, whether it has a scored token, whether it has a flagged one)."""
         entities = self.entities
-        own = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
-        starts, ends = entities.starts[own], entities.ends[own]
-        inside = [np.append(0, np.cumsum(tokens)) for tokens in (self.scored, flagged)]
-        scored, touched = (counts[ends] > counts[starts] for counts in inside)
-        return starts, scored, touched
+        of_key = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
+        starts, ends = entities.starts[of_key], entities.ends[of_key]
+        cumulative = [np.append(0, np.cumsum(tokens)) for tokens in (self.scored, is_flagged)]
+        has_score, is_touched = (counts[ends] > counts[starts] for counts in cumulative)
+        return starts, has_score, is_touched
 
     def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> ByDocument:
-        """Units and hits by document. documents (Ints): Of each. units, hits (Bools): Which are units, and hits."""
+        """Count units and hits by document."""
         n = int(self.documents.max(initial=-1)) + 1
-        return ByDocument(*(np.bincount(documents[own], minlength=n) for own in (units, hits)))
+        return ByDocument(*(np.bincount(documents[mask], minlength=n) for mask in (units, hits)))
 
 
 def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-    """What each cut-off finds, see `Caught.row`."""
-    return [caught.row(key, cutoffs) for key, caught in tokens.caught(cutoffs).items()]
+    """Return a row for each cut-off, see `Caught.row`."""
+    return [result.row(key, cutoffs) for key, result in tokens.caught(cutoffs).items()]
 
 
-def review_of(tokens: EntityTokens, flagged: Bools, accepted: Bools) -> dict[str, dict[str, Any]]:
-    """The parts of a corpus whose accepted entities, and whose tokens without a flag, nobody looks at.
+def review_of(tokens: EntityTokens, is_flagged: Bools, is_accepted: Bools) -> dict[str, dict[str, Any]]:
+    """Return the parts of a corpus: "accept" and "drop", which nobody reviews, and "look"; flagged tokens of accepted entities
+    count as accepted.
 
-    flagged, accepted (Bools): Tokens; flagged ones in accepted entities are not looked at either. RETURNS (dict):
-        "accept", "look", "drop": "tokens" with a score, their "share", those with "gold", those "inside" gold entities,
-        and "inside_share".
+    RETURNS: Of each part "tokens" with a score, their "share", those with "gold", "inside" gold entities, and "inside_share".
     """
-    parts = {"accept": accepted, "look": flagged & ~accepted, "drop": ~flagged & ~accepted}
+    parts = {"accept": is_accepted, "look": is_flagged & ~is_accepted, "drop": ~is_flagged & ~is_accepted}
     n = int(tokens.scored.sum())
-    found = {}
+    review = {}
     for name, part in parts.items():
-        own = part & tokens.scored
-        known = own & (tokens.gold != _UNKNOWN)
-        n_own, n_known, inside = int(own.sum()), int(known.sum()), int((tokens.gold[known] > OUT).sum())
-        found[name] = {
+        scored_part = part & tokens.scored
+        with_gold = scored_part & (tokens.gold != _UNKNOWN)
+        n_own, n_known, n_inside = int(scored_part.sum()), int(with_gold.sum()), int((tokens.gold[with_gold] > OUT).sum())
+        review[name] = {
             "tokens": n_own, "share": n_own / n if n else None,
-            "gold": n_known, "inside": inside, "inside_share": inside / n_known if n_known else None,
+            "gold": n_known, "inside": n_inside, "inside_share": n_inside / n_known if n_known else None,
         }  # fmt: skip
-    return found
+    return review

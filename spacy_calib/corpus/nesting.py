@@ -9,12 +9,12 @@ DEEPEST = 100
 
 
 def parts(data: Any) -> Iterator[tuple[Any, int]]:
-    """The data and all that it holds, keys too, each with its depth. (A loop rather than a recursion.)"""
+    """Yield the data and all that it holds, keys too, each with its depth, without recursion."""
     to_see = [(data, 0)]
     while to_see:
-        held, depth = to_see.pop()
-        yield held, depth
-        if isinstance(held, dict):
-            to_see += [(part, depth + 1) for pair in held.items() for part in pair]
-        elif isinstance(held, list):
-            to_see += [(part, depth + 1) for part in held]
+        value, depth = to_see.pop()
+        yield value, depth
+        if isinstance(value, dict):
+            to_see += [(part, depth + 1) for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            to_see += [(part, depth + 1) for part in value]

@@ -16,100 +16,103 @@ from .scored import ScoredCorpus, ScoredSpans
 # Columns with a row for each token, each score, and each span.
 OF_TOKENS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")
 OF_SCORES = ("rows", "tags", "columns", "tag_raw", "tag_calibrated", "hits")
-OF_SPANS = tuple(one.name for one in fields(ScoredSpans))
+OF_SPANS = tuple(column.name for column in fields(ScoredSpans))
 # Those of them that are places in the names.
 _NAMED, _NAMED_SCORES = ("labels", "gold"), ("tags",)
 
 
 def some_docs(corpus: ScoredCorpus, docs: Ints) -> ScoredCorpus:
-    """Some of the Docs, each a document by itself. docs (Ints): Their places in the corpus, ascending."""
+    """Select Docs, each a document by itself. docs (Ints): Their places in the corpus, ascending."""
     place = np.full(corpus.n_docs, -1)
     place[docs] = np.arange(len(docs))
-    own = np.flatnonzero(place[corpus.docs] >= 0)
+    token_index = np.flatnonzero(place[corpus.docs] >= 0)
     row = np.full(len(corpus), -1)
-    row[own] = np.arange(len(own))
+    row[token_index] = np.arange(len(token_index))
     scores = np.flatnonzero(row[corpus.rows] >= 0)
     spans = np.flatnonzero(place[corpus.spans.docs] >= 0)
-    changed: dict[str, Any] = {name: getattr(corpus, name)[own] for name in OF_TOKENS}
-    changed |= {name: getattr(corpus, name)[scores] for name in OF_SCORES}
-    kept = {name: getattr(corpus.spans, name)[spans] for name in OF_SPANS}
+    columns: dict[str, Any] = {name: getattr(corpus, name)[token_index] for name in OF_TOKENS}
+    columns |= {name: getattr(corpus, name)[scores] for name in OF_SCORES}
+    span_columns = {name: getattr(corpus.spans, name)[spans] for name in OF_SPANS}
     return ScoredCorpus(
         names=corpus.names,
         n_docs=len(docs),
-        spans=ScoredSpans(**{**kept, "docs": place[kept["docs"]]}),
+        spans=ScoredSpans(**{**span_columns, "docs": place[span_columns["docs"]]}),
         origins=tuple(corpus.origins[doc] for doc in docs.tolist()) if corpus.origins else (),
         unit=corpus.unit,
         row_unit=corpus.row_unit,
         numbers=corpus.numbers_of_docs[docs],
-        **{**changed, "docs": place[changed["docs"]], "rows": row[changed["rows"]]},
+        **{**columns, "docs": place[columns["docs"]], "rows": row[columns["rows"]]},
     )
 
 
-def joined(one: ScoredCorpus, other: ScoredCorpus) -> ScoredCorpus:
-    """Two corpora of one pipe as one, each of whose Docs is a document by itself; the numbers of the Docs stay."""
-    names = dict.fromkeys((*one.names, *other.names))
+def joined(a: ScoredCorpus, b: ScoredCorpus) -> ScoredCorpus:
+    """Join two corpora of one pipe; each Doc is a document by itself and keeps its number."""
+    names = dict.fromkeys((*a.names, *b.names))
     places = {name: place for place, name in enumerate(names)}
-    moved = np.array([places[name] for name in other.names] + [-1])  # the place -1 is that of no label
+    name_map = np.array([places[name] for name in b.names] + [-1])  # the place -1 is that of no label
 
-    def both(name: str, held: Any = one, added: Any = other, shift: int = 0) -> NDArray[Any]:
-        more = getattr(added, name)
+    def both(name: str, first: Any = a, second: Any = b, shift: int = 0) -> NDArray[Any]:
+        values = getattr(second, name)
         return np.concatenate(
-            [getattr(held, name), moved[more] if name in (*_NAMED, *_NAMED_SCORES) else more + shift if shift else more]
+            [
+                getattr(first, name),
+                name_map[values] if name in (*_NAMED, *_NAMED_SCORES) else values + shift if shift else values,
+            ]
         )
 
-    spans = {name: both(name, one.spans, other.spans, one.n_docs if name == "docs" else 0) for name in OF_SPANS}
-    shifts = {"docs": one.n_docs, "rows": len(one)}
-    has_origins = one.origins or other.origins
+    spans = {name: both(name, a.spans, b.spans, a.n_docs if name == "docs" else 0) for name in OF_SPANS}
+    shifts = {"docs": a.n_docs, "rows": len(a)}
+    has_origins = a.origins or b.origins
     return ScoredCorpus(
         names=tuple(names),
-        n_docs=one.n_docs + other.n_docs,
+        n_docs=a.n_docs + b.n_docs,
         spans=ScoredSpans(**spans),
-        origins=tuple(part.origin(doc) for part in (one, other) for doc in range(part.n_docs)) if has_origins else (),
-        unit=one.unit,
-        row_unit=one.row_unit,
-        numbers=np.concatenate([one.numbers_of_docs, other.numbers_of_docs]),
+        origins=tuple(part.origin(doc) for part in (a, b) for doc in range(part.n_docs)) if has_origins else (),
+        unit=a.unit,
+        row_unit=a.row_unit,
+        numbers=np.concatenate([a.numbers_of_docs, b.numbers_of_docs]),
         **{name: both(name, shift=shifts.get(name, 0)) for name in (*OF_TOKENS, *OF_SCORES)},
     )
 
 
 def numbered(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
-    """Successive corpora of one pipe; where there are several, each knows the numbers of its Docs in the data."""
-    rest, n_docs = iter(corpora), 0
-    ahead = list(islice(rest, 2))
-    if len(ahead) < 2:
-        yield from ahead
+    """Number the Docs of successive corpora in the data, if there are several."""
+    remaining, n_docs = iter(corpora), 0
+    next_corpora = list(islice(remaining, 2))
+    if len(next_corpora) < 2:
+        yield from next_corpora
         return
-    while ahead:
-        yield replace(ahead[0], numbers=n_docs + np.arange(ahead[0].n_docs))
-        n_docs += ahead.pop(0).n_docs
-        ahead += islice(rest, 1 - len(ahead))
+    while next_corpora:
+        yield replace(next_corpora[0], numbers=n_docs + np.arange(next_corpora[0].n_docs))
+        n_docs += next_corpora.pop(0).n_docs
+        next_corpora += islice(remaining, 1 - len(next_corpora))
 
 
 @dataclass(eq=False)
 class Kept:
     """The Docs of successive corpora that are still useful; all of them while there is one corpus.
 
-    wanted (Callable): Corpus -> places of its useful Docs, ascending, whatever other Docs there are. count (Callable):
-    Called with each of several corpora before any of its Docs is left out. n_blocks (int): How many corpora came.
+    wanted (Callable): Corpus -> places of its useful Docs, ascending. count (Callable): Sees each of several corpora first.
+    n_blocks (int): Corpora so far.
     """
 
     wanted: Callable[[ScoredCorpus], Ints]
     count: Callable[[ScoredCorpus], None]
     n_blocks: int = 0
-    _held: list[ScoredCorpus] = field(default_factory=list)
+    _corpora: list[ScoredCorpus] = field(default_factory=list)
 
     def add(self, corpus: ScoredCorpus) -> None:
         """Add the next corpus, see `numbered`."""
         self.n_blocks += 1
         if self.n_blocks == 1:
-            self._held = [corpus]
+            self._corpora = [corpus]
             return
         if self.n_blocks == 2:
-            self.count(self._held[0])
+            self.count(self._corpora[0])
         self.count(corpus)
-        both = joined(some_docs(self.corpus, self.wanted(self.corpus)), corpus)
-        self._held = [some_docs(both, self.wanted(both))]
+        joint_corpus = joined(some_docs(self.corpus, self.wanted(self.corpus)), corpus)
+        self._corpora = [some_docs(joint_corpus, self.wanted(joint_corpus))]
 
     @property
     def corpus(self) -> ScoredCorpus:
-        return self._held[0]
+        return self._corpora[0]

@@ -1,4 +1,4 @@
-"""What can be said of a scored token, entity or document without its gold: by these, slices are searched."""
+"""Properties of a scored token, entity or document without its gold, by which slices are searched."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class Property(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """n units and where they stand. starts, ends (Ints): First token of each in the corpus, and the one after the last. labels (Ints): Of each, a place in
-    names (Sequence[str]). scores (Floats): Calibrated.
-    """
+    """n units and their places in the corpus. labels (Ints): Of each, in `names`. scores (Floats): Calibrated."""
 
     starts: Ints
     ends: Ints
@@ -39,8 +37,8 @@ class Placed(NamedTuple):
 
 
 def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequence[str | None]]) -> list[Property]:
-    """All that is looked at. fields (Mapping): Key -> the name that each Doc has under it; None for none."""
-    found = [
+    """Return all properties. fields (Mapping): Key -> the name that each Doc has under it, or None."""
+    result = [
         Property(units.labels, [f"labelled {name}" for name in units.names]),
         Property(
             np.digitize(units.scores, _SCORES), [f"scored {low:g} to {high:g}" for low, high in pairwise((0.0, *_SCORES, 1.0))]
@@ -48,7 +46,7 @@ def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequ
         *_of_fields(fields, corpus.docs[units.starts]),
     ]
     if corpus.row_unit == DOCUMENT:
-        return [*found, _banded(corpus.lengths[units.starts], [20, 50, 100, 200], "of {} words")]
+        return [*result, _band_counts(corpus.lengths[units.starts], [20, 50, 100, 200], "of {} words")]
     starts, sentences = units.starts, corpus.sentences[units.starts]
     words = np.diff(corpus.sentence_starts)
     begins = starts == corpus.sentence_starts[sentences]
@@ -58,38 +56,35 @@ def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequ
     texts = [corpus.text(first, last) for first, last in zip(starts.tolist(), units.ends.tolist(), strict=True)]
     times = Counter(text.lower() for text in texts)
     long = units.ends - starts if (units.ends - starts > 1).any() else np.array([len(text) for text in texts])
-    many = "of {} words" if (units.ends - starts > 1).any() else "of {} characters"
+    unit_text = "of {} words" if (units.ends - starts > 1).any() else "of {} characters"
+    shapes = [next(place for place, (_, holds) in enumerate(_SHAPES) if holds(text)) for text in texts]
     return [
-        *found,
-        Property(np.array([_shape(text) for text in texts], dtype=np.intp), [name for name, _ in _SHAPES]),
-        _banded(long, [2, 3, 4, 7, 11], many),
-        _banded(np.array([times[text.lower()] for text in texts]), [2, 4, 10, 100], "occurring {}x in this data"),
-        _banded(words[sentences], [6, 11, 21, 31], "in a sentence of {} tokens"),
+        *result,
+        Property(np.array(shapes, dtype=np.intp), [name for name, _ in _SHAPES]),
+        _band_counts(long, [2, 3, 4, 7, 11], unit_text),
+        _band_counts(np.array([times[text.lower()] for text in texts]), [2, 4, 10, 100], "occurring {}x in this data"),
+        _band_counts(words[sentences], [6, 11, 21, 31], "in a sentence of {} tokens"),
         Property(np.where(begins, 0, np.where(ends, 1, 2)), ["at the begin of a sentence", "at the end of a sentence", "inside a sentence"]),
         Property(np.digitize(place, [0.25, 0.5, 0.75]), [f"in the {part} quarter of the document" for part in _QUARTERS]),
     ]  # fmt: skip
 
 
 def _of_fields(fields: Mapping[str, Sequence[str | None]], docs: Ints) -> list[Property]:
-    found = []
+    result = []
     for key, names in fields.items():
         values = sorted({name for name in names if name is not None})
         if 1 < len(values) <= _MOST_VALUES:
             number = {name: place for place, name in enumerate(values)}
             of_docs = np.array([number.get(str(name), -1) if name is not None else -1 for name in names], dtype=np.intp)
-            found.append(Property(of_docs[docs], [f"with {key} {value}" for value in values]))
-    return found
+            result.append(Property(of_docs[docs], [f"with {key} {value}" for value in values]))
+    return result
 
 
-def _banded(values: Floats | Ints, edges: Sequence[int], words: str) -> Property:
-    """Bands of counts from 1 on. edges (Sequence[int]): Where each but the first begins. words (str): With {} in the place of the band."""
+def _band_counts(values: Floats | Ints, edges: Sequence[int], words: str) -> Property:
+    """Put counts from 1 on into bands. edges (Sequence[int]): Start of each but the first. words (str): {} is the band."""
     lows = [1, *edges]
     bands = [f"{low}" if low == high - 1 else f"{low} to {high - 1}" for low, high in zip(lows, edges, strict=False)]
     return Property(np.digitize(values, edges), [words.format(band) for band in (*bands, f"{edges[-1]} or more")])
-
-
-def _shape(text: str) -> int:
-    return next(place for place, (_, holds) in enumerate(_SHAPES) if holds(text))
 
 
 _SHAPES: tuple[tuple[str, Callable[[str], bool]], ...] = (

@@ -1,4 +1,4 @@
-"""Flat arrays of scored tokens, tags and spans, for tables, reports and queues; `doc.collect` makes them from Docs."""
+"""Flat arrays of scored tokens, tags and spans; `doc.collect` makes them from Docs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ RIGHT, WRONG, UNKNOWN = 1, 0, -1
 
 @dataclass(frozen=True, eq=False)
 class ScoredSpans:
-    """n spans (entities) with a score, in the order of the text.
+    """n spans (entities) with a score, in text order.
 
-    docs (Ints): Number of the Doc. starts, ends (Ints): First token in the Doc, and the one after the last. labels
-    (Ints): In `names`. raw, calibrated (Floats): Probability before and after calibration. right (NDArray[int8]): 1 or
-    0, -1 without gold. accept (NDArray[int8]): 1 or 0, whether it reaches its cut-off; -1 without cut-offs.
+    docs (Ints): Number of the Doc. starts, ends (Ints): In the Doc. labels (Ints): In `names`. right, accept (NDArray[int8]):
+    Whether it is right, and reaches its cut-off; -1 without gold, or cut-offs.
     """
 
     docs: Ints
@@ -42,25 +41,22 @@ class ScoredSpans:
 
 @dataclass(frozen=True, eq=False)
 class ScoredCorpus:
-    """n tokens of some Docs, their m scores above the threshold, and their spans.
-
-    Where labels are of whole documents, a document is a row, as a token is elsewhere, and a sentence.
+    """n tokens of some Docs, their m scores above the threshold, and their spans. Where documents have labels, a document is a
+    row, as a token is elsewhere.
 
     names (tuple[str, ...]): All labels that occur.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
-    doc_documents (Ints | None): Number of the source document that each Doc is of, from 0, shape (n_docs,); None where
-        each is one. unit (str): What a document is, see `documents`. row_unit (str): A row: "token" or "document".
+    doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What a document is. row_unit
+    (str): "token" or "document".
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
-    labels (Ints): The label on it, as a place in names; -1 for none.
-    raw, calibrated (Floats): Probability of that label before and after calibration; NaN for none.
-    gold (Ints): The gold label, as a place in names; -1 for none.
-    right (NDArray[int8]): Whether the label on it is a gold one: 1 or 0, -1 without label or gold.
+    labels, gold (Ints): Predicted and gold label, a place in names; -1 for none. raw, calibrated (Floats): Probability of the
+    predicted label; NaN for none.
+    right (NDArray[int8]): Whether the predicted label is a gold one: 1 or 0, -1 without label or gold.
     rows, tags, columns (Ints): Token of each score, ascending; tag, in names; column, in the source's labels; (m,).
     tag_raw, tag_calibrated (Floats): Score before and after calibration. hits (NDArray[int8]): See `right`.
-    spans (ScoredSpans): The entities (or categorized spans).
-    numbers (Ints | None): Number of each Doc in the data, shape (n_docs,); None where all Docs are here.
-    origins (tuple[dict, ...]): Where each Doc came from, by its reader: "line", "file", "id", "meta"; (n_docs,) or ().
+    numbers (Ints | None): Number of each Doc in the data; None if all Docs are here. origins (tuple[dict, ...]): "line",
+    "file", "id", "meta" of each, or ().
     """
 
     names: tuple[str, ...]
@@ -101,16 +97,16 @@ class ScoredCorpus:
 
     @cached_property
     def documents(self) -> Ints:
-        """Number of each token's document, shape (n,): resampling and splits keep a document whole."""
+        """Number of each token's document."""
         return self.documents_of(self.docs)
 
     def documents_of(self, docs: Ints) -> Ints:
-        """The document of each of these Docs."""
+        """Return the document of each of these Docs."""
         return docs if self.doc_documents is None else self.doc_documents[docs]
 
     @property
     def n_documents(self) -> int:
-        """Documents looked at, with or without tokens."""
+        """Number of documents, with or without tokens."""
         return self.n_docs if self.doc_documents is None else int(self.doc_documents.max(initial=-1)) + 1
 
     @cached_property
@@ -135,7 +131,7 @@ class ScoredCorpus:
 
     @cached_property
     def counted(self) -> NDArray[np.bool_]:
-        """Which tokens carry a scored label and are not white space, (n,): queues and expectations are about these."""
+        """Which tokens have a scored label and are not white space."""
         is_space = np.array([word.isspace() for word in self.words.tolist()], dtype=bool)
         return ~np.isnan(self.calibrated) & ~is_space
 
@@ -146,7 +142,7 @@ class ScoredCorpus:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Words in each row, (n,): of a token 1, or 0 for white space; of a document those between white space."""
+        """Words in each row; 0 for white space."""
         words = self.words.tolist()
         counts = (not word.isspace() for word in words) if self.row_unit == TOKEN else (len(word.split()) for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
@@ -157,24 +153,24 @@ class ScoredCorpus:
         return bool((self.right[self.counted] != UNKNOWN).any())
 
     def pairs(self) -> JudgedPairs:
-        """The scores of tokens with gold, as pairs of token and tag; a hit has the gold tag."""
+        """Return the scores of tokens with gold, as pairs of token and tag."""
         keep = self.hits != UNKNOWN
-        known = np.zeros(len(self), dtype=bool)
-        known[self.rows[keep]] = True
+        has_gold = np.zeros(len(self), dtype=bool)
+        has_gold[self.rows[keep]] = True
         rows = self.rows[keep]
-        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(known.sum()))
+        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(has_gold.sum()))
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
     def carried_pairs(self) -> JudgedPairs:
-        """The units with gold, each paired with the label on it: its column."""
-        columns, own = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
-        columns[self.rows[own]] = self.columns[own]
+        """Return the units with gold, each paired with its predicted label."""
+        columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
+        columns[self.rows[matches]] = self.columns[matches]
         keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated))
         pairs = Pairs(np.arange(len(keep)), columns[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
 
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
-        """The spans with gold, each a unit of its own. labels (Sequence[str]): The source's span labels, as columns."""
+        """Return the spans with gold, each a unit. labels (Sequence[str]): The source's span labels, as columns."""
         spans, column = self.spans, {label: i for i, label in enumerate(labels)}
         keep = np.flatnonzero(spans.right != UNKNOWN)
         of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
@@ -183,16 +179,16 @@ class ScoredCorpus:
         return JudgedPairs(pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep]), self.unit)
 
     def tags_met(self) -> list[str]:
-        """The tags with a score, in order of first occurrence."""
+        """Return the tags with a score, in order of first occurrence."""
         tags, first = np.unique(self.tags, return_index=True)
         return [self.names[tag] for tag in tags[np.argsort(first)].tolist()]
 
     def text(self, first: int, last: int) -> str:
-        """The text of the tokens from `first` to before `last`, without white space at its ends."""
+        """Return the text of the tokens from `first` to before `last`, stripped."""
         words, spaces = self.words[first:last].tolist(), self.spaces[first:last].tolist()
         return "".join(word + " " * space for word, space in zip(words, spaces, strict=True)).strip()
 
     def sentence_of(self, token: int) -> tuple[int, int]:
-        """(first token, the one after the last) of the sentence around a token."""
+        """Return (first token, the one after the last) of the sentence around a token."""
         number = int(self.sentences[token])
         return int(self.sentence_starts[number]), int(self.sentence_starts[number + 1])

@@ -1,4 +1,4 @@
-"""Parts of the data that have something in common, and how true the scores are in each."""
+"""Parts of the data that have something in common, and how well calibrated scores are in each."""
 
 from __future__ import annotations
 
@@ -27,11 +27,7 @@ class Slice(NamedTuple):
 
 
 def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Slice]:
-    """A slice for each value, in the order of the alphabet.
-
-    values (Sequence): Of each Doc; None for one without. docs (Ints): Doc of each unit, as a place in values, shape (n,). units (Ints): Their places
-    in the judged pairs, (n,).
-    """
+    """Return a slice for each value, sorted. values (Sequence): Of each Doc, or None. units (Ints): Places in the pairs."""
     names = sorted({value for value in values if value is not None})
     number = {name: place for place, name in enumerate(names)}
     of_docs = np.array([-1 if value is None else number[value] for value in values], dtype=np.intp)
@@ -40,33 +36,31 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
     return [Slice(name, units[order[bounds[place] : bounds[place + 1]]]) for name, place in number.items()]
 
 
-def judge_slices(judged: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-    """How true the calibrated scores are in each slice, those that are surely off first, then the largest gaps.
+def judge_slices(pairs: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
+    """Evaluate the scores in each slice: those that are surely off first, then the largest gaps.
 
-    judged (JudgedPairs): One pair for each unit that a slice names: its label, and whether that is right. among (Ints): Places of all units, sliced or
-        not, which tell how far documents differ.
-    RETURNS (dict): "rate", "too_small" (how many slices are not judged) and "rows": "slice" (its name), "n" and "documents", mean "score", share
-        "right", "gap" with "low" and "high" of its 95 % interval, "p" and "off" (see `metrics.gaps`), and the figures of
-        `metrics.table.ErrorRow`, with bins of twenty or more.
+    judged (JudgedPairs): A pair of each unit and its label. among (Ints): Places of all units, which show how far documents
+    differ. RETURNS (dict): "rate", "too_small" (slices not evaluated), and "rows" with the figures of `metrics.gaps` and
+    `metrics.table.ErrorRow`.
     """
-    found, small = [], 0
-    apart = documents_apart(judged.calibrated[among], judged.pairs.hits[among], judged.documents[among])
+    tested_slices, small = [], 0
+    document_spread = documents_apart(pairs.calibrated[among], pairs.pairs.hits[among], pairs.documents[among])
     for name, units in slices:
-        gap = gap_of(judged.calibrated[units], judged.pairs.hits[units], judged.documents[units], apart)
+        gap = gap_of(pairs.calibrated[units], pairs.pairs.hits[units], pairs.documents[units], document_spread)
         if gap is None or gap.n < FEWEST_UNITS or gap.documents < FEWEST_DOCUMENTS:
             small += 1
         else:
-            found.append((name, units, gap))
-    off = stand([gap.p for _, _, gap in found])
+            tested_slices.append((name, units, gap))
+    off = stand([gap.p for _, _, gap in tested_slices])
     rows = [
-        {**_row(judged, name, units, gap, n_bins, seed), "off": bool(one)}
-        for (name, units, gap), one in zip(found, off, strict=True)
+        {**_row(pairs, name, units, gap, n_bins, seed), "off": bool(flag)}
+        for (name, units, gap), flag in zip(tested_slices, off, strict=True)
     ]
     return {"rate": RATE, "too_small": small, "rows": sorted(rows, key=lambda row: (not row["off"], -abs(row["gap"])))}
 
 
-def _row(judged: JudgedPairs, name: str, units: Ints, gap: Gap, n_bins: int, seed: int) -> dict[str, Any]:
-    judging = Judging(max(1, min(n_bins, gap.n // _IN_A_BIN)), seed, judged.documents)
-    errors = asdict(judging.row(name, 0, judged.pairs, judged.calibrated, units))
-    kept = ("pairs", "raw", "calibrated", "debiased", "true_low", "true_high", "floor", "floor95")
-    return {"slice": name, **gap.to_dict(), **{key: errors[key] for key in kept}}
+def _row(pairs: JudgedPairs, name: str, units: Ints, gap: Gap, n_bins: int, seed: int) -> dict[str, Any]:
+    judging = Judging(max(1, min(n_bins, gap.n // _IN_A_BIN)), seed, pairs.documents)
+    errors = asdict(judging.row(name, 0, pairs.pairs, pairs.calibrated, units))
+    names = ("pairs", "raw", "calibrated", "debiased", "true_low", "true_high", "floor", "floor95")
+    return {"slice": name, **gap.to_dict(), **{key: errors[key] for key in names}}

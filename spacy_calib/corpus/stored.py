@@ -21,10 +21,7 @@ _NUMERIC = tuple(name for name in OF_TOKENS if name != "words")
 
 
 class Stored:
-    """Successive corpora of one pipe (see `parts.numbered`), each of whose Docs is a document by itself.
-
-    RAISES C468: there is no folder for a temporary file, or no room in it.
-    """
+    """Successive corpora of one pipe (see `parts.numbered`) in a temporary file. RAISES C468: no folder or room for it."""
 
     def __init__(self) -> None:
         with file_faults("C468"):
@@ -51,14 +48,14 @@ class Stored:
                 self._write(getattr(corpus.spans, name))
 
     def some(self, numbers: Ints) -> ScoredCorpus:
-        """Some of the Docs. numbers (Ints): Their numbers in the data, ascending; at least one."""
+        """Read some Docs. numbers (Ints): Their numbers in the data, ascending; at least one."""
         bounds = [*np.searchsorted(numbers, self._firsts).tolist(), len(numbers)]
-        found = [
+        parts = [
             some_docs(self._read(place), numbers[start:end] - first)
             for place, first, start, end in zip(self._places, self._firsts, bounds, bounds[1:], strict=False)
             if end > start
         ]
-        return reduce(joined, found)
+        return reduce(joined, parts)
 
     def _write(self, array: NDArray[np.generic]) -> None:
         np.save(self._file, array, allow_pickle=False)
@@ -92,18 +89,15 @@ def _bytes_of(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
-def _text_of(held: NDArray[np.generic]) -> str:
-    return held.tobytes().decode("utf-8", "surrogatepass")
+def _text_of(array: NDArray[np.generic]) -> str:
+    return array.tobytes().decode("utf-8", "surrogatepass")
 
 
 Item = TypeVar("Item")
 
 
 class MadeOnDemand(Sequence[Item], Generic[Item]):
-    """n items, each made anew whenever it is read.
-
-    n (int): How many. make (Callable): Place in the sequence, from 0 -> item.
-    """
+    """A sequence of n items, each made when it is read. make (Callable): Index -> item."""
 
     def __init__(self, n: int, make: Callable[[int], Item]):
         self._places = range(n)
@@ -119,16 +113,16 @@ class MadeOnDemand(Sequence[Item], Generic[Item]):
     def __getitem__(self, place: slice) -> list[Item]: ...
 
     def __getitem__(self, place: Any) -> Any:
-        held = self._places[place]
-        return [self._make(one) for one in held] if isinstance(place, slice) else self._make(held)
+        selection = self._places[place]
+        return [self._make(index) for index in selection] if isinstance(place, slice) else self._make(selection)
 
     def __iter__(self) -> Iterator[Item]:
-        """That of Sequence would take an IndexError of `make` for the end."""
+        """Iterate; Sequence's own would take an IndexError of `make` for the end."""
         return map(self._make, self._places)
 
 
 def for_json(value: Any) -> list[Any]:
-    """The `default` of a JSON encoder: a list with items made as it is written. RAISES TypeError: no MadeOnDemand."""
+    """Make items as a JSON encoder writes them: its `default`. RAISES TypeError: no MadeOnDemand."""
     if not isinstance(value, MadeOnDemand):
         raise TypeError(f"{type(value).__name__} is nothing that JSON knows")
     return _AsList(value)

@@ -19,16 +19,11 @@ def visible(text: object, keep: str = "", json: bool = False) -> str:
 
     keep (str): Characters that stay as they are.
     """
-    escape = _in_json if json else _in_python
-    return _STEERING.sub(lambda found: found[0] if found[0] in keep else escape(found[0]), str(text))
 
+    def escape(sign: str) -> str:
+        return f"\\u{ord(sign):04x}" if json else sign.encode("unicode_escape").decode("ascii")
 
-def _in_python(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
-
-
-def _in_json(character: str) -> str:
-    return f"\\u{ord(character):04x}"
+    return _STEERING.sub(lambda match: match[0] if match[0] in keep else escape(match[0]), str(text))
 
 
 def shown_path(path: Path) -> str:
@@ -46,27 +41,24 @@ _SUSPECT = frozenset(GUARD + _BEGINS)
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]], *, raw: bool = False) -> Iterator[str]:
-    """The lines of the header and the rows, as they are made; numbers stay, and NUL, where readers stop, is U+FFFD.
-
-    raw (bool): Whether all cells stay as they are.
-    """
+    """Yield the lines of a CSV file. raw (bool): Whether cells stay as they are, unguarded."""
     table = csv.writer(_Echo())  # lines end in \r\n, so that a cell with either of them is quoted
     for row in chain([header], rows):
         yield table.writerow(row if raw else [guarded(cell) if isinstance(cell, str) else cell for cell in row])
 
 
 class _Echo:
-    """A file for a csv writer, which returns what this returns: the line."""
+    """A file for a csv writer that returns each line."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def guarded(cell: str) -> str:
-    """A cell as the file holds it: guarded if a spreadsheet would run it, and without NUL, where readers stop."""
+    """Guard a cell that a spreadsheet would run, and replace NUL, where readers stop."""
     return (GUARD + cell if cell[:1] in _SUSPECT and _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
 
 
 def unguarded(cell: str) -> str:
-    """The cell that `guarded` was given."""
+    """Return the cell that `guarded` was given."""
     return cell[len(GUARD) :] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell

@@ -1,4 +1,4 @@
-"""Answers of people -> gold Docs. What was rejected stands in span groups of its own, which DocBin keeps; beside them the gold is what was accepted."""
+"""Answers of people -> gold Docs, with the rejected labels in span groups, which DocBin keeps."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _SPANS_KEY = "sc"
 
 
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """A gold Doc for each text that people answered about, with the tokens of the pipeline, cut where an answer begins or ends.
+    """Yield a gold Doc for each text with answers, with the tokens of the pipeline, cut where an answer begins or ends.
 
-    Its user data says how the text was drawn. RAISES C692 to C696: see `corpus.queue.answers`.
+    Its user data says how the text was sampled. RAISES C692 to C696: see `corpus.queue.answers`.
     """
     from .reading import DOC_KEY, DRAWN_KEY
 
     keys, answers = _span_keys(nlp), read_answers(file)
-    of_links = _are_identities(nlp, {mark.label for one in answers for mark in one.spans})
-    is_open = any(_leaves_open(one) for one in answers)
-    if n := sum(len(_torn(one)) for one in answers if one.meta.get("unit") == TOKEN):
+    of_links = _are_identities(nlp, {mark.label for person_answer in answers for mark in person_answer.spans})
+    is_open = any(_leaves_open(person_answer) for person_answer in answers)
+    if n := sum(len(_torn(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
     for answer in answers:
         doc = answered_doc(nlp, answer, keys, of_links, is_open)
@@ -47,20 +47,20 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 def _span_keys(nlp: Language) -> list[str]:
-    """The keys of span groups that components of the pipeline write or read."""
-    found = [getattr(pipe, "key", None) for _, pipe in nlp.components]
-    found += [getattr(getattr(pipe, "source", None), "spans_key", None) for _, pipe in nlp.components]
-    return list(dict.fromkeys([*(key for key in found if isinstance(key, str) and key), _SPANS_KEY]))
+    """Return the keys of span groups that components write or read."""
+    keys = [getattr(pipe, "key", None) for _, pipe in nlp.components]
+    keys += [getattr(getattr(pipe, "source", None), "spans_key", None) for _, pipe in nlp.components]
+    return list(dict.fromkeys([*(key for key in keys if isinstance(key, str) and key), _SPANS_KEY]))
 
 
 def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
-    """Whether one of these labels is an identity of a knowledge base of the pipeline, or NIL."""
+    """Return whether a label is an identity of a knowledge base of the pipeline, or NIL."""
     bases = [pipe.kb for _, pipe in nlp.components if isinstance(pipe, EntityLinker)]
     return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
 
 
 def _leaves_open(answer: Answer) -> bool:
-    """Whether a label of some span was rejected, and none accepted in its stead."""
+    """Return whether a label of some span was rejected without another accepted."""
     right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
     return any(mark[:2] not in right for mark in answer.spans)
 
@@ -68,18 +68,18 @@ def _leaves_open(answer: Answer) -> bool:
 def answered_doc(
     nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KEY,), of_links: bool = False, is_open: bool = True
 ) -> Doc:
-    """Entities, span groups, categories, and where all spans are single words, or tokens were asked about, labels of tokens: none where two were accepted.
+    """Return a Doc with entities, span groups, categories, and labels of single tokens unless two were accepted.
 
-    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some answer of the file leaves open
-    which label is right: then of tokens and links that alone is known which was asked about, in all texts; else what was accepted is gold like any other.
-    RAISES ValueError: what spaCy says of a text that it cannot take.
+    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some
+    answer of the file leaves a label open; then for tokens and links only what was asked about is known. RAISES ValueError:
+    spaCy cannot take the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), answer.spans)
     spans: dict[bool, list[Span]] = {True: [], False: []}
     for mark, is_right in answer.spans.items():
-        found = doc.char_span(*_trimmed(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
-        assert found is not None
-        spans[is_right].append(found)
+        marked_span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
+        assert marked_span is not None
+        spans[is_right].append(marked_span)
     right, wrong = spans[True], spans[False]
     if answer.cats:
         doc.cats = {name: float(has) for name, has in answer.cats.items()}
@@ -108,37 +108,39 @@ def answered_doc(
 
 
 def _torn(answer: Answer) -> set[tuple[int, int]]:
-    """Where two labels were accepted."""
-    places = Counter(_trimmed(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
+    """Return the places where two labels were accepted."""
+    places = Counter(_trim(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
     return {place for place, n in places.items() if n > 1}
 
 
 def _set_label(token: Any, label: str) -> None:
     token.tag_ = token.lemma_ = label
-    written = all(part.count("=") == 1 for part in label.split("|"))  # as features are; another label may have these signs too
-    feats = Morphology.feats_to_dict(label) if written else {}
+    has_features = all(
+        part.count("=") == 1 for part in label.split("|")
+    )  # as features are; another label may have these signs too
+    feats = Morphology.feats_to_dict(label) if has_features else {}
     pos = feats.pop("POS", label)
     if pos in IDS:
         token.pos_ = pos
-    if written:
+    if has_features:
         token.set_morph(Morphology.dict_to_feats(feats))
 
 
-def _trimmed(text: str, mark: Mark) -> tuple[int, int]:
-    """Without white space around it, which a mouse takes along."""
-    held = text[mark.start : mark.end]
-    return mark.start + len(held) - len(held.lstrip()), mark.end - len(held) + len(held.rstrip())
+def _trim(text: str, mark: Mark) -> tuple[int, int]:
+    """Return the mark without white space around it."""
+    stretch = text[mark.start : mark.end]
+    return mark.start + len(stretch) - len(stretch.lstrip()), mark.end - len(stretch) + len(stretch.rstrip())
 
 
 def _cut_at(doc: Doc, marks: Iterable[Mark]) -> Doc:
-    """The Doc with a token boundary where a mark begins or ends."""
+    """Split tokens where a mark begins or ends."""
     text = doc.text  # which spaCy joins anew each time
-    cuts = sorted({place for mark in marks for place in _trimmed(text, mark)})
+    cuts = sorted({place for mark in marks for place in _trim(text, mark)})
     words, spaces = [], []
     for token in doc:
-        first, behind = bisect_right(cuts, token.idx), bisect_left(cuts, token.idx + len(token))
-        inside = [place - token.idx for place in cuts[first:behind]]
-        for start, end in zip([0, *inside], [*inside, len(token)], strict=True):
+        first, end_cut = bisect_right(cuts, token.idx), bisect_left(cuts, token.idx + len(token))
+        offsets = [place - token.idx for place in cuts[first:end_cut]]
+        for start, end in zip([0, *offsets], [*offsets, len(token)], strict=True):
             words.append(token.text[start:end])
             spaces.append(end == len(token) and bool(token.whitespace_))
     return Doc(doc.vocab, words=words, spaces=spaces)

@@ -1,4 +1,4 @@
-"""Docs that a calib pipe has scored -> a scored corpus, which keeps a few dozen bytes a token and nothing of the Docs.
+"""Collects a scored corpus from Docs that a calib pipe has scored: a few dozen bytes a token.
 
 Where a label is of a whole document, the document is a row, as a token is elsewhere, and its text is the word.
 """
@@ -27,7 +27,7 @@ from .view import DocCalib, doc_view
 
 
 class _Names:
-    """Labels as small numbers, in the order in which they are met."""
+    """Labels as small numbers, in order of occurrence."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.numbers: dict[str, int] = {}
@@ -36,10 +36,10 @@ class _Names:
             self.number(label)
 
     def number(self, name: str) -> int:
-        found = self.numbers.setdefault(name, len(self.numbers))
+        result = self.numbers.setdefault(name, len(self.numbers))
         if name:  # the hash of "" is 0, which stands for no label
-            self._of_hash[get_string_id(name)] = found
-        return found
+            self._of_hash[get_string_id(name)] = result
+        return result
 
     def of_strings(self, names: NDArray[Any]) -> Ints:
         for name in sorted({*names.tolist()} - self.numbers.keys()):
@@ -47,7 +47,7 @@ class _Names:
         return np.array([self.numbers[name] for name in names.tolist()], dtype=np.intp)
 
     def of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
-        """-1 for no label (0). doc (Doc): Where the labels stand. in_doc (Hashes): Label hash of each of its units."""
+        """Return -1 for no label (0). in_doc (Hashes): Label hash of each unit of the Doc."""
         for key in sorted({*hashes.tolist()} - self._of_hash.keys() - {0}):
             name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
             self._of_hash[key] = self.number(name)
@@ -73,10 +73,10 @@ _WAITING = 500
 
 
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
-    """Take what a calib pipe wrote from the predicted Docs, and compare it with the gold.
+    """Collect what a calib pipe wrote on the predicted Docs, and compare it with the gold.
 
-    examples (Iterable[Example]): Read one by one; a `reference` without annotation has no gold. attr (str): Prefix of
-        the pipe's attributes. annotation (Annotation): What its labels are of. labels: Its source's.
+    examples (Iterable[Example]): A `reference` without annotation has no gold. attr (str): Prefix of the attributes. labels:
+    The source's.
     """
     collector = Collector(attr, annotation, labels)
     collector.add(examples)
@@ -84,7 +84,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
 
 
 class Collector:
-    """Collects what a calib pipe wrote on Docs, as strings and numbers. Arguments: see `scored_corpus`."""
+    """Collects what a calib pipe wrote on Docs. Arguments: see `scored_corpus`."""
 
     def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
         self._attr, self._annotation, self._labels = attr, annotation, labels
@@ -110,13 +110,13 @@ class Collector:
             number = self.n_docs
             view = doc_view(example.predicted, attr)
             gold = annotation.aligned_gold(example)
-            found = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
-            tokens = _tokens_of(number, example, view, attr, annotation, gold, found, names)
+            scores = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
+            tokens = _tokens_of(number, example, view, attr, annotation, gold, scores, names)
             if annotation.unit == TOKEN:
                 tokens["words"][:] = [self._words.setdefault(word, word) for word in tokens["words"].tolist()]
             self._tokens.append(tokens)
-            if found:
-                self._scores.append({**found, "rows": found["rows"] + self.n_rows})
+            if scores:
+                self._scores.append({**scores, "rows": scores["rows"] + self.n_rows})
             if view is not None and view.ents:
                 self._spans.append(_spans_of(number, example, view, annotation, names))
             self.n_rows += annotation.n_units(example.predicted)
@@ -124,24 +124,24 @@ class Collector:
             self._origins.append(example.reference.user_data.get(ORIGIN, {}))
 
     def take(self) -> ScoredCorpus:
-        """What was collected since the last `take`."""
-        made = ScoredCorpus(
+        """Return what was collected since the last `take`."""
+        corpus = ScoredCorpus(
             names=tuple(self._names.numbers),
             n_docs=self.n_docs,
-            spans=ScoredSpans(**self._spans.joined()),
+            spans=ScoredSpans(**self._spans.join_all()),
             origins=tuple(self._origins) if any(self._origins) else (),
             doc_documents=np.array(self._doc_documents, dtype=np.intp),
             unit=self._documents.unit,
             row_unit=self._annotation.unit,
-            **self._tokens.joined(),
-            **self._scores.joined(),
+            **self._tokens.join_all(),
+            **self._scores.join_all(),
         )
         self._begin()
-        return made
+        return corpus
 
 
 class _Growing:
-    """Columns that grow Doc by Doc. dtypes (dict): Name of each column -> what it holds."""
+    """Columns that grow Doc by Doc. dtypes (dict): Name of each column -> type."""
 
     def __init__(self, dtypes: dict[str, Any]):
         self._dtypes = dtypes
@@ -154,8 +154,8 @@ class _Growing:
             self._parts.append(self._join(self._waiting))
             self._waiting = []
 
-    def joined(self) -> _Columns:
-        """The columns of all Docs. They are given away: call it once."""
+    def join_all(self) -> _Columns:
+        """Return the columns of all Docs, which are given away."""
         return self._join([*self._parts, *self._waiting])
 
     def _join(self, parts: Sequence[_Columns]) -> _Columns:
@@ -176,12 +176,12 @@ def _tokens_of(
     names: _Names,
 ) -> _Columns:
     doc, reference = example.predicted, example.reference
-    carried = annotation.hashes(doc)
-    labels = names.of_hashes(carried, annotation, doc, carried)
+    hashes = annotation.hashes(doc)
+    labels = names.of_hashes(hashes, annotation, doc, hashes)
     raw, calibrated = _carried_scores(doc, view, attr, annotation.unit, scores, labels)
-    rows, whole = np.arange(len(carried)), annotation.unit != TOKEN
-    right = _judged(example, annotation, gold, rows, carried)
-    right[carried == 0] = UNKNOWN
+    rows, whole = np.arange(len(hashes)), annotation.unit != TOKEN
+    right = _hits(example, annotation, gold, rows, hashes)
+    right[hashes == 0] = UNKNOWN
     return {
         "docs": np.full(len(rows), number),
         "words": np.array([*texts_of(annotation, doc), None], dtype=object)[:-1],
@@ -200,8 +200,8 @@ def _tokens_of(
 def _scores_of(
     view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _Names, n_labels: int
 ) -> _Columns:
-    """n_labels (int): Number of the source's labels, which are the first names, so that their numbers are columns."""
-    hits = _judged(example, annotation, gold, view.rows, map_unique(view.tags, get_string_id))
+    """n_labels (int): Number of the source's labels; they are the first names, so that their numbers are columns."""
+    hits = _hits(example, annotation, gold, view.rows, map_unique(view.tags, get_string_id))
     places = names.of_strings(view.tags)
     return {
         "rows": view.rows,
@@ -213,25 +213,25 @@ def _scores_of(
     }
 
 
-def _judged(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
-    """1 or 0 for each label, whether it is right; UNKNOWN where the gold does not say. gold (Hashes): `aligned_gold`."""
+def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
+    """Return whether each label is right, UNKNOWN without gold. gold (Hashes): `aligned_gold`."""
     if annotation.judges or annotation.overlapping or annotation.refused(example) is not None:
-        known, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
+        has_gold, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
     else:
-        known, right = gold[rows] != 0, gold[rows] == hashes
-    return np.where(known, right, UNKNOWN).astype(np.int8)
+        has_gold, right = gold[rows] != 0, gold[rows] == hashes
+    return np.where(has_gold, right, UNKNOWN).astype(np.int8)
 
 
 def _carried_scores(
     doc: Doc, view: DocCalib | None, attr: str, unit: str, scores: _Columns, labels: Ints
 ) -> tuple[Floats, Floats]:
-    """(raw, calibrated) of the label that each unit carries, NaN where it has none."""
+    """Return (raw, calibrated) of each unit's label, NaN for none."""
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:
         return raw, calibrated
-    own = np.flatnonzero(scores["tags"] == labels[scores["rows"]])
-    raw[scores["rows"][own]] = scores["tag_raw"][own]
-    calibrated[scores["rows"][own]] = scores["tag_calibrated"][own]
+    entries = np.flatnonzero(scores["tags"] == labels[scores["rows"]])
+    raw[scores["rows"][entries]] = scores["tag_raw"][entries]
+    calibrated[scores["rows"][entries]] = scores["tag_calibrated"][entries]
     below_threshold = view.scored & np.isnan(raw) & (labels >= 0)
     for i in np.flatnonzero(below_threshold).tolist():
         values = unit_values(doc, i, attr, unit)
@@ -241,7 +241,7 @@ def _carried_scores(
 
 
 def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
-    """The first tokens of sentences, by the Doc; by the gold where only that has sentences, and the same tokens."""
+    """Return which tokens begin sentences, by the Doc, or by a gold Doc with the same tokens if only that has sentences."""
     source = doc
     if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
         source = reference

@@ -1,4 +1,4 @@
-"""A part of a Doc as a Doc of its own, with what belongs to its tokens and nothing else."""
+"""Cuts a part of a Doc as a Doc, with what belongs to its tokens and nothing else."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from .rows import is_whole
 
 
 def cut(doc: Doc, start: int, end: int) -> Doc:
-    """Some tokens of a Doc as a Doc of their own, with annotation, span groups, and their part of the user data.
+    """Cut tokens of a Doc as a Doc, with annotation, span groups, and their part of the user data.
 
-    It keeps the user data of the whole Doc, of these tokens, and of spans of them. Of blocks (see `blocks`), and of
-    arrays with a row for each token, it keeps the rows of these tokens; what blocks say of the whole Doc is left out.
+    User data of these tokens and spans stay, and the rows of these tokens in blocks (see `blocks`) and in arrays with a row for
+    each token; what blocks hold about the whole Doc is left out.
     """
     part = doc[start:end].as_doc(copy_user_data=True)
     _cut_user_data(doc, part, start, end)
     for key, group in doc.spans.items():
-        kept = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
-        inside = [group[i] for i in kept]
-        spans = [Span(part, span.start - start, span.end - start, span.label, span.kb_id, span.id) for span in inside]
+        places = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
+        spans_inside = [group[i] for i in places]
+        spans = [Span(part, span.start - start, span.end - start, span.label, span.kb_id, span.id) for span in spans_inside]
         # What holds one number for each span, as the scores of a span categorizer do, is cut too.
         attrs = {
-            name: value[kept] if getattr(value, "ndim", 0) == 1 and len(value) == len(group) else value
+            name: value[places] if getattr(value, "ndim", 0) == 1 and len(value) == len(group) else value
             for name, value in group.attrs.items()
         }
         part.spans[key] = SpanGroup(part, name=group.name, attrs=attrs, spans=spans)
@@ -37,32 +37,28 @@ def cut(doc: Doc, start: int, end: int) -> Doc:
 
 
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
-    """Take out of a part's user data what does not belong to the part.
-
-    part (Doc): Cut by spaCy, which copies all user data and moves their offsets to the part's beginning: what stood
-        before the part is now below 0.
-    """
+    """Remove from the user data of a part, cut by spaCy, what does not belong to it. Offsets below 0 are before the part."""
     length, text = len(part.text), get_string_id(part.text)
     blocks: dict[str, list[Block]] = {}
     for key, value in list(part.user_data.items()):
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
-                held = blocks.setdefault(key[1][1:], [])
+                block_list = blocks.setdefault(key[1][1:], [])
                 if value["version"] == BLOCK_VERSION and (_has_token_rows(value) or is_whole(value, key[2], text)):
-                    held.append(cut_block(value, key[2], length))
+                    block_list.append(cut_block(value, key[2], length))
             elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
                 del part.user_data[key]
         elif getattr(value, "ndim", 0) >= 2 and len(value) == len(doc):
             part.user_data[key] = value[start:end].copy()
-    for attr, kept in blocks.items():
+    for attr, own_blocks in blocks.items():
         delete_blocks(part.user_data, attr)
-        for block in kept:
+        for block in own_blocks:
             if len(block["start"]):
                 add_block(part.user_data, attr, block)
 
 
 def _has_token_rows(block: Block) -> bool:
-    """Whether a block has rows of tokens, which a part takes along; the row of a whole document stays behind."""
+    """Return whether a block has rows of tokens, not of a whole document."""
     try:
         return get_annotation(block["layer"]).unit == TOKEN
     except (CalibError, KeyError):  # somebody made it up
@@ -70,40 +66,37 @@ def _has_token_rows(block: Block) -> bool:
 
 
 def cut_block(block: Block, start: int, length: int) -> Block:
-    """The part of a block that lies in a text. length (int): Length of the text.
-
-    start (int): Character of the text at which the block's Doc begins; below 0 where the text begins later.
-    """
-    at = block["start"].astype(np.int64) + start
-    first, last = np.searchsorted(at, [0, length])
+    """Cut a block to a text of this length. start (int): Character at which the block's Doc begins, perhaps below 0."""
+    starts = block["start"].astype(np.int64) + start
+    first, last = np.searchsorted(starts, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])
     bounds = {"token": slice(first, last), "entry": slice(begin, end)}
-    made: Block = {name: block[name][bounds[COLUMNS[name][1]]].copy() if name in COLUMNS else block[name] for name in block}
-    used, local = np.unique(made["tag"], return_inverse=True)
-    made |= {
+    part: Block = {name: block[name][bounds[COLUMNS[name][1]]].copy() if name in COLUMNS else block[name] for name in block}
+    used, local = np.unique(part["tag"], return_inverse=True)
+    part |= {
         "origin": block.get("origin", 0) - start,
-        **({"end": int(at[last])} if last < len(at) else {"end": block["end"] + start} if "end" in block else {}),
-        "start": at[first:last].astype(np.uint32),
+        **({"end": int(starts[last])} if last < len(starts) else {"end": block["end"] + start} if "end" in block else {}),
+        "start": starts[first:last].astype(np.uint32),
         "indptr": (block["indptr"][first : last + 1] - begin).astype(np.uint32),
         "tag": local.reshape(-1).astype(np.uint32),
         "tags": [block["tags"][code] for code in used.tolist()],
     }
     if "extra" in block:
-        extra = _taken(block["extra"], (block["extra"]["row"] >= first) & (block["extra"]["row"] < last))
-        made["extra"] = {**extra, "row": (extra["row"] - first).astype(np.uint32)}
+        extra = _select_rows(block["extra"], (block["extra"]["row"] >= first) & (block["extra"]["row"] < last))
+        part["extra"] = {**extra, "row": (extra["row"] - first).astype(np.uint32)}
         if not len(extra["row"]):
-            del made["extra"]
+            del part["extra"]
     if "spans" in block:
         begins, ends = (block["spans"][name].astype(np.int64) + start for name in ("start", "end"))
-        inside = (begins >= 0) & (ends <= length)
-        moved = {"start": begins[inside].astype(np.uint32), "end": ends[inside].astype(np.uint32)}
-        made["spans"] = {**_taken(block["spans"], inside), **moved}
-    return made
+        is_inside = (begins >= 0) & (ends <= length)
+        bounds_columns = {"start": begins[is_inside].astype(np.uint32), "end": ends[is_inside].astype(np.uint32)}
+        part["spans"] = {**_select_rows(block["spans"], is_inside), **bounds_columns}
+    return part
 
 
-def _taken(part: Block, chosen: Any) -> Block:
-    """Some rows of a part of a block, from its arrays and lists (tuples, from some files); other values stay whole."""
-    places = np.flatnonzero(chosen).tolist()
+def _select_rows(part: Block, mask: Any) -> Block:
+    """Select rows in the arrays and lists (tuples, from some files) of a part of a block."""
+    places = np.flatnonzero(mask).tolist()
     return {
         name: value[places]
         if isinstance(value, np.ndarray)

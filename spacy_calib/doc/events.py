@@ -1,4 +1,4 @@
-"""Events: when a predicted span counts as right, and yes-or-no questions about units (spans) of a Doc (Kuleshov and Liang 2015)."""
+"""Events: when a predicted span is right, and yes-or-no questions about units (spans) of a Doc (Kuleshov and Liang 2015)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ _Key = tuple[int, int, int]
 class GoldSpans:
     """The spans of a gold Doc.
 
-    keys (frozenset): (start, end, hash of the label) of each. known (NDArray[bool]): Tokens whose annotation is there,
-        shape (n_tokens,): a predicted span that touches any other token takes no part. rejected (frozenset | None): Spans that
-        people rejected, where the gold is of their answers alone.
+    keys (frozenset): (start, end, hash of the label). known (NDArray[bool]): Tokens that are annotated: a predicted span with
+    another token takes no part. rejected (frozenset | None): Spans that people rejected, if the gold is only their answers.
     """
 
     keys: frozenset[_Key]
@@ -36,82 +35,74 @@ class GoldSpans:
 
     @classmethod
     def of(cls, doc: Doc, annotation: Annotation) -> GoldSpans:
-        rejected = rejected_in(annotation, doc)
+        rejected_spans = rejected_in(annotation, doc)
         return cls(
             frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)),
             annotation.known_tokens(doc),
-            None if rejected is None else frozenset(rejected),
+            None if rejected_spans is None else frozenset(rejected_spans),
         )
 
     def says(self, key: _Key, right: bool, event: str, labels: Iterable[int]) -> int:
-        """1 or 0, and -1 where nothing is known. Of answers: what was accepted is right. What was rejected is wrong, but for events that ask
-        for less than the same tokens; and so is an entity beside an accepted one that it overlaps.
+        """Return whether a span is right: 1, 0, or -1 if unknown. An accepted answer is right; a rejected one, or one that
+        overlaps an accepted one, is wrong, for the event "exact" alone.
 
-        key: Of a span in gold tokens. right (bool): By the gold spans. labels (Iterable[int]): Of the span, and its gold name.
+        key: In gold tokens. right (bool): By the gold spans. labels (Iterable[int]): Of the span, and its gold name.
         """
         start, end, _ = key
-        known, exact = self.known[start:end], event == "exact"
+        is_known, exact = self.known[start:end], event == "exact"
         if self.rejected is None:
-            return int(right) if known.all() else -1
-        wrong = (known.any() or any((start, end, label) in self.rejected for label in labels)) if exact else known.all()
+            return int(right) if is_known.all() else -1
+        wrong = (is_known.any() or any((start, end, label) in self.rejected for label in labels)) if exact else is_known.all()
         return 1 if right else 0 if wrong else -1
 
     def covered(self, label: int) -> set[int]:
-        """The tokens in gold spans of this label."""
-        return {token for start, end, own in self.keys if own == label for token in range(start, end)}
-
-
-def _exact(gold: GoldSpans, start: int, end: int, label: int) -> bool:
-    return (start, end, label) in gold.keys
-
-
-def _type(gold: GoldSpans, start: int, end: int, label: int) -> bool:
-    return gold.covered(label).issuperset(range(start, end))
-
-
-def _overlap(gold: GoldSpans, start: int, end: int, label: int) -> bool:
-    return not gold.covered(label).isdisjoint(range(start, end))
+        """Return the tokens in gold spans of this label."""
+        return {token for start, end, span_label in self.keys if span_label == label for token in range(start, end)}
 
 
 # exact: a gold span has the same tokens and label. type: every token of the span is in a gold span of its label.
 # overlap: at least one token is.
-EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {"exact": _exact, "type": _type, "overlap": _overlap}
+EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {
+    "exact": lambda gold, start, end, label: (start, end, label) in gold.keys,
+    "type": lambda gold, start, end, label: gold.covered(label).issuperset(range(start, end)),
+    "overlap": lambda gold, start, end, label: not gold.covered(label).isdisjoint(range(start, end)),
+}
 
 
 def check_event(event: str) -> str:
-    """The name of an event, as it is. RAISES C001: no event has this name."""
+    """Return the name of an event. RAISES C001: there is no such event."""
     if event not in EVENTS:
         raise calib_error("C001", name="event", wanted=f"one of {', '.join(EVENTS)}", given=repr(event))
     return event
 
 
-def _squeezed(span: Span) -> str:
-    """The text of a span as spaCy's scorer compares it between tokenisations."""
+def _squeeze(span: Span) -> str:
+    """Return the text of a span as spaCy's scorer compares it between tokenizations."""
     return "".join(span.text.lower().split())
 
 
 def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], event: str) -> NDArray[np.intp]:
-    """Whether each predicted span is right: 1 or 0, and -1 where its gold is missing.
+    """Return whether each predicted span is right: 1, 0, or -1 without gold.
 
-    As in spaCy's scorer, a span is compared by the gold tokens that its first and last token align with, unless the
-    annotation has a rule of its own. spans: (start, end, label hash), in tokens of the predicted Doc.
+    As in spaCy's scorer, the gold tokens of its first and last token are compared, unless the annotation has its own rule.
+    spans: (start, end, label hash), in tokens of the predicted Doc.
     """
-    own = annotation.judge_spans
-    if own is not None:
-        return own(example, spans)
+    judge_spans = annotation.judge_spans
+    if judge_spans is not None:
+        return judge_spans(example, spans)
     judge = EVENTS[check_event(event)]
     gold = GoldSpans.of(example.reference, annotation)
     hits = []
     for start, end, label in spans:
-        aligned = example.alignment.x2y[start:end]
-        if not len(aligned):
+        gold_tokens = example.alignment.x2y[start:end]
+        if not len(gold_tokens):
             hits.append(-1)
             continue
-        first, last, wanted = int(aligned[0]), int(aligned[-1]) + 1, annotation.gold_span_label(label)
-        right = judge(gold, first, last, wanted)
+        first, last, gold_label = int(gold_tokens[0]), int(gold_tokens[-1]) + 1, annotation.gold_span_label(label)
+        right = judge(gold, first, last, gold_label)
         if right and event == "exact":
-            right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
-        hits.append(gold.says((first, last, wanted), right, event, (label, wanted)))
+            right = _squeeze(example.predicted[start:end]) == _squeeze(example.reference[first:last])
+        hits.append(gold.says((first, last, gold_label), right, event, (label, gold_label)))
     return np.array(hits, dtype=np.intp)
 
 
@@ -123,10 +114,10 @@ UNIT_EVENTS = {"sentence": "spacy-calib.Sentence.v1", "tree": "spacy-calib.Tree.
 class Event(ABC):
     """A question about some spans of a Doc.
 
-    registered (str): Name in the registry `calib_events`. called (tuple[str, str]): What a unit is called, and several.
-    what (str): When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` gives; None: scores
-        of the units' tokens. of_labels (bool): Whether that too is of the labels that the units' tokens carry. needs_no_fit (bool): Whether a
-        forecaster has to be surely better than the event's own estimate. rivals (tuple[str, str]): What a forecaster is compared with, raw and calibrated.
+    registered (str): Name in the registry `calib_events`. called (tuple[str, str]): Name of a unit, and plural. what (str):
+    When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` returns; None: scores of the units'
+    tokens. of_labels (bool): Whether `evidence` reads the predicted labels. needs_no_fit (bool): Whether a forecaster must be
+    surely better than the event's own estimate. rivals (tuple[str, str]): Baselines, raw and calibrated.
     """
 
     registered: ClassVar[str] = ""
@@ -141,26 +132,23 @@ class Event(ABC):
     def what(self) -> str: ...
 
     def bind(self, attr: str, component: Callable[[], Any]) -> None:  # noqa: B027
-        """Told by its pipe: the prefix of the scores, and what gives the component that these are of, None where it is missing."""
+        """Receive the prefix of the scores, and a function that returns the component that they are of, or None."""
 
     @abstractmethod
     def units(self, doc: Doc) -> Sequence[Span]:
-        """The spans of a predicted Doc that the question is asked about."""
+        """Return the spans of a predicted Doc that the question is asked about."""
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
-        """What the event itself knows of its units, if it has `features`."""
+        """Return the features of its units, for events with `features`."""
         raise NotImplementedError
 
     @abstractmethod
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
-        """The answer for each unit: 1, 0, or -1 where the gold does not say.
-
-        right (Ints): Whether the label of each token of the predicted Doc is right, 1, 0 or -1; -1 for white space too.
-        """
+        """Return the answer for each unit: 1, 0, or -1 without gold. right (Ints): The same for the label of each token."""
 
 
 class LabelsRight(Event):
-    """Whether a unit has at most so many wrong labels. max_errors (int): RAISES C001: not a whole number from 0 up."""
+    """Whether a unit has at most so many wrong labels. RAISES C001: max_errors is not a whole number from 0 up."""
 
     def __init__(self, max_errors: int = 0):
         if isinstance(max_errors, bool) or not isinstance(max_errors, int) or max_errors < 0:
@@ -175,12 +163,12 @@ class LabelsRight(Event):
 
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
         words = ~is_space(example.predicted)
-        found = []
+        answers = []
         for unit in units:
-            own = right[unit.start : unit.end][words[unit.start : unit.end]]
-            known = len(own) > 0 and (own != UNKNOWN).all()
-            found.append(int((own == NO).sum() <= self.max_errors) if known else UNKNOWN)
-        return np.array(found, dtype=np.intp)
+            word_rights = right[unit.start : unit.end][words[unit.start : unit.end]]
+            has_gold = len(word_rights) > 0 and (word_rights != UNKNOWN).all()
+            answers.append(int((word_rights == NO).sum() <= self.max_errors) if has_gold else UNKNOWN)
+        return np.array(answers, dtype=np.intp)
 
 
 class SentenceEvent(LabelsRight):
@@ -249,16 +237,16 @@ class ArcEvent(Event):
         annotation = get_annotation(self.event)
         rows = np.array([unit.start for unit in units], dtype=np.intp)
         hashes = annotation.hashes(example.predicted)[rows]
-        known = annotation.is_known(example, rows, hashes)
-        return np.where(known, annotation.is_gold(example, rows, hashes), UNKNOWN).astype(np.intp)
+        has_gold = annotation.is_known(example, rows, hashes)
+        return np.where(has_gold, annotation.is_gold(example, rows, hashes), UNKNOWN).astype(np.intp)
 
 
 @dataclass(frozen=True)
 class OwnEvent(Event):
     """A question of one's own, to return from a function registered in `calib_events`.
 
-    of (Callable): Doc -> spans. ask (Callable): (Example, span of its predicted Doc) -> True, False, or None where the
-        gold does not say. said (str): When the answer is yes. called (tuple[str, str]): A unit's name, and for several.
+    of (Callable): Doc -> spans. ask (Callable): (Example, span of its predicted Doc) -> True, False, or None without gold. said
+    (str): When the answer is yes. called (tuple[str, str]): Name of a unit, and plural.
     """
 
     of: Callable[[Doc], Sequence[Span]]
@@ -278,8 +266,8 @@ class OwnEvent(Event):
         return np.array([UNKNOWN if answer is None else int(answer) for answer in answers], dtype=np.intp)
 
 
-def check_is_event(made: Any) -> Event:
-    """The event, as it is. RAISES C380: it is no event."""
-    if not isinstance(made, Event):
-        raise calib_error("C380", given=type(made).__name__)
-    return made
+def check_is_event(event: Any) -> Event:
+    """Return the event. RAISES C380: it is no event."""
+    if not isinstance(event, Event):
+        raise calib_error("C380", given=type(event).__name__)
+    return event

@@ -1,4 +1,4 @@
-"""What stands under a key of a Doc: its genre, its customer, its date."""
+"""Values under a key of a Doc: its genre, its customer, its date."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _REGISTRY = "calib_keys"
 
 
 def value_of(doc: Doc, key: str) -> Any:
-    """What the function of the registry `calib_keys` by this name gives for the Doc; without one what stands in its user data; else in its line.
+    """Return the value from the function of this name in `calib_keys`, else from the user data, else from the line of the Doc.
 
-    RETURNS (Any): None where there is nothing. RAISES C600: the function fails. C500: it cannot be imported.
+    RETURNS (Any): None for no value. RAISES C600: the function fails. C500: it cannot be imported.
     """
     registry = REGISTRIES[_REGISTRY]
     if key in registry:
@@ -33,27 +33,24 @@ def value_of(doc: Doc, key: str) -> Any:
 
 
 def name_of(value: Any) -> str | None:
-    """A value as the name of a group; None of what is no name: nothing, white space, a list, a mapping."""
+    """Return a value as the name of a group; None for white space, lists and mappings."""
     if value is None or isinstance(value, (dict, list, tuple, set, bytes)):
         return None
     return str(value).strip() or None
 
 
 def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
-    """The name under a key of each Doc, by which they are grouped; None where it has none.
-
-    RAISES C601: no Doc has one. C602: each of several has one of its own. C600, C500: see `value_of`.
-    """
+    """Return each Doc's name under a key, or None. RAISES C601: there is none. C602: each has its own. Others: see `value_of`."""
     names = [name_of(value_of(doc, key)) for doc in docs]
     check_names(Counter(names), key)
     return names
 
 
 def fields_of(docs: Iterable[Doc]) -> dict[str, list[str | None]]:
-    """Key of the user data -> the name that each Doc has under it, for the keys under which this package keeps nothing."""
-    held = list(docs)
-    keys = {key for doc in held for key in doc.user_data if isinstance(key, str) and not key.startswith("calib_")}
-    return {key: [name_of(doc.user_data.get(key)) for doc in held] for key in sorted(keys)}
+    """Return, for each key of the user data but our own, the name that each Doc has under it."""
+    doc_list = list(docs)
+    keys = {key for doc in doc_list for key in doc.user_data if isinstance(key, str) and not key.startswith("calib_")}
+    return {key: [name_of(doc.user_data.get(key)) for doc in doc_list] for key in sorted(keys)}
 
 
 class Names:
@@ -61,30 +58,30 @@ class Names:
 
     def __init__(self, key: str | None):
         self._key = key
-        self._passed: list[str | None] = []
+        self._new_names: list[str | None] = []
         # Each name that was met, and how often.
-        self._met: Counter[str | None] = Counter()
+        self._counts: Counter[str | None] = Counter()
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples, each noted as it passes. RAISES C600, C500: see `value_of`."""
+        """Yield the examples, each noted as it passes. RAISES C600, C500: see `value_of`."""
         for example in examples:
             if self._key is not None:
-                self._passed.append(name_of(value_of(example.reference, self._key)))
+                self._new_names.append(name_of(value_of(example.reference, self._key)))
             yield example
 
     def take(self) -> list[str | None]:
-        """The names since the last `take`; [] without a key."""
-        names, self._passed = self._passed, []
-        self._met.update(names)
+        """Return the names since the last `take`; [] without a key."""
+        names, self._new_names = self._new_names, []
+        self._counts.update(names)
         return names
 
     def check(self) -> None:
-        """Whether what passed can be grouped. RAISES C601, C602: see `names_under`."""
-        check_names(self._met, str(self._key))
+        """Check that what passed can be grouped. RAISES C601, C602: see `names_under`."""
+        check_names(self._counts, str(self._key))
 
 
 def check_names(names: Counter[str | None], key: str) -> None:
-    """Whether Docs can be grouped. names (Counter): How many have each. RAISES C601, C602: see `names_under`."""
+    """Check that Docs can be grouped. names (Counter): How many Docs have each. RAISES C601, C602: see `names_under`."""
     times = [n for name, n in names.items() if name is not None]
     if not times:
         raise calib_error("C601", key=key)

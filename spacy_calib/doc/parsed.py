@@ -1,4 +1,4 @@
-"""One block made ready to be asked: its rows as Python lists, its spans as a dict."""
+"""One block prepared for look-ups: its rows as Python lists, its spans as a dict."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ SpanKey = tuple[int, int, str]
 class SpanValues(NamedTuple):
     """What a block holds of one span.
 
-    place, text (int): Its first character in the text of its block, and the digest of both. raw, calibrated (float):
-        Its probability. accept (int): 1 or 0, whether it reaches its cut-off; -1 without cut-offs. chosen (bool):
-        Whether it stands on the Doc. layer (str), said (int): The annotation, and the digest of its labels at the
-        tokens, if the probability is of these; else "" and 0.
+    place, text (int): First character in its block, and digest. accept (int): Whether it reaches its cut-off; -1 without
+    cut-offs. chosen (bool): Whether it is on the Doc. layer (str), said (int): Annotation and digest of the token labels that
+    the probability depends on; else "" and 0.
     """
 
     place: int
@@ -43,23 +42,26 @@ class SpanValues(NamedTuple):
         return None if self.accept < 0 or not self.chosen else bool(self.accept)
 
     def agrees(self, span: Span) -> bool:
-        """Whether the text (and, where they count, the token labels) of the span at this place are as scored."""
+        """Return whether the text (and token labels, if they count) of the span are as scored."""
         if word_digest(get_string_id(span.text), self.place) != self.text:
             return False
         return not self.layer or said_digest(said_by(get_annotation(self.layer), span, self.place)) == self.said
 
 
 def parse_spans(block: Block, start: int) -> dict[SpanKey, SpanValues]:
-    """The spans of a block whose Doc begins at the character `start`."""
-    held = block.get("spans")
-    if held is None:
+    """Return the spans of a block whose Doc begins at the character `start`."""
+    columns_by_name = block.get("spans")
+    if columns_by_name is None:
         return {}
-    begins, ends = held["start"].astype(np.int64), held["end"].astype(np.int64)
-    keys = zip((begins + start).tolist(), (ends + start).tolist(), held["labels"], strict=True)
-    columns = (held[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
-    layers, said = [held.get("layer", "")] * len(begins), held.get("said", np.zeros(len(begins), dtype=np.uint32))
+    begins, ends = columns_by_name["start"].astype(np.int64), columns_by_name["end"].astype(np.int64)
+    keys = zip((begins + start).tolist(), (ends + start).tolist(), columns_by_name["labels"], strict=True)
+    columns = (columns_by_name[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
+    layers, label_digests = (
+        [columns_by_name.get("layer", "")] * len(begins),
+        columns_by_name.get("said", np.zeros(len(begins), dtype=np.uint32)),
+    )
     places = (begins + block.get("origin", 0)).tolist()
-    return dict(zip(keys, map(SpanValues, places, *columns, layers, said.tolist()), strict=True))
+    return dict(zip(keys, map(SpanValues, places, *columns, layers, label_digests.tolist()), strict=True))
 
 
 class TokenValues(NamedTuple):
@@ -71,31 +73,32 @@ class TokenValues(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _low_half(label: str) -> int:
-    """What a block keeps of a label's hash, 0 for none."""
+    """Return the part of a label's hash that blocks keep, 0 for none."""
     return get_string_id(label) & _LOW_HALF if label else 0
 
 
 class ParsedBlock:
-    """The units of a block as Python lists: reading one item from them is several times as fast as from arrays.
+    """The units of a block as Python lists, from which one item is read several times as fast as from arrays.
 
-    label, raw, calibrated: Of each entry, row by row (see `indptr`); then of labels below the threshold.
-    end (int | None): Where a token behind the last would begin; None in blocks of spans alone.
-    origin (int): Where in the Doc the block's text begins. found: Hash of each row's word, 0 until it was met.
+    label, raw, calibrated: Of each entry, row by row (see `indptr`); then of labels below the threshold. end (int | None):
+    Character after the last token. origin (int): Where in the Doc the block's text begins. word_hashes: Hash of each row's
+    word, 0 until it was met. token_scores (bool): Whether tokens have attributes with their scores.
     """
 
     __slots__ = (
-        "accept", "annotation", "below", "calibrated", "carried", "end", "flag", "found", "head", "in_set", "indptr", "label",
-        "origin", "out_of_reach", "raw", "row_of_start", "start", "word",
+        "accept", "annotation", "extra_entries", "calibrated", "carried", "end", "flag", "word_hashes", "head", "in_set", "indptr", "label",
+        "origin", "out_of_reach", "raw", "row_of_start", "start", "token_scores", "word",
     )  # fmt: skip
 
     def __init__(self, start: int, block: Block):
         self.annotation = get_annotation(block["layer"])
+        self.token_scores: bool = block.get("token_scores", True)
         self.start: list[int] = (block["start"].astype(np.int64) + start).tolist()
         self.row_of_start: dict[int, int] = dict(zip(self.start, range(len(self.start)), strict=True))
         self.end: int | None = block["end"] + start if "end" in block else None
         self.origin: int = start - block.get("origin", 0)
         self.word: list[int] = block["word"].tolist()
-        self.found = [0] * len(self.word)
+        self.word_hashes = [0] * len(self.word)
         self.head: list[int] | None = block["head"].tolist() if "head" in block else None
         self.carried: list[int] | None = block["carried"].tolist() if "carried" in block else None
         self.indptr: list[int] = block["indptr"].tolist()
@@ -107,38 +110,38 @@ class ParsedBlock:
         self.accept: list[int] | None = block["accept"].tolist() if "accept" in block else None
         self.flag: list[int] | None = block["flag"].tolist() if "flag" in block else None
         # Row -> the entry of its label below the threshold.
-        self.below: dict[int, int] = {}
+        self.extra_entries: dict[int, int] = {}
         if block.get("extra"):
             self._add_below(block["extra"])
 
     def _add_below(self, extra: Block) -> None:
-        self.below = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.label))}
+        self.extra_entries = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.label))}
         self.label += extra["tags"]
         self.raw += extra["raw"].tolist()
         self.calibrated += extra["calibrated"].tolist()
 
     def row_of(self, token: Token) -> int | None:
-        """The row of a token, by its first character, width and word as far as the block tells them; None for none."""
+        """Return the row of a token, by first character, width and word; None for none."""
         start = token.idx
         row = self.row_of_start.get(start)
-        if row is None or self.found[row] == token.orth:
+        if row is None or self.word_hashes[row] == token.orth:
             return row
-        behind = self.start[row + 1] if row + 1 < len(self.start) else self.end
-        gap = 0 if behind is None else behind - start - len(token)
+        next_start = self.start[row + 1] if row + 1 < len(self.start) else self.end
+        gap = 0 if next_start is None else next_start - start - len(token)
         if gap not in (0, 1) or word_digest(token.orth, start - self.origin) != self.word[row]:
             return None
-        self.found[row] = token.orth
+        self.word_hashes[row] = token.orth
         return row
 
     def has_head(self, row: int, token: Token) -> bool:
-        """Whether the token of a row still has its partner (head, last token of its entity), where labels are of two tokens."""
+        """Return whether the token of a row still has its partner (head, or last token of its entity), if it needs one."""
         if self.head is None:
             return True
         head = self.annotation.partner(token)
         return head.idx - token.idx == self.head[row] and self.row_of(head) is not None
 
     def stands_on(self, doc: Doc) -> bool:
-        """Whether its rows are a Doc's tokens, one by one, with the heads that they had."""
+        """Return whether its rows are exactly a Doc's tokens, with the heads that they had."""
         place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
         starts = place[:, 0].astype(np.int64)
         if starts.tolist() != self.start or word_digests(place[:, 1], starts - self.origin).tolist() != self.word:
@@ -147,36 +150,36 @@ class ParsedBlock:
         return self.head is None or (partners is not None and partners(doc).tolist() == self.head)
 
     def carries(self, row: int, label: str) -> bool:
-        """Whether this row was written for this label, "" for none; so it is where that is not known."""
+        """Return whether this row was written for this label, "" for none; True if unknown."""
         return self.carried is None or self.carried[row] == _low_half(label)
 
     def entry_of(self, row: int, label: str) -> int | None:
-        """The entry of a label at a row, None where the block has none for it."""
+        """Return the entry of a label at a row, or None."""
         try:
             return self.label.index(label, self.indptr[row], self.indptr[row + 1])
         except ValueError:
-            i = self.below.get(row)
+            i = self.extra_entries.get(row)
             return i if i is not None and self.label[i] == label else None
 
     def values_of(self, row: int, label: str) -> TokenValues | None:
-        """The values of a label at a row, None where the block has none for it."""
+        """Return the values of a label at a row, or None."""
         i = self.entry_of(row, label)
         return None if i is None else TokenValues(self.raw[i], self.calibrated[i])
 
     def set_of(self, row: int) -> tuple[str, ...] | None:
-        """The labels in the set of a row, highest calibrated score first; None without sets, or if no set is enough."""
+        """Return the labels in the set of a row, best first; None without sets, or if no set is enough."""
         if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
             return None
         return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])
 
     def _best_first(self, row: int) -> list[int]:
-        """The entries of a row, highest calibrated score first, equal ones by raw score."""
+        """Return the entries of a row by calibrated score, then raw score, highest first."""
         return sorted(range(self.indptr[row], self.indptr[row + 1]), key=lambda i: (-self.calibrated[i], -self.raw[i]))
 
     def scores_of(self, row: int) -> dict[str, float]:
-        """Label -> calibrated probability of a row, highest first; equal ones by raw score."""
+        """Return label -> calibrated probability of a row, highest first."""
         return {self.label[i]: self.calibrated[i] for i in self._best_first(row)}
 
     def raw_of(self, row: int) -> dict[str, float]:
-        """Label -> raw probability of a row, in the order of `scores_of`."""
+        """Return label -> raw probability of a row, in the order of `scores_of`."""
         return {self.label[i]: self.raw[i] for i in self._best_first(row)}

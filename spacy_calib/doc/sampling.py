@@ -1,5 +1,6 @@
-"""Whole annotations of a Doc, drawn by their calibrated probabilities: what a program makes of the draws is a sample of
-what the truth would give (Nguyen and O'Connor 2015, section 6). `Doc._.<attr>.sample(n, seed)` gives them.
+"""Whole annotations of a Doc, sampled by their calibrated probabilities: `Doc._.<attr>.sample(n, seed)`.
+
+What a program makes of the samples is a sample of what the truth would give (Nguyen and O'Connor 2015, section 6).
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draws(Sequence["Draw"]):
-    """n annotations of a Doc, drawn independently: a sequence of Draw; the subclasses hold them as arrays.
+    """n annotations of a Doc, sampled independently: a sequence of Draw; the subclasses hold them as arrays.
 
-    of (Doc): The Doc, which is not changed. scale (Floats): The factor of each unit's or span's probability: 1, or less
-        where events that exclude each other have probabilities with a sum above 1. words: Hashes of its words when they were drawn.
+    of (Doc): The Doc, which is not changed. scale (Floats): Factor of each unit's or span's probability: below 1 where those of
+    exclusive events sum to more than 1. words: Hashes of its words at the time.
     """
 
     of: Doc
@@ -70,25 +71,25 @@ class Draws(Sequence["Draw"]):
         return f"<{type(self).__name__}: {len(self)} of '{self.of.text[:40].strip()}'>"
 
     def docs(self) -> Iterator[Doc]:
-        """A copy of the Doc for each draw, made when it is asked for."""
+        """Return a copy of the Doc for each draw, made on demand."""
         return (draw.doc() for draw in self)
 
     @abstractmethod
     def write(self, doc: Doc, number: int) -> None:
-        """Put a draw on a Doc with the same tokens."""
+        """Write a draw on a Doc with the same tokens."""
 
 
 class Draw(NamedTuple):
-    """One of the draws. draws (Draws): All of them. number (int): Its place among them."""
+    """One of the draws. number (int): Its place among them."""
 
     draws: Draws
     number: int
 
     def doc(self, onto: Doc | None = None) -> Doc:
-        """The Doc with what was drawn in place of what was predicted.
+        """Return the Doc with what was sampled in place of what was predicted.
 
-        onto (Doc | None): A Doc with the same tokens to write on, as another annotation's draw; None for a copy.
-        RAISES C411: sentence starts, on a Doc with a parse. C414: the Doc has other words than those that were drawn for.
+        onto (Doc | None): A Doc with the same tokens to write on, as another annotation's draw; None for a copy. RAISES C411:
+        sentence starts, on a Doc with a parse. C414: the Doc has other words.
         """
         onto = self.draws.of.copy() if onto is None else onto
         if not np.array_equal(onto.to_array("ORTH"), self.draws.words):
@@ -101,9 +102,9 @@ class Draw(NamedTuple):
 class LabelDraws(Draws):
     """Labels of tokens.
 
-    layer (str): Name of the annotation. labels (tuple[str, ...]): The labels drawn from. codes (Ints): Place of each
-        token's label among them in each draw, -1 for none, (n, n_tokens). scored (NDArray[bool]): Which tokens have
-        scores; the others keep their labels. gap (float): Largest error of a label's share; 0 but for chains.
+    layer (str): Name of the annotation. codes (Ints): Place of each token's label in `labels`, -1 for none, (n, n_tokens).
+    scored (NDArray[bool]): Which tokens have scores; the others keep their labels. gap (float): Maximum error of a label's
+    share; 0 but for chains.
     """
 
     layer: str
@@ -120,18 +121,18 @@ class LabelDraws(Draws):
         if layer == "sent" and doc.has_annotation("DEP"):
             raise calib_error("C411")
         names = (*self.labels, "")  # code -1
-        own = self.codes[number].tolist()
+        codes = self.codes[number].tolist()
         for i in np.flatnonzero(self.scored & (self.codes[number] == REST)).tolist():
             erase_label(doc[i], layer)
-        write_labels(doc, layer, [names[code] if scored else "" for code, scored in zip(own, self.scored, strict=True)])
+        write_labels(doc, layer, [names[code] if has_score else "" for code, has_score in zip(codes, self.scored, strict=True)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanDraws(Draws):
     """Entities, or spans of a span group.
 
-    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans drawn from, on the Doc or candidates.
-        held (NDArray[bool]): Whether each is in each draw, shape (n, n_spans). Spans without a score stay on the Doc.
+    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans sampled from. held (NDArray[bool]): Whether
+    each is in each draw, shape (n, n_spans). Spans without a score stay on the Doc.
     """
 
     layer: str
@@ -142,23 +143,23 @@ class SpanDraws(Draws):
         return len(self.held)
 
     def write(self, doc: Doc, number: int) -> None:
-        known = {(one.start, one.end, one.label) for one in self.spans}
+        scored_keys = {(scored_span.start, scored_span.end, scored_span.label) for scored_span in self.spans}
         on_doc = {(span.start, span.end, span.label_): span for span in get_annotation(self.layer).spans_on(self.of)}
-        kept = [key for key in on_doc if key not in known]
-        drawn = [self.spans[i][:3] for i in np.flatnonzero(self.held[number]).tolist()]
-        made = [_span_like(doc, key, on_doc.get(key)) for key in sorted([*kept, *drawn])]
+        keys_without_score = [key for key in on_doc if key not in scored_keys]
+        sampled_keys = [self.spans[i][:3] for i in np.flatnonzero(self.held[number]).tolist()]
+        spans = [_span_like(doc, key, on_doc.get(key)) for key in sorted([*keys_without_score, *sampled_keys])]
         inner = plain_name(self.layer)
         if inner.startswith(SPANS_PREFIX):
             name = inner.removeprefix(SPANS_PREFIX)
-            doc.spans[name] = SpanGroup(doc, name=name, spans=made)
+            doc.spans[name] = SpanGroup(doc, name=name, spans=spans)
         else:
-            covered = {i for span in made for i in range(span.start, span.end)}
-            missing = [doc[i : i + 1] for i, token in enumerate(self.of) if not token.ent_iob and i not in covered]
-            doc.set_ents(made, missing=missing)
+            tokens = {i for span in spans for i in range(span.start, span.end)}
+            missing = [doc[i : i + 1] for i, token in enumerate(self.of) if not token.ent_iob and i not in tokens]
+            doc.set_ents(spans, missing=missing)
 
 
 def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
-    """A span on another Doc, with the identifiers of `span`, which is the one like it on the first Doc."""
+    """Copy a span to another Doc, with the identifiers of `span` on the first Doc."""
     start, end, label = key
     return Span(doc, start, end, label) if span is None else Span(doc, start, end, label, kb_id=span.kb_id, span_id=span.id)
 
@@ -167,9 +168,8 @@ def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
 class CategoryDraws(Draws):
     """Text categories.
 
-    layer (str): Name of the annotation. labels (tuple[str, ...]): The categories drawn from. held (NDArray[bool]):
-        Whether each is in each draw, (n, n_labels). Where categories exclude each other and sum to less than 1, some
-        draws have none.
+    layer (str): Name of the annotation. held (NDArray[bool]): Whether each of `labels` is in each draw, (n, n_labels). Where
+    exclusive categories sum to less than 1, some draws have none.
     """
 
     layer: str
@@ -181,13 +181,13 @@ class CategoryDraws(Draws):
 
     def write(self, doc: Doc, number: int) -> None:
         inner = _inner(self.layer)
-        own = inner.values(doc) if isinstance(inner, CatsAnnotation) else {}
-        doc.cats.update(dict.fromkeys((*own, *self.labels), 0.0))
+        values = inner.values(doc) if isinstance(inner, CatsAnnotation) else {}
+        doc.cats.update(dict.fromkeys((*values, *self.labels), 0.0))
         doc.cats.update({self.labels[i]: 1.0 for i in np.flatnonzero(self.held[number]).tolist()})
 
 
 class Tree(NamedTuple):
-    """One of the distinct trees that were drawn. draw (Draw): The likeliest draw of it. share (float): Of the draws. log_probability (float): Of that draw."""
+    """A distinct tree. draw (Draw): Its likeliest draw. share (float): Of the draws. log_probability (float): Of that draw."""
 
     draw: Draw
     share: float
@@ -196,11 +196,11 @@ class Tree(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeDraws(Draws):
-    """Whole parses, drawn as the parser itself would decide, not by calibrated scores: heads of one token and another go together.
+    """Whole parses, sampled from the parser's own distribution, not by calibrated scores: heads depend on each other.
 
-    layer (str): "head" or "arc", what the scores are of. labels (tuple[str, ...]): Those that were drawn. heads (Ints): Place of each token's
-    head in each draw, itself without one, (n, n_tokens). codes (Ints): Place of its label among `labels`, (n, n_tokens). log_probability
-    (Floats): Of all transitions of each draw, (n,).
+    layer (str): "head" or "arc". heads (Ints): Place of each token's head in each draw, itself without one, (n, n_tokens).
+    codes (Ints): Place of its label in `labels`, (n, n_tokens). log_probability (Floats): Of all transitions of each draw,
+    (n,).
     """
 
     layer: str
@@ -218,29 +218,31 @@ class TreeDraws(Draws):
         doc.from_array(["HEAD", "DEP"], np.column_stack([heads, labels[self.codes[number]]]))  # type: ignore[arg-type]
 
     def same_heads(self) -> NDArray[np.bool_]:
-        """Which tokens have the head (with scores of arcs: and label) in each draw that they have on the Doc, shape (n, n_tokens)."""
-        own = self.of.to_array(["HEAD", "DEP"]).astype(np.uint64).reshape(-1, 2)
-        same = self.heads == np.arange(len(own)) + own[:, 0].view(np.int64)
+        """Return which tokens have their head (with scores of arcs: and label) on the Doc in each draw, shape (n, n_tokens)."""
+        arcs = self.of.to_array(["HEAD", "DEP"]).astype(np.uint64).reshape(-1, 2)
+        is_same = self.heads == np.arange(len(arcs)) + arcs[:, 0].view(np.int64)
         if self.layer == "arc":
-            same &= np.array([get_string_id(label) for label in self.labels], dtype=np.uint64)[self.codes] == own[:, 1]
-        return same
+            is_same &= np.array([get_string_id(label) for label in self.labels], dtype=np.uint64)[self.codes] == arcs[:, 1]
+        return is_same
 
     def same(self, span: Span | None = None) -> NDArray[np.bool_]:
-        """Which draws have the tree that stands on the Doc, white space aside, shape (n,). span (Span | None): Of its tokens alone, a sentence's say."""
+        """Return which draws have the tree of the Doc, white space aside. span (Span | None): Compare its tokens alone."""
         start, end = (0, len(self.of)) if span is None else (span.start, span.end)
         return np.asarray((self.same_heads() | is_space(self.of))[:, start:end].all(axis=1))
 
     def best(self, n: int = 10, span: Span | None = None) -> list[Tree]:
-        """The n distinct trees (heads and labels) with the largest shares of the draws, of equal ones the likelier. span (Span | None): As in `same`."""
+        """Return the n trees (heads and labels) with the largest shares of the draws, ties by probability. span: As in `same`."""
         start, end = (0, len(self.of)) if span is None else (span.start, span.end)
         trees = np.concatenate([self.heads[:, start:end], self.codes[:, start:end]], axis=1)
         order = np.argsort(-self.log_probability, kind="stable")
         _, first, counts = np.unique(trees[order], axis=0, return_index=True, return_counts=True)
-        chosen = sorted(zip((-counts).tolist(), first.tolist(), strict=True))[:n]
-        return [Tree(self[int(order[at])], -count / len(self), float(self.log_probability[order[at]])) for count, at in chosen]
+        top = sorted(zip((-counts).tolist(), first.tolist(), strict=True))[:n]
+        return [
+            Tree(self[int(order[index])], -count / len(self), float(self.log_probability[order[index]])) for count, index in top
+        ]
 
     def head_shares(self) -> Floats:
-        """In which share of the draws token h is the head of token i: row i, column h, shape (n_tokens, n_tokens); roots on the diagonal."""
+        """Return the share of draws in which token h heads token i: row i, column h; roots on the diagonal."""
         n_tokens = self.heads.shape[1]
         places = np.arange(n_tokens) * n_tokens + self.heads
         return np.bincount(places.ravel(), minlength=n_tokens**2).reshape(n_tokens, n_tokens) / max(1, len(self))
@@ -251,12 +253,12 @@ DRAWERS: MutableMapping[Doc, Callable[[DocCalib, int, int], TreeDraws]] = WeakKe
 
 
 def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
-    """n annotations, drawn by calibrated probabilities; trees by the parser's own.
+    """Sample n annotations by calibrated probabilities; trees by the parser's own.
 
-    Tokens are drawn one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
-    group, and categories that may go together, each by itself; of other categories one. Text, scores and seed decide
-    the draws, wherever they are made. RAISES C001: n or seed is negative. C410: arcs of a Doc whose parser is not known.
-    And see `sources.parser.trees.sample_trees`.
+    Tokens are sampled one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
+    group, and categories that may go together, each by itself; of other categories one. Text, scores and seed determine the
+    result. RAISES C001: n or seed is negative. C410: arcs of a Doc whose parser is not known. And see
+    `sources.parser.trees.sample_trees`.
     """
     annotation = _inner(view.layer)
     if annotation.name in ARC_EVENTS:
@@ -271,12 +273,12 @@ def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
     codes = np.array([number[tag] for tag in view.tags], dtype=np.intp)
     if isinstance(annotation, CatsAnnotation):
         return _sample_categories(view, annotation.overlapping, tuple(names), codes, n, rng)
-    chosen, scale = draw_entries(view.rows, view.calibrated, len(view.scored), n, rng)
-    return LabelDraws(view.doc, scale, view.layer, tuple(names), np.append(codes, REST)[chosen], view.scored)
+    entries, scale = draw_entries(view.rows, view.calibrated, len(view.scored), n, rng)
+    return LabelDraws(view.doc, scale, view.layer, tuple(names), np.append(codes, REST)[entries], view.scored)
 
 
 def _inner(layer: str) -> Annotation:
-    """The annotation that the Doc itself carries, before any map of labels."""
+    """Return the annotation of the Doc itself, before any map of labels."""
     annotation = get_annotation(layer)
     return annotation.inner if isinstance(annotation, MappedAnnotation) else annotation
 
@@ -284,25 +286,27 @@ def _inner(layer: str) -> Annotation:
 def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws:
     annotation = get_annotation(view.layer)
     spans = (*view.ents, *view.candidates)
-    apart = not view.layer.startswith(SPANS_PREFIX)
-    if apart:  # what stands there without a score stays, and leaves no place
-        scored = {(span.start, span.end, span.label) for span in view.ents}
-        taken = np.zeros(len(view.doc), dtype=bool)
+    exclusive = not view.layer.startswith(SPANS_PREFIX)
+    if exclusive:  # what stands there without a score stays, and leaves no place
+        scored_keys = {(span.start, span.end, span.label) for span in view.ents}
+        is_taken = np.zeros(len(view.doc), dtype=bool)
         for span in annotation.spans_on(view.doc):
-            taken[span.start : span.end] |= (span.start, span.end, span.label_) not in scored
-        spans = tuple(span for span in spans if not taken[span.start : span.end].any())
+            is_taken[span.start : span.end] |= (span.start, span.end, span.label_) not in scored_keys
+        spans = tuple(span for span in spans if not is_taken[span.start : span.end].any())
     scores = np.array([span.score for span in spans], dtype=np.float64)
     starts, ends = (np.array([getattr(span, name) for span in spans], dtype=np.intp) for name in ("start", "end"))
-    held, scale = draw_apart(starts, ends, scores, n, rng) if apart else (draw_each(scores, n, rng), np.ones(len(spans)))
-    return SpanDraws(view.doc, scale, view.layer, spans, held)
+    in_sample, scale = (
+        draw_apart(starts, ends, scores, n, rng) if exclusive else (draw_each(scores, n, rng), np.ones(len(spans)))
+    )
+    return SpanDraws(view.doc, scale, view.layer, spans, in_sample)
 
 
 def _sample_categories(
-    view: DocCalib, several: bool, names: tuple[str, ...], codes: Ints, n: int, rng: np.random.Generator
+    view: DocCalib, overlapping: bool, names: tuple[str, ...], codes: Ints, n: int, rng: np.random.Generator
 ) -> CategoryDraws:
     scores = np.zeros(len(names))
     scores[codes] = view.calibrated
-    if several:
+    if overlapping:
         return CategoryDraws(view.doc, np.ones(1), view.layer, names, draw_each(scores, n, rng))
-    chosen, scale = draw_entries(np.zeros(len(names), dtype=np.intp), scores, 1, n, rng)
-    return CategoryDraws(view.doc, scale, view.layer, names, chosen == np.arange(len(names)))
+    category, scale = draw_entries(np.zeros(len(names), dtype=np.intp), scores, 1, n, rng)
+    return CategoryDraws(view.doc, scale, view.layer, names, category == np.arange(len(names)))

@@ -1,7 +1,7 @@
 """Docs with scores -> rows to write: one per token, entity, sentence or document, column by column.
 
-A column has the name of the attribute behind its prefix: `score` holds `._.<attr>_score`. Each calib pipe has rows of
-its own, told apart by the column `attr`: so files of all pipelines have the same columns and can be joined.
+A column has the name of the attribute after its prefix: `score` holds `._.<attr>_score`. Each calib pipe has its own rows, with
+its prefix in the column `attr`, so that files of all pipelines have the same columns and can be joined.
 """
 
 from __future__ import annotations
@@ -60,30 +60,32 @@ UNITS = tuple(COLUMNS)
 def score_rows(
     docs: Iterable[Doc], attr: str | Sequence[str], unit: str, *, ids: Sequence[Any] | None = None, first: int = 0
 ) -> Columns:
-    """The rows of some Docs.
+    """Return the rows of some Docs.
 
     attr (str | Sequence[str]): Prefix of one calib pipe, or of several. unit (str): Whose rows, see COLUMNS.
-    ids (Sequence | None): Each Doc's own id, None for none; without it, the ids that the reader of the texts left.
-    first (int): Running number of the first Doc.
-    RETURNS (dict): Column (see COLUMNS) -> list, None where there is nothing. Tokens, sentences and documents have a
-        row for each pipe that scores them or what they are made of; entities are the spans that the pipe scores.
+    ids (Sequence | None): Each Doc's own id, or None; without it, the ids that the reader of the texts left. first (int):
+    Number of the first Doc.
+    RETURNS (dict): Column (see COLUMNS) -> list, None for no value. Tokens, sentences and documents have a row for each pipe
+    that scores them or their tokens; entities are the spans that the pipe scores.
     RAISES C001: there is no such unit.
     """
     columns: Columns = {name: [] for name in columns_of_unit(unit)}
     attrs, rows_of, names = (attr,) if isinstance(attr, str) else tuple(attr), _ROWS[unit], _Names()
     for number, doc in enumerate(docs):
         own_id = doc.user_data.get(ORIGIN, {}).get("id") if ids is None else ids[number]
+        if own_id is not None and not isinstance(own_id, str):
+            own_id = json.dumps(own_id, ensure_ascii=False, default=str)
         for prefix in attrs:
             rows = rows_of(doc, prefix, names)
             n_rows = len(rows["start"])
-            rows |= {"id": [_as_text(own_id)] * n_rows, "doc": [first + number] * n_rows, "attr": [prefix] * n_rows}
+            rows |= {"id": [own_id] * n_rows, "doc": [first + number] * n_rows, "attr": [prefix] * n_rows}
             for name, column in columns.items():
                 column += rows[name] if name in rows else [None] * n_rows
     return columns
 
 
 def columns_of_unit(unit: str) -> dict[str, tuple[str, str]]:
-    """Column -> (kind, meaning). RAISES C001: there is no such unit."""
+    """Return column -> (kind, meaning). RAISES C001: there is no such unit."""
     if unit not in COLUMNS:
         raise calib_error("C001", name="unit", wanted=f"one of {', '.join(UNITS)}", given=repr(unit))
     return COLUMNS[unit]
@@ -100,7 +102,7 @@ def load_pyarrow() -> Any:
 
 
 def score_schema(unit: str) -> Any:
-    """The Arrow schema of the rows. RAISES C001: there is no such unit. C304: pyarrow is not installed."""
+    """Return the Arrow schema of the rows. RAISES C001: there is no such unit. C304: pyarrow is not installed."""
     columns = columns_of_unit(unit)
     pa = load_pyarrow()
     category = pa.struct([("label", pa.string()), ("score", pa.float64()), ("raw", pa.float64())])
@@ -115,23 +117,19 @@ def score_schema(unit: str) -> Any:
     return pa.schema([(name, kinds[kind]) for name, (kind, _) in columns.items()])
 
 
-def _as_text(given: Any) -> str | None:
-    return given if given is None or isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-
-
 class _Names:
     """The texts of hashes, each looked up once in a call."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[int, str | None]] = {}
+        self._by_kind: dict[str, dict[int, str | None]] = {}
 
     def of(self, kind: str, hashes: Sequence[int], name_at: Callable[[int], str]) -> list[str | None]:
-        """The name of each hash, None for 0. kind (str): Kind of the hashes. name_at (Callable): Place -> name."""
-        known = self._known.setdefault(kind, {0: None})
+        """Return the name of each hash, None for 0. kind (str): Kind of the hashes. name_at (Callable): Place -> name."""
+        names = self._by_kind.setdefault(kind, {0: None})
         for i, key in enumerate(hashes):
-            if key not in known:
-                known[key] = name_at(i) or None
-        return [known[key] for key in hashes]
+            if key not in names:
+                names[key] = name_at(i) or None
+        return [names[key] for key in hashes]
 
 
 # Tokens
@@ -152,25 +150,27 @@ def _token_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 
 def _values_of_tokens(doc: Doc, attr: str, names: _Names) -> Columns:
-    """The label of each token, and the values of its row."""
-    found = rows_of_tokens(doc, attr)
-    annotations = {block.annotation.name: block.annotation for block, _, _ in found}
+    """Return the label of each token, and the values of its row."""
+    blocks = rows_of_tokens(doc, attr)
+    annotations = {block.annotation.name: block.annotation for block, _, _ in blocks}
     labels = {name: _labels(doc, annotation, names) for name, annotation in annotations.items()}
     # A token without a row has the label of any annotation.
     columns: Columns = {"label": [*labels.values()][-1] if labels else [None] * len(doc)}
-    for block, tokens, rows in found:
-        own = labels[block.annotation.name]
-        values = _values_of_rows(block, rows, [own[i] for i in tokens])
+    for block, tokens, rows in blocks:
+        block_labels = labels[block.annotation.name]
+        values = _values_of_rows(block, rows, [block_labels[i] for i in tokens])
         if len(tokens) < len(doc):
-            values = {name: _put(columns.get(name, [None] * len(doc)), tokens, column) for name, column in values.items()}
+            values = {
+                name: _replace_at(columns.get(name, [None] * len(doc)), tokens, column) for name, column in values.items()
+            }
         columns |= values
     return columns
 
 
-def _put(column: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """The column with other values at some places."""
-    changed = dict(zip(places, values, strict=True))
-    return [changed.get(i, value) for i, value in enumerate(column)]
+def _replace_at(column: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """Replace values of a column at some places."""
+    new_values = dict(zip(places, values, strict=True))
+    return [new_values.get(i, value) for i, value in enumerate(column)]
 
 
 def _labels(doc: Doc, annotation: Annotation, names: _Names) -> list[str | None]:
@@ -178,12 +178,12 @@ def _labels(doc: Doc, annotation: Annotation, names: _Names) -> list[str | None]
 
 
 def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | None]) -> Columns:
-    """The values of some rows of a block, whose tokens carry these labels."""
+    """Return the values of some rows of a block, whose tokens have these labels."""
     entries = [None if label is None else block.entry_of(row, label) for row, label in zip(rows, labels, strict=True)]
     scores = {"score": block.calibrated, "raw": block.raw}
-    columns: Columns = {name: [None if i is None else held[i] for i in entries] for name, held in scores.items()}
+    columns: Columns = {name: [None if i is None else values[i] for i in entries] for name, values in scores.items()}
     if block.in_set is not None:
-        columns["set"] = [None if (found := block.set_of(row)) is None else list(found) for row in rows]
+        columns["set"] = [None if (label_set := block.set_of(row)) is None else list(label_set) for row in rows]
     if block.flag is not None:
         columns["flag"] = [None if block.flag[row] < 0 else bool(block.flag[row]) for row in rows]
     return {"label": labels, **columns}
@@ -193,11 +193,11 @@ def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | 
 
 
 def _entity_rows(doc: Doc, attr: str, names: _Names) -> Columns:
-    """The rows of entities; the spans of arcs are sentences, which have rows of their own."""
-    found = [annotation for annotation in annotations_of(doc, attr) if annotation.span_words[0] != "sentence"]
+    """Return the rows of entities, without sentences, the spans of arcs."""
+    annotations = [annotation for annotation in annotations_of(doc, attr) if annotation.span_words[0] != "sentence"]
     spans = [
         (span, span.kb_id_ if annotation.spans_are_units else span.label_)
-        for annotation in found
+        for annotation in annotations
         for span in annotation.spans_on(doc)
     ]
     return {**_span_rows([span for span, _ in spans], attr), "label": [label or None for _, label in spans]}
@@ -210,15 +210,15 @@ def _span_rows(spans: Sequence[Span], attr: str) -> Columns:
         "end": [span.end_char for span in spans],
         "text": [span.text for span in spans],
         "label": [span.label_ or None for span in spans],
-        "score": [None if one is None else one.calibrated for one in values],
-        "raw": [None if one is None else one.raw for one in values],
-        "accept": [None if one is None or one.accept < 0 else bool(one.accept) for one in values],
-        "right": [None if one is None else one.calibrated for one in right],
+        "score": [None if value is None else value.calibrated for value in values],
+        "raw": [None if value is None else value.raw for value in values],
+        "accept": [None if value is None or value.accept < 0 else bool(value.accept) for value in values],
+        "right": [None if value is None else value.calibrated for value in right],
     }
 
 
 def _sentence_rows(doc: Doc, attr: str, names: _Names) -> Columns:
-    """The rows of sentences; a text without sentences counts as one."""
+    """Return the rows of sentences; a text without sentences counts as one."""
     if not len(doc) or not scores_tokens(doc, attr):
         return {"start": []}
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
@@ -227,9 +227,9 @@ def _sentence_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 
 def scores_tokens(doc: Doc, attr: str) -> bool:
-    """Whether the pipe gives scores to tokens; True where it left nothing on the Doc."""
-    found = annotations_of(doc, attr)
-    return not found or any(annotation.unit == TOKEN for annotation in found)
+    """Return whether the pipe scores tokens; True if it left nothing on the Doc."""
+    annotations = annotations_of(doc, attr)
+    return not annotations or any(annotation.unit == TOKEN for annotation in annotations)
 
 
 def _token_scores(doc: Doc, attr: str, names: _Names) -> Sequence[float | None]:
@@ -237,12 +237,12 @@ def _token_scores(doc: Doc, attr: str, names: _Names) -> Sequence[float | None]:
 
 
 def _of_tokens(scores: Sequence[Sequence[float | None]]) -> Columns:
-    """The columns that sum up tokens. scores: Those of each unit's tokens."""
-    held = [[score for score in of_unit if score is not None] for of_unit in scores]
+    """Summarize tokens. scores: Those of each unit's tokens."""
+    scored_tokens = [[score for score in of_unit if score is not None] for of_unit in scores]
     return {
         "tokens": [len(of_unit) for of_unit in scores],
-        "mean": [sum(own) / len(own) if own else None for own in held],
-        "lowest": [min(own, default=None) for own in held],
+        "mean": [sum(token_scores) / len(token_scores) if token_scores else None for token_scores in scored_tokens],
+        "lowest": [min(token_scores, default=None) for token_scores in scored_tokens],
     }
 
 
@@ -261,7 +261,7 @@ def _document_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 
 def _values_of_document(doc: Doc, attr: str) -> Columns:
-    """What the pipe says of the Doc as a whole. The likeliest of `doc.cats` is its label even without scores."""
+    """Return the values of the Doc as a whole; its label is the top category even without scores."""
     block = block_of_document(doc, attr)
     if block is None:
         return {"label": [_category(doc, attr)]}

@@ -8,15 +8,12 @@ import numpy as np
 from spacy import attrs
 from spacy.tokens import Doc
 
-from ..context.surroundings import FromDocs
-from ..context.words import SHAPES, Words
+from ..context.features import FromDocs
+from ..context.words import Words
 from ..errors import brief, calib_error
 from ..types import Floats
 
-# In the order of SHAPES.
-_OF_SHAPES = (attrs.IS_TITLE, attrs.LIKE_NUM)
-_ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, *_OF_SHAPES]
-_NO_TOKENS = np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64)
+_ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, attrs.IS_TITLE, attrs.LIKE_NUM]
 
 
 def words_of(
@@ -25,32 +22,34 @@ def words_of(
     first: int = 0,
     hints: Mapping[str, Floats] | None = None,
 ) -> Words:
-    """The tokens of Docs, one Doc after the other.
+    """Collect the tokens of consecutive Docs.
 
     functions (Sequence[FromDocs]): Called here. first (int): First token that may have a label.
     hints (Mapping | None): See Words.
     RAISES C202, C203, C206: what a function gives.
     """
-    starts = np.cumsum([0, *map(len, docs)])
-    table = np.concatenate([_NO_TOKENS, *[doc.to_array(_ATTRIBUTES) for doc in docs]])
-    counts = table[:, 2] == 0
+    starts = np.array([0, *map(len, docs)]).cumsum()
+    tables = [doc.to_array(_ATTRIBUTES) for doc in docs]
+    table = tables[0] if len(tables) == 1 else np.concatenate([np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64), *tables])
+    forms, endings, is_space, is_title, like_number = table.T
+    counts = is_space == 0
     if first:
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
-    shapes = {name: table[:, 3 + i] != 0 for i, name in enumerate(SHAPES)}
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
-    return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns, hints or {})
+    shapes = (is_title + 2 * like_number).view(np.intp)
+    return Words(starts, forms.copy(), endings.copy(), shapes, counts, columns, hints or {})
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """What a function says of all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
+    """The values that a function gives for all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
     name = feature.name
     try:
-        given = np.asarray(feature.function(docs), dtype=np.float64)
+        values = np.asarray(feature.function(docs), dtype=np.float64)
     except Exception as error:  # whatever the function does
         raise calib_error("C206", name=name, why=f"{type(error).__name__}: {brief(error, 160)}") from error
-    if given.ndim not in (1, 2) or len(given) != n_tokens:
-        raise calib_error("C202", name=name, given=given.shape, n=n_tokens)
-    columns = given.reshape(n_tokens, -1) if given.ndim == 2 else given[:, None]
+    if values.ndim not in (1, 2) or len(values) != n_tokens:
+        raise calib_error("C202", name=name, given=values.shape, n=n_tokens)
+    columns = values.reshape(n_tokens, -1) if values.ndim == 2 else values[:, None]
     bad = np.flatnonzero(~np.isfinite(columns).all(axis=1))
     if len(bad):
         doc = docs[int(np.searchsorted(np.cumsum([len(doc) for doc in docs]), bad[0], side="right"))]

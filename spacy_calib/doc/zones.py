@@ -1,7 +1,7 @@
-"""Zones of spaCy's memory: what a pipeline adds to its vocab for some Docs goes when they go.
+"""Memory zones: what a pipeline adds to its vocab for some Docs is freed with them.
 
-Otherwise every new word stays in the StringStore and the Vocab, and its lemma in the table of a lemmatizer of rules:
-most of the memory after a million texts. `Language.memory_zone` exists since spaCy 3.8; before, everything stays.
+Otherwise every new word stays in the StringStore and the Vocab, and its lemma in the table of a rule lemmatizer: most of the
+memory after a million texts. `Language.memory_zone` exists since spaCy 3.8; before, everything stays.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _MOST_LEMMAS = 100_000
 
 @contextmanager
 def memory_zone(nlp: Language) -> Iterator[None]:
-    """Begin a block at whose end its Docs, and words that only they brought, go. Afterwards no Doc, token or lexeme of
-    them may be used and no hash of theirs looked up; strings and numbers may. In a zone no other begins. An exception
-    leaves the block after the zone is cleaned up, which not every spaCy does itself.
+    """Begin a block at whose end its Docs, and their new words, are freed; only strings and numbers may be used afterwards.
+
+    Zones do not nest. An exception leaves the block after the clean-up, which not every spaCy does itself.
     """
     if (
         not is_compatible_version(spacy.__version__, _ZONES_SINCE)
@@ -46,67 +46,62 @@ def memory_zone(nlp: Language) -> Iterator[None]:
     ):
         yield
         return
-    raised: BaseException | None = None
+    exception: BaseException | None = None
     with nlp.memory_zone():
         try:
             yield
         except BaseException as error:
-            raised = error
+            exception = error
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, Lemmatizer) and len(pipe.cache) > _MOST_LEMMAS:
             pipe.cache.clear()
-    if raised is not None:
-        raise raised
+    if exception is not None:
+        raise exception
 
 
 def zone_size(nlp: Language, n_process: int = 1) -> int:
-    """Texts per zone: whole batches, as without zones; a score's last digit may depend on the rest of its batch."""
+    """Return the number of texts per zone: whole batches, as a score's last digit may depend on the rest of its batch."""
     return nlp.batch_size * max(1, IN_ZONE // nlp.batch_size) * (1 if n_process == 1 else _TIMES_FOR_WORKERS)
 
 
 def in_zones(
     nlp: Language, items: Iterable[Item], read: Callable[[Iterator[Item]], Read], *, n_process: int = 1, whole: bool = False
 ) -> Iterator[Read]:
-    """What `read` gives for some texts after the others, each time in a memory zone of its own.
+    """Yield the result of `read` for some texts at a time, each time in a new memory zone.
 
-    items (Iterable): Texts, or what makes Docs when iterated. read (Callable): Runs the pipeline over some of them; its
-        result must hold nothing of a Doc. n_process (int): Its worker processes. whole (bool): All at once without
-        zones, for Docs or words that exist already.
+    items (Iterable): Texts, or what makes Docs when iterated. read (Callable): Runs the pipeline; its result must hold nothing
+    of a Doc. n_process (int): Its worker processes. whole (bool): All at once without zones, for existing Docs.
     """
-    size, left, any_read = zone_size(nlp, n_process), iter(items), False
+    size, remaining, any_read = zone_size(nlp, n_process), iter(items), False
     if whole:
-        yield read(left)
+        yield read(remaining)
         return
     while True:
         with _zone_of(nlp, size):
-            first = list(islice(left, 1))
+            first = list(islice(remaining, 1))
             if not first and any_read:
                 return
-            found = read(chain(first, islice(left, size - 1)))
+            result = read(chain(first, islice(remaining, size - 1)))
             del first
         any_read = True
-        yield found
+        yield result
 
 
 def pipe_in_zones(
-    nlp: Language,
-    items: Iterable[tuple[str | Doc, Item]],
-    *,
-    in_zone: int | None = None,
+    nlp: Language, items: Iterable[tuple[str | Doc, Item]], *, in_zone: int | None = None
 ) -> Iterator[tuple[Doc, Item]]:
-    """`nlp.pipe(items, as_tuples=True)` in zones: read a Doc before you ask for the next one.
+    """Run `nlp.pipe(items, as_tuples=True)` in zones: read a Doc before you ask for the next one.
 
-    items: (text, or Doc without annotation; anything that goes with it).
-    in_zone (int | None): Texts per zone, see `zone_size`.
+    items: (text, or Doc without annotation; anything that goes with it). in_zone (int | None): Texts per zone.
     """
     source, size = iter(items), in_zone or zone_size(nlp)
-    while some := list(islice(source, size)):
-        with _zone_of(nlp, len(some)):
-            yield from nlp.pipe(some, as_tuples=True)
+    while batch := list(islice(source, size)):
+        with _zone_of(nlp, len(batch)):
+            yield from nlp.pipe(batch, as_tuples=True)
 
 
 def _zone_of(nlp: Language, n_texts: int) -> AbstractContextManager[None]:
-    """A zone for so many texts; none for the first texts, from which the tokenizer learns."""
+    """Return a zone for so many texts; none for the first texts, from which the tokenizer learns."""
     read = _READ.get(nlp, 0)
     _READ[nlp] = read + n_texts
     return memory_zone(nlp) if read >= LEARNED_FROM else nullcontext()

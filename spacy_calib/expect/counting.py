@@ -26,19 +26,18 @@ _TAIL = 1e-9
 
 
 def counted(chances: Floats, documents: Ints, effects: Effects | None = None, sizes: Floats | None = None) -> Counted:
-    """How many units hold.
+    """Return the distribution of how many units hold.
 
-    chances (Floats): Of each unit, in [0, 1]. documents (Ints): Number of each unit's document.
-    effects (Effects | None): The documents' shifts, joined into one that varies the count as much as they do, and
-        leaves its expectation; None takes units for independent. sizes (Floats | None): Units of each document, with a
-        chance or without: those without add what the fit missed. RAISES C390: chances are no probabilities.
+    chances (Floats): Of each unit, in [0, 1]. effects (Effects | None): The documents' shifts, joined into one that varies the
+    count as much and leaves its expectation; None takes units as independent. sizes (Floats | None): Units of each document,
+    which may hold without a chance. RAISES C390: no probabilities.
     """
     distribution = _with_chances(chances, documents, effects)
     return distribution if effects is None or sizes is None else added(distribution, missed(effects, sizes))
 
 
 def missed(effects: Effects, sizes: Floats) -> Counted:
-    """How many units without a chance hold: negative binomial; Poisson if documents are alike. sizes: See `counted`."""
+    """Return how many units without a chance hold: negative binomial; Poisson if documents are alike. sizes: See `counted`."""
     from scipy.stats import nbinom, poisson
 
     mean = effects.missed * float(sizes.sum())
@@ -51,18 +50,18 @@ def missed(effects: Effects, sizes: Floats) -> Counted:
 
 
 def of_another_source(
-    home: Counted, effects: Effects, opens: float, found: float | None, most: int, open_ended: bool = False
+    home: Counted, effects: Effects, opens: float, n_found: float | None, maximum: int, open_ended: bool = False
 ) -> Counted:
-    """A count in texts whose gold may be of another source than the fit's.
+    """Return a count in texts whose gold may be of another source than the fit's.
 
-    home (Counted): The count if it were of the same. opens (float): Sum of p (1 - p) of the units. found (float |
-        None): Number to take for the expected one; None takes that of `home`. most (int): Units that may hold.
-        open_ended (bool): Whether units without a chance may hold too.
+    home (Counted): The count for the same source. opens (float): Sum of p (1 - p) of the units. n_found (float | None): Centre;
+    None takes the expectation of `home`. maximum (int): Units that may hold. open_ended (bool): Whether units without a chance
+    may hold too.
     """
     from scipy.special import ndtr
 
-    shift = 0.0 if found is None else found - home.mean
-    first, last = -int(home.first + len(home.chances)), max(most, int(np.ceil(shift)), 1)
+    shift = 0.0 if n_found is None else n_found - home.mean
+    first, last = -int(home.first + len(home.chances)), max(maximum, int(np.ceil(shift)), 1)
     edges = np.arange(first, last + 2) - 0.5
     chances = np.zeros(len(edges) - 1)
     for width, weight in zip((WIDTHS * of_new_source(effects.sources)).tolist(), effects.widths, strict=True):
@@ -70,7 +69,7 @@ def of_another_source(
         cumulative[0], cumulative[-1] = 0.0, 1.0  # what lies beyond is counted at the ends
         chances += weight * np.diff(cumulative)
     total = added(home, Counted(first, chances / chances.sum()))
-    numbers = np.clip(np.arange(total.first, total.first + len(total.chances)), 0, None if open_ended else most)
+    numbers = np.clip(np.arange(total.first, total.first + len(total.chances)), 0, None if open_ended else maximum)
     return Counted(int(numbers[0]), np.asarray(np.bincount(numbers - numbers[0], total.chances), dtype=np.float64))
 
 
@@ -92,13 +91,13 @@ def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> 
 
 
 def one_shift(effects: Effects, chances: Floats, documents: Ints) -> float:
-    """The variance of one shift that changes the count of these units as much as all their documents' shifts."""
+    """Return the variance of one shift that changes the count of these units as much as all their documents' shifts."""
     opens = np.asarray(np.bincount(documents, chances * (1 - chances)), dtype=np.float64)
     return effects.shared + (effects.between / effective_documents(opens) if opens.any() else 0.0)
 
 
 def _centre(odds: Floats, shifts: Floats, weights: Floats, target: float) -> float:
-    """The middle of the shifts at which the mixture has the wanted expectation (bisection)."""
+    """Return the middle of the shifts at which the mixture has the target expectation (bisection)."""
     low, high = -float(np.abs(shifts).max()), float(np.abs(shifts).max())
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -137,11 +136,11 @@ class Units(NamedTuple):
         """The units of some documents. numbers (Ints): Their numbers, ascending; they are numbered anew."""
         place = np.full(len(self.found), -1)
         place[numbers] = np.arange(len(numbers))
-        selected = place[self.documents] >= 0
+        index = place[self.documents] >= 0
         return Units(
-            place[self.documents[selected]],
-            self.raw[selected],
-            self.calibrated[selected],
+            place[self.documents[index]],
+            self.raw[index],
+            self.calibrated[index],
             self.found[numbers],
             None if self.sizes is None else self.sizes[numbers],
         )
@@ -166,10 +165,10 @@ class Units(NamedTuple):
         return Units(np.arange(n_docs), raw, calibrated, (self.found > 0).astype(np.intp))
 
 
-def told(found: int, distribution: Counted, confidence: float = 0.95, expected: float | None = None) -> Estimate:
+def told(n_found: int, distribution: Counted, confidence: float = 0.95, expected: float | None = None) -> Estimate:
     """The estimate from a distribution. expected (float | None): In place of its mean. RAISES C001: confidence."""
     low, high = distribution.interval(confidence)
-    return Estimate(found, distribution.mean if expected is None else expected, float(low), float(high))
+    return Estimate(n_found, distribution.mean if expected is None else expected, float(low), float(high))
 
 
 def centre_of(effects: Effects | None, verdict: str) -> str:
@@ -194,10 +193,10 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
     return told(n_found, away, confidence, home.mean if centre is None else centre)
 
 
-def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
+def corrected(units: Units, sizes: Floats, gold_sums: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
     """The count, corrected by labelled documents of this kind (see `expect.few_labels`).
 
-    sizes (Floats): Tokens of each document, shape (n_docs,). known (Known): Labelled documents, k = 1: gold count,
+    sizes (Floats): Tokens of each document, shape (n_docs,). gold_sums (Known): Labelled documents, k = 1: gold count,
         expected count, its variance for independent units, tokens. gold (Floats | None): Gold count of each document
         that is itself labelled, NaN for others, (n_docs,). RAISES C001: confidence out of range.
     """
@@ -209,10 +208,10 @@ def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.9
     total = float(sizes[unlabelled].sum())
     if not total:
         return Estimate(n_found, certain, certain, certain)
-    survey = Survey(known, np.zeros(1), np.zeros(1), units_left.expected[:, None], sizes[unlabelled, None])
+    survey = Survey(gold_sums, np.zeros(1), np.zeros(1), units_left.expected[:, None], sizes[unlabelled, None])
     share = float(survey.totals()[0]) / total
     variance = max(survey.variance(np.ones(1)), float(units_left.open.sum())) / total**2
-    shares = interval(share, variance, effective_documents(known.units[:, 0]), confidence)
+    shares = interval(share, variance, effective_documents(gold_sums.units[:, 0]), confidence)
     return Estimate(n_found, *(certain + total * value for value in shares))
 
 
@@ -236,8 +235,8 @@ class Answered:
         units = self.units.of(numbers)
         if self.draws is None:
             return estimate(units, effects, confidence, verdict)
-        selected = set(numbers.tolist())
-        parts = [distribution for number, distribution in self.draws if number in selected]
+        in_documents = set(numbers.tolist())
+        parts = [distribution for number, distribution in self.draws if number in in_documents]
         return told(int(units.found.sum()), reduce(added, parts, Counted(0, np.ones(1))), confidence)
 
     def by_raw(self, numbers: Ints, confidence: float) -> dict[str, float | None]:
@@ -290,10 +289,10 @@ class Gathered:
 
         def row(group: str, index: Ints) -> dict[str, Any]:
             if labelled_sums is None or gold is None:
-                estimated = answers.estimate(index, effects, confidence, verdict)
+                result = answers.estimate(index, effects, confidence, verdict)
             else:
-                estimated = corrected(answers.units.of(index), self.sizes[index], labelled_sums, confidence, gold[index])
-            counts = {"group": group, "documents": len(index), "tokens": int(self.sizes[index].sum()), **estimated._asdict()}
+                result = corrected(answers.units.of(index), self.sizes[index], labelled_sums, confidence, gold[index])
+            counts = {"group": group, "documents": len(index), "tokens": int(self.sizes[index].sum()), **result._asdict()}
             return {**counts, **answers.by_raw(index, confidence)}
 
         names = np.array([*self.groups, None], dtype=object)[:-1]

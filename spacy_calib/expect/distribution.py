@@ -1,4 +1,4 @@
-"""The distribution of a whole number: a sum of independent yes-or-no units, a mixture, or draws."""
+"""The distribution of a whole number: a sum of independent yes-or-no units, a mixture, or samples."""
 
 from __future__ import annotations
 
@@ -20,17 +20,14 @@ _NOTHING = 1e-18
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """P(count = first + i) for i = 0, 1, ...; other numbers have chance 0.
-
-    first (int): The least number. chances (Floats): They sum to 1, shape (m,), m at least 1.
-    """
+    """P(count = first + i) for i = 0, 1, ...; other numbers have probability 0. chances (Floats): They sum to 1."""
 
     first: int
     chances: Floats
 
     @property
     def numbers(self) -> Floats:
-        """All numbers with a chance, shape (m,)."""
+        """All numbers with a probability."""
         return self.first + np.arange(len(self.chances), dtype=np.float64)
 
     @property
@@ -44,77 +41,76 @@ class Counted:
         return float(np.square(self.numbers - self.mean) @ self.chances)
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """(least, greatest) number inside: at most half of 1 - confidence lies outside on each side.
-
-        RAISES C001: confidence out of range.
-        """
+        """Return (lowest, highest) number of an interval with at most (1 - confidence) / 2 outside on each side. RAISES C001."""
         if not 0 < confidence < 1:
             raise calib_error("C001", name="confidence", wanted="a number between 0 and 1", given=confidence)
         tail = (1 - confidence) / 2
-        below = np.cumsum(self.chances)
-        above = np.cumsum(self.chances[::-1])
-        least = int(np.searchsorted(below, tail + ROUNDING, side="right"))
-        most = len(above) - 1 - int(np.searchsorted(above, tail + ROUNDING, side="right"))
-        return self.first + least, self.first + max(least, most)
+        cumulative = np.cumsum(self.chances)
+        reverse_cumulative = np.cumsum(self.chances[::-1])
+        low = int(np.searchsorted(cumulative, tail + ROUNDING, side="right"))
+        high = len(reverse_cumulative) - 1 - int(np.searchsorted(reverse_cumulative, tail + ROUNDING, side="right"))
+        return self.first + low, self.first + max(low, high)
 
 
 def independent(chances: Any) -> Counted:
-    """How many independent units with unequal chances hold: the Poisson-binomial distribution, exact up to rounding.
+    """Return how many independent units with unequal chances hold: the Poisson-binomial distribution, exact up to rounding.
 
-    Halves are joined by convolution, without their empty ends: n units cost about n log n, and far less where most are
-    nearly sure. chances (Floats): Of each unit, in [0, 1], shape (n,), n may be 0. RAISES C390: no probabilities.
+    Halves are joined by convolution, without their empty ends: n units cost about n log n, and far less where most are nearly
+    certain. chances (Floats): Of each unit, in [0, 1]; n may be 0. RAISES C390: no probabilities.
     """
-    given = np.asarray(chances, dtype=np.float64)
-    if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():  # NaN fails this too
+    probabilities = np.asarray(chances, dtype=np.float64)
+    if probabilities.ndim != 1 or not ((probabilities >= 0) & (probabilities <= 1)).all():  # NaN fails this too
         raise calib_error("C390")
-    sure = int((given == 1).sum())
-    open_ = np.sort(given[(given > 0) & (given < 1)])  # equal ones together: the ends of a block hold nothing sooner
+    n_certain = int((probabilities == 1).sum())
+    open_ = np.sort(
+        probabilities[(probabilities > 0) & (probabilities < 1)]
+    )  # equal ones together: the ends of a block hold nothing sooner
     size = _BLOCK * _TOGETHER
-    found = _joined([_joined(_blocks(open_[at : at + size])) for at in range(0, max(1, len(open_)), size)])
-    return Counted(found.first + sure, found.chances / found.chances.sum())
+    joined_blocks = _join([_join(_blocks(open_[start : start + size])) for start in range(0, max(1, len(open_)), size)])
+    return Counted(joined_blocks.first + n_certain, joined_blocks.chances / joined_blocks.chances.sum())
 
 
-def _joined(parts: list[Counted]) -> Counted:
-    """The sum of independent numbers, neighbours added first."""
+def _join(parts: list[Counted]) -> Counted:
+    """Sum independent numbers, neighbours first."""
     while len(parts) > 1:
-        joined = [added(one, other) for one, other in zip(parts[::2], parts[1::2], strict=False)]
-        parts = joined + parts[len(joined) * 2 :]
+        sums = [added(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = sums + parts[len(sums) * 2 :]
     return parts[0]
 
 
 def _blocks(chances: Floats) -> list[Counted]:
-    """The distribution of each block of units, all at once."""
+    """Return the distribution of each block of units."""
     n_blocks = max(1, -(-len(chances) // _BLOCK))
-    filled = np.zeros(n_blocks * _BLOCK)
-    filled[: len(chances)] = chances
-    units = filled.reshape(n_blocks, _BLOCK)
-    held = np.zeros((n_blocks, _BLOCK + 1))
-    held[:, 0] = 1.0
+    padded_chances = np.zeros(n_blocks * _BLOCK)
+    padded_chances[: len(chances)] = chances
+    units = padded_chances.reshape(n_blocks, _BLOCK)
+    rows = np.zeros((n_blocks, _BLOCK + 1))
+    rows[:, 0] = 1.0
     for column in range(_BLOCK):
         chance = units[:, column, None]
-        moved = held[:, :-1] * chance
-        held *= 1 - chance
-        held[:, 1:] += moved
-    return [_trimmed(0, row) for row in held]
+        carry = rows[:, :-1] * chance
+        rows *= 1 - chance
+        rows[:, 1:] += carry
+    return [_trim(0, row) for row in rows]
 
 
-def added(one: Counted, other: Counted) -> Counted:
-    """The sum of two independent numbers."""
+def added(a: Counted, b: Counted) -> Counted:
+    """Return the sum of two independent numbers."""
     from scipy.signal import convolve
 
-    return _trimmed(one.first + other.first, np.maximum(convolve(one.chances, other.chances), 0.0))
+    return _trim(a.first + b.first, np.maximum(convolve(a.chances, b.chances), 0.0))
 
 
-def _trimmed(first: int, chances: Floats) -> Counted:
-    """The distribution without empty ends."""
-    kept = np.flatnonzero(chances > _NOTHING)
-    if not len(kept):
+def _trim(first: int, chances: Floats) -> Counted:
+    """Return the distribution without empty ends."""
+    nonzero = np.flatnonzero(chances > _NOTHING)
+    if not len(nonzero):
         return Counted(first, chances)
-    return Counted(first + int(kept[0]), chances[kept[0] : kept[-1] + 1])
+    return Counted(first + int(nonzero[0]), chances[nonzero[0] : nonzero[-1] + 1])
 
 
 def mixed(parts: Sequence[Counted], weights: Floats) -> Counted:
-    """The mixture of some distributions. weights (Floats): Their chances, which sum to 1."""
+    """Return the mixture of some distributions. weights (Floats): They sum to 1."""
     first = min(part.first for part in parts)
     chances = np.zeros(max(part.first + len(part.chances) for part in parts) - first)
     for part, weight in zip(parts, weights.tolist(), strict=True):
@@ -123,14 +119,14 @@ def mixed(parts: Sequence[Counted], weights: Floats) -> Counted:
 
 
 def drawn(numbers: Any) -> Counted:
-    """The distribution of draws, for units that depend on each other (entities by drawn clusterings).
+    """Return the distribution of samples, for dependent units (entities by sampled clusterings).
 
-    numbers (Ints): The count in each draw, shape (n_draws,), or (n_draws, n_parts) to be summed over the parts.
-    RAISES C391: no draws, or not whole numbers from 0 up.
+    numbers (Ints): The count in each sample, shape (n,), or (n, n_parts) to be summed over the parts. RAISES C391: no samples,
+    or no whole numbers from 0 up.
     """
-    held = np.asarray(numbers)
-    held = held.sum(axis=1) if held.ndim == 2 else held
-    if held.ndim != 1 or not len(held) or not np.issubdtype(held.dtype, np.integer) or held.min() < 0:
+    counts = np.asarray(numbers)
+    counts = counts.sum(axis=1) if counts.ndim == 2 else counts
+    if counts.ndim != 1 or not len(counts) or not np.issubdtype(counts.dtype, np.integer) or counts.min() < 0:
         raise calib_error("C391")
-    first = int(held.min())
-    return Counted(first, np.bincount(held - first) / len(held))
+    first = int(counts.min())
+    return Counted(first, np.bincount(counts - first) / len(counts))

@@ -1,4 +1,4 @@
-"""Are new documents like those that a pipe was fitted on? By their scores, labels and expected accuracy."""
+"""Compares new documents with those that a pipe was fitted on: by scores, labels and expected accuracy."""
 
 from __future__ import annotations
 
@@ -35,18 +35,13 @@ _DRAWS, _CHANCE = 500, 0.99
 BLIND = 2.0
 # The fit data in order is cut into so many parts, to see how much they differ.
 _PARTS = 5
-# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens replace
-# them.
+# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens replace them.
 _FEW_FROM, _FEW, _STRETCH = 10, 100, 100
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """n tokens or entities of D documents.
-
-    documents (Ints): Document of each, shape (n,). n_docs (int): D. labels (Sequence[str] | None): Label of each. raw,
-        calibrated (Floats): Its score.
-    """
+    """n tokens or entities: documents (Ints): Of each, from 0 to n_docs - 1. labels (Sequence[str] | None): Of each."""
 
     documents: Ints
     n_docs: int
@@ -55,12 +50,12 @@ class Labelled:
     calibrated: Floats
 
     def take(self, index: Ints) -> Labelled:
-        """Some of them; D stays."""
+        """Select by index; D stays."""
         labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
         return Labelled(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
 
     def of_documents(self, documents: Ints) -> Labelled:
-        """Those of some documents, ascending, numbered anew."""
+        """Select documents, ascending, and number them anew."""
         subset = self.take(np.flatnonzero(np.isin(self.documents, documents)))
         return replace(subset, documents=np.searchsorted(documents, subset.documents), n_docs=len(documents))
 
@@ -69,8 +64,8 @@ class Labelled:
 class Check:
     """One comparison of the new documents with the fit data.
 
-    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): Difference. limit (float):
-        The least that matters. chance (float): What as many fit documents exceed in one of a hundred draws.
+    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): Difference. limit (float): Smallest
+    that matters. chance (float): The 99 % quantile for as many fit documents.
     """
 
     name: str
@@ -85,15 +80,13 @@ class Check:
 
     @property
     def undecided(self) -> bool:
-        """Whether chance may have made a difference that matters, or may hide one."""
+        """Whether chance may explain a difference that matters, or may hide one."""
         return self.limit < self.value <= self.chance or self.chance > BLIND * self.limit
 
 
 @dataclass(frozen=True)
 class Drift:
-    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): Where it comes from.
-    stretch (int): Tokens of each stretch that was compared in place of documents; 0 for documents.
-    """
+    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. stretch (int): Tokens of each stretch; 0 for documents."""
 
     verdict: str
     checks: tuple[Check, ...]
@@ -106,16 +99,16 @@ class Drift:
 
 
 def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
-    """Each table summed over documents, with weights of shape (n_weightings, n_documents)."""
+    """Sum each table over documents, with weights of shape (n_weightings, n_documents)."""
     return {name: weights @ table for name, table in tables.items()}
 
 
 @dataclass(frozen=True)
 class DriftSums(Adds):
-    """What is compared of new documents.
+    """The sums over new documents that are compared.
 
-    totals (dict): Tables of `DriftProfile.tables`, summed. documents, tokens (int): Documents with tokens; tokens.
-        stretched (DriftSums | None): The same for stretches; None where documents are too many.
+    totals (dict): Tables of `DriftProfile.tables`, summed. stretched (DriftSums | None): The same for stretches; None for too
+    many documents.
     """
 
     totals: dict[str, Floats]
@@ -125,20 +118,19 @@ class DriftSums(Adds):
 
     @classmethod
     def of(cls, tables: dict[str, Floats], tokens: int, stretched: DriftSums | None = None) -> DriftSums:
-        """The sums of some documents. tokens (int): In all of them."""
+        """Sum some documents. tokens (int): In all of them."""
         with_tokens = int((tables["scores"].sum(axis=1) > 0).sum())
         return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretched)
 
 
 @dataclass(frozen=True, eq=False)
 class DriftProfile(Saved):
-    """What new documents are compared with: D documents of the fit data, evenly picked, at most _MOST_DOCS.
+    """The fit data for comparisons: D documents, evenly picked, at most _MOST_DOCS.
 
-    edges (Floats): Of the bins of tokens' raw scores. labels (tuple[str, ...]): The most frequent; the others share a
-        last column. scores, label_counts (Floats): Tokens of each document by bin and by label; shape (D, bins),
-        (D, labels + 1). calibrated (Floats): Sum of the tokens' calibrated scores, shape (D,).
-    span_edges, spans (Floats): Edges and table of the raw scores of entities; no bins without entities.
-    stretch (int): Tokens of each stretch that replaces documents, where these are few and long; 0 for documents.
+    edges (Floats): Of the bins of raw scores. labels (tuple[str, ...]): The most frequent; the others share a last column.
+    scores, label_counts (Floats): Tokens of each document by bin and by label. calibrated (Floats): Sum of calibrated scores.
+    span_edges, spans (Floats): Bins of raw scores of entities. stretch (int): Tokens of each stretch that replaces few and long
+    documents; 0 for documents.
     """
 
     edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
@@ -180,7 +172,7 @@ class DriftProfile(Saved):
         return cls(edges, labels, span_edges=span_edges, stretch=stretch, **{name: table[name][index] for name in table})
 
     def tables(self, tokens: Labelled, spans: Labelled | None) -> dict[str, Floats]:
-        """The table of each attribute, with a row for each document."""
+        """Return the table of each attribute, with a row for each document."""
         n_docs = tokens.n_docs
         names, of_token = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
         column = {label: i for i, label in enumerate(self.labels)}
@@ -198,18 +190,18 @@ class DriftProfile(Saved):
         }
 
     def compare(self, tokens: Labelled, spans: Labelled | None = None, seed: int = 0) -> Drift:
-        """The verdict on new documents, see `judge`. tokens, spans (Labelled): Theirs."""
+        """Return the verdict on new documents, see `judge`."""
         return self.judge(self.sums_of(tokens, spans), seed)
 
     def sums_of(self, tokens: Labelled, spans: Labelled | None = None) -> DriftSums:
-        """The sums that the verdict on new documents needs."""
+        """Return the sums that the verdict on new documents needs."""
         stretch_sums = None
         if len(np.unique(tokens.documents)) < _FEW:
             stretch_sums = DriftSums.of(self.tables(*_in_stretches(tokens, spans, self.usual)), len(tokens.raw))
         return DriftSums.of(self.tables(tokens, spans), len(tokens.raw), stretch_sums)
 
     def judge(self, new: DriftSums, seed: int = 0) -> Drift:
-        """The verdict on new documents. seed (int): Of the draws that show what chance makes."""
+        """Return the verdict on new documents. seed (int): Of the simulated chance differences."""
         usual_length, stretch = self.usual, self.stretch
         if new.stretched is not None and few_and_long(new.documents, new.tokens, usual_length):
             new, stretch = new.stretched, usual_length
@@ -220,14 +212,14 @@ class DriftProfile(Saved):
         return Drift(verdict, checks, stretch)
 
     def checks(self, new: dict[str, Floats], limits: dict[str, float], chance: dict[str, float]) -> tuple[Check, ...]:
-        """The comparisons with new documents, whose tables are summed in `new`."""
+        """Return the comparisons with new documents, whose tables are summed in `new`."""
         values_by_name = differences(new, totals(self.held, np.ones((1, len(self.scores)))))
         values = ((name, float(value[0])) for name, value in values_by_name.items())
         return tuple(Check(name, value, limits[name], chance[name]) for name, value in values if not np.isnan(value))
 
     @property
     def held(self) -> dict[str, Floats]:
-        """The tables of the fit documents, by the name of the attribute."""
+        """The tables of the fit documents, by attribute."""
         return {name: getattr(self, name) for name in ("scores", "label_counts", "calibrated", "spans")}
 
     @property
@@ -236,11 +228,11 @@ class DriftProfile(Saved):
         return int(np.ceil(self.scores.sum() / len(self.scores)))
 
     def worth(self, documents: int, tokens: float) -> int:
-        """How many fit documents say as much as so many new ones: as many, but with no more tokens in all."""
+        """Return how many fit documents are as informative as so many new ones: as many, but with no more tokens in all."""
         return max(1, min(documents, int(np.ceil(tokens / (self.scores.sum() / len(self.scores))))))
 
     def _chance(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
-        """The differences that chance makes between so many documents of the fit data and fit data drawn anew."""
+        """Simulate the differences that chance makes between so many documents of the fit data and resampled fit data."""
         rng = np.random.default_rng(seed)
         n = len(self.scores)
         even = np.full(n, 1 / n)
@@ -252,9 +244,7 @@ class DriftProfile(Saved):
         }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """The least difference that matters, by check; or more, if consecutive parts of the fit data differ from the
-        rest by more than that and more than chance makes: the fit data itself has such differences.
-        """
+        """Return the smallest difference that matters, by check; more if parts of the fit data differ by more than chance."""
         fit, n = self.held, len(self.scores)
         part = np.arange(n) * _PARTS // n
         in_part = (part == np.arange(_PARTS)[:, None]).astype(float)
@@ -272,20 +262,18 @@ class DriftProfile(Saved):
         return {name: max(minimum[name], maximum[name] if maximum[name] > chance[name] else 0.0) for name in part_differences}
 
     def state(self) -> dict[str, Any]:
-        """The saved form, with counts in half as many bytes."""
+        """Return the saved form, with counts in half as many bytes."""
         counts = {name: getattr(self, name).astype(np.float32) for name in ("scores", "label_counts", "spans")}
         return {**super().state(), **counts}
 
 
 def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
-    """Whether documents are few, but enough for a comparison, and on average at least two stretches long."""
+    """Return whether documents are few, but enough for a comparison, and on average at least two stretches long."""
     return _FEW_FROM <= documents < _FEW and tokens >= 2 * stretch * documents
 
 
 def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:
-    """Tokens and spans with stretches of about so many tokens as documents; unchanged for 0. A span goes to the stretch
-    as far into its document, counted in spans. tokens, spans (Labelled): Of one document, in the order of the text.
-    """
+    """Replace documents by stretches of so many tokens; unchanged for 0. A span's place is counted in spans."""
     if not stretch:
         return tokens, spans
     sizes = np.bincount(tokens.documents, minlength=tokens.n_docs)
@@ -306,15 +294,15 @@ def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tup
 
 
 def _edges(raw: Floats) -> Floats:
-    """Edges of bins that hold about equally many; equal edges once."""
+    """Return distinct edges of bins of about equal counts."""
     return np.unique(np.quantile(raw, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(raw) else np.zeros(0)
 
 
 def differences(a: dict[str, Floats], b: dict[str, Floats]) -> dict[str, Floats]:
-    """The differences between the totals of two sets of documents, shape (n,); NaN where a set is empty.
+    """Return the differences between the totals of two sets of documents; NaN for an empty set.
 
-    "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation
-    distance. "expected accuracy": difference of the mean calibrated scores.
+    "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation distance.
+    "expected accuracy": difference of the mean calibrated scores.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = {

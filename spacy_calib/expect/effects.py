@@ -32,11 +32,10 @@ from .estimates import Residuals, Sums, cross_sums, effective_documents, sum_by
 class Effects(Saved):
     """How the counts of a label depart from those of independent units.
 
-    between (float): Variance of a document's shift of log-odds. shift (float): The shift of all documents: more or
-        fewer units hold than scores say. shared (float): Variance of the error of `shift`. missed (float): Units that
-        hold without a score of the label, per unit of any. uneven (float): Variance of that rate between documents, and
-        unsure (float): of its error, in squares of the rate. sources (int): Sources of gold learned from.
-    widths (tuple[float, ...]): How likely the number found is off, in another source, by each of WIDTHS; () if unknown.
+    between (float): Variance of a document's shift of log-odds. shift (float): The shift of all documents. shared (float):
+    Variance of its error. missed (float): Units that hold without a score of the label, per unit of any. uneven (float):
+    Variance of that rate between documents, and unsure (float): of its error, in squares of the rate. sources (int): Sources of
+    gold. widths (tuple[float, ...]): Probability of each of WIDTHS for another source; () if unknown.
     """
 
     between: float = kept(number(0.0), 0.0)
@@ -58,9 +57,7 @@ WIDTHS = 0.05 * 2.0 ** np.arange(9)
 
 
 def of_new_source(sources: int) -> float:
-    """The factor on the width of shifts for an unknown source: few sources seldom show how far others may be off.
-    Chosen on parts of EWT and GUM.
-    """
+    """Return the factor on the width of shifts for an unknown source, as few sources show too little; chosen on EWT and GUM."""
     return float(np.sqrt(1 + 2 / sources))
 
 
@@ -70,11 +67,10 @@ _Moments = dict[str, float]
 def effects_of_labels(
     chances: Floats, holds: Floats, documents: Ints, labels: Ints, names: Sequence[str]
 ) -> dict[str, Effects]:
-    """The effects of each label that has open units in two documents or more.
+    """Learn the effects of each label that has open units in two documents or more.
 
-    chances (Floats): Of each pair of a unit and a label, by maps that did not see the document. holds (Floats): 1 where
-        the unit has the label, else 0. documents (Ints): Document of each pair. labels (Ints): Its label's place in
-        `names`. RAISES C002: lengths differ.
+    chances (Floats): Of each pair of a unit and a label, by maps that did not see the document. holds (Floats): 1 where the
+    unit has the label, else 0. labels (Ints): Its label's place in `names`. RAISES C002: lengths differ.
     """
     if not len(chances) == len(holds) == len(documents) == len(labels):
         raise calib_error(
@@ -89,11 +85,11 @@ def effects_of_labels(
             moments = _moments(chances[index], holds[index], documents[index])
             if moments is not None:
                 moments_by_label[name] = moments
-    return _pooled(moments_by_label)
+    return _pool_moments(moments_by_label)
 
 
 def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
-    """Sums over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
+    """Sum over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
     numbers, n_docs = document_codes(documents, len(documents))
     opens = sum_by(numbers, chances * (1 - chances), n_docs)
     if (opens > 0).sum() < 2:
@@ -110,15 +106,15 @@ def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None
     }
 
 
-def _pooled(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
-    """Each label's own moments, drawn towards those of all labels as far as its own are noise."""
+def _pool_moments(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
+    """Shrink each label's moments towards those of all labels as far as they are noise."""
     if not moments_by_label:
         return {}
     totals = {
         key: np.array([values_of_label[key] for values_of_label in moments_by_label.values()])
         for key in ("open", "squares", "excess", "noise", "residual")
     }
-    variances = _drawn_together(totals["excess"], totals["squares"], totals["noise"])
+    variances = _shrink_variances(totals["excess"], totals["squares"], totals["noise"])
     # The label's shift: its residual, of which its own error explains a part.
     error = (totals["open"] + variances * totals["squares"]) / np.square(totals["open"])
     shift = totals["residual"] / totals["open"]
@@ -130,11 +126,11 @@ def _pooled(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
     return {name: Effects(*values_of_label) for name, values_of_label in zip(moments_by_label, values, strict=True)}
 
 
-def _drawn_together(excess: Floats, squares: Floats, noise: Floats) -> Floats:
-    """A variance component of each label by moments, drawn towards that of all as far as it is noise.
+def _shrink_variances(excess: Floats, squares: Floats, noise: Floats) -> Floats:
+    """Estimate a variance component of each label by moments, shrunk towards that of all as far as it is noise.
 
-    excess (Floats): Sum of squared residuals beyond what independence explains. squares (Floats): The component's
-        factor in it. noise (Floats): Variance of `excess`.
+    excess (Floats): Sum of squared residuals beyond what independence explains. squares (Floats): Its factor in it. noise
+    (Floats): Variance of `excess`.
     """
     common = max(0.0, float(excess.sum())) / max(float(squares.sum()), 1e-300)
     by_label = excess / np.maximum(squares, 1e-300)
@@ -145,15 +141,15 @@ def _drawn_together(excess: Floats, squares: Floats, noise: Floats) -> Floats:
 
 
 def with_missed(
-    effects: dict[str, Effects], missed: Ints, documents: Ints, sizes: Floats, names: Sequence[str]
+    effects: dict[str, Effects], missed_labels: Ints, documents: Ints, sizes: Floats, names: Sequence[str]
 ) -> dict[str, Effects]:
-    """The effects, with those of units that have no score of their gold label, also for labels that had no effects.
+    """Add the effects of units that have no score of their gold label.
 
-    missed (Ints): Gold label of each such unit, a place in `names`. documents (Ints): Its document. sizes (Floats):
-        Units with gold in each document, shape (n_docs,).
+    missed_labels (Ints): Gold label of each such unit, a place in `names`. documents (Ints): Its document. sizes (Floats): Units with
+    gold in each document.
     """
     total = float(sizes.sum())
-    labels, rows = np.unique(missed, return_inverse=True)
+    labels, rows = np.unique(missed_labels, return_inverse=True)
     if not len(labels):
         return effects
     counts = cross_sums(rows, documents, (len(labels), len(sizes)))
@@ -161,13 +157,15 @@ def with_missed(
     means = rates[:, None] * sizes
     squares = np.square(means).sum(axis=1)
     excess = (np.square(counts - means) - means).sum(axis=1)
-    uneven = _drawn_together(excess, squares, (means + 2 * np.square(means)).sum(axis=1))
+    uneven = _shrink_variances(excess, squares, (means + 2 * np.square(means)).sum(axis=1))
     unsure = 1 / counts.sum(axis=1) + uneven / effective_documents(sizes)
-    updated = dict(effects)
+    new_effects = dict(effects)
     for label, *values in zip(labels.tolist(), rates.tolist(), uneven.tolist(), unsure.tolist(), strict=True):
         missing, spread, error = values
-        updated[names[label]] = replace(updated.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error)
-    return updated
+        new_effects[names[label]] = replace(
+            new_effects.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error
+        )
+    return new_effects
 
 
 # Weight of the even prior on the grid, in labels; labels with fewer open units than this are left out; steps of the EM.
@@ -175,11 +173,7 @@ _PRIOR, _OPEN, _STEPS = 1.0, 0.5, 100
 
 
 class SourceSums(NamedTuple):
-    """What was counted of S sources and L labels, shapes (S, L).
-
-    gold, found (Floats): Counts of gold and model. opens (Floats): Sum of p (1 - p). squares (Floats): Sum over
-        documents of their squares.
-    """
+    """Counts by source and label. gold, found (Floats): Of gold and model. opens, squares (Floats): Sum of p (1 - p), squared."""
 
     gold: Floats
     found: Floats
@@ -188,10 +182,10 @@ class SourceSums(NamedTuple):
 
 
 def source_sums(
-    chances: Floats, documents: Ints, labels: Ints, found: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
+    chances: Floats, documents: Ints, labels: Ints, top_pairs: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
 ) -> SourceSums:
-    """chances (Floats), documents, labels (Ints): Of each pair of a unit and a label. found (Ints): Each unit's
-    likeliest pair. gold (tuple): (document, label) of units with gold. of_sources (Ints): Of each document, or -1.
+    """chances (Floats), documents, labels (Ints): Of each pair. top_pairs (Ints): Each unit's top pair. gold (tuple): (document,
+    label) of units with gold. of_sources (Ints): Of each document, or -1.
     """
     names, sources = np.unique(of_sources, return_inverse=True)
     shape = len(names), n_labels
@@ -203,12 +197,12 @@ def source_sums(
     cells, inverse = np.unique(documents * n_labels + labels, return_inverse=True)
     of_documents = sum_by(inverse, opens, len(cells))
     squares = table(cells // n_labels, cells % n_labels, np.square(of_documents)) if len(of_sources) else np.zeros(shape)
-    return SourceSums(table(*gold), table(documents[found], labels[found]), table(documents, labels, opens), squares)
+    return SourceSums(table(*gold), table(documents[top_pairs], labels[top_pairs]), table(documents, labels, opens), squares)
 
 
 def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequence[str]) -> dict[str, Effects]:
-    """The effects, with the widths of shifts by which found numbers are off. names (Sequence[str]): The labels."""
-    updated = dict(effects)
+    """Add the widths of shifts by which found numbers are off. names (Sequence[str]): The labels."""
+    new_effects = dict(effects)
     index = np.array([place for place, name in enumerate(names) if name in effects], dtype=np.intp)
     known_sums = SourceSums(*(table[:, index] for table in sums))
     variances = np.array([effects[names[place]].between for place in index.tolist()])
@@ -216,14 +210,14 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
         known_sums.gold - known_sums.found, known_sums.opens, known_sums.opens + variances * known_sums.squares
     )
     for place, shares in zip(index.tolist(), weights.tolist() if weights is not None else (), strict=False):
-        updated[names[place]] = replace(effects[names[place]], sources=len(sums.gold), widths=tuple(shares))
-    return updated
+        new_effects[names[place]] = replace(effects[names[place]], sources=len(sums.gold), widths=tuple(shares))
+    return new_effects
 
 
 def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
-    """The variance, by moments, of a source's shift of log-odds for all labels together; 0 for a single source.
+    """Estimate the variance, by moments, of a source's shift of log-odds for all labels together; 0 for a single source.
 
-    errors (Floats): Gold count less expected one of each source, shape (S,). opens, noise (Floats): See `weights_of`.
+    errors (Floats): Gold count minus expected one of each source. opens, noise (Floats): See `weights_of`.
     """
     n, squares = len(errors), float(np.square(opens).sum())
     excess = float((np.square(errors) - noise).sum())
@@ -231,7 +225,7 @@ def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
 
 
 def weights_of(errors: Floats, opens: Floats, noise: Floats) -> Floats | None:
-    """How likely each label has each of WIDTHS, shape (L, n_widths); None where no label has open units.
+    """Return the probability of each of WIDTHS by label, shape (L, n_widths); None where no label has open units.
 
     errors, opens (Floats): Of each source and label, (S, L). noise (Floats): Variance of an error without a shift.
     """

@@ -1,9 +1,9 @@
 """Expected accuracy, precision, recall and F of documents without gold, from calibrated scores.
 
-The sum of the calibrated probabilities of n labels is the expected number of right ones. Its errors are learned on the
-fit data from scores of maps that did not see the document (cross-fitted): the error of all documents together (the
-rectifier of prediction-powered inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes
-2024), and how much single documents vary.
+The sum of the calibrated probabilities of n labels is the expected number of right ones. Its errors are learned on the fit data
+from scores of maps that did not see the document (cross-fitted): the error of all documents together (the rectifier of
+prediction-powered inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes 2024), and how much
+single documents vary.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class Residuals(Saved):
         return form
 
     @classmethod
-    def of(cls, observed: Floats, sums: Sums) -> Residuals:
-        """observed (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out."""
+    def of(cls, events: Floats, sums: Sums) -> Residuals:
+        """events (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out."""
         with_tokens = np.flatnonzero(sums.units > 0)
         units = sums.units[with_tokens].astype(np.float64)
-        residual = (observed - sums.expected)[with_tokens]
+        residual = (events - sums.expected)[with_tokens]
         deviations = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
         return cls(
             len(with_tokens), float(units.sum()), float(np.square(units).sum()), residual.sum(axis=0),
@@ -108,11 +108,11 @@ class Residuals(Saved):
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square
-        that independence leaves unexplained (a variance component by moments).
+        """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square that
+        independence leaves unexplained (a variance component by moments).
         """
-        unexplained = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
-        return max(0.0, unexplained) / self.squares
+        excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
+        return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: Sums) -> float:
         """Variance of the error of a weighted sum of new documents' events: their own, and that of the correction.
@@ -120,8 +120,7 @@ class Residuals(Saved):
         A document's residual varies as independent events do, and by `shift_variance`.
         """
         moment = float(weights @ self.moment @ weights)
-        # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow
-        # it.
+        # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _LEAST_VARIANCE)
         shift = self.shift_variance(weights)
         of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift * effect * sums.units_squared
@@ -217,11 +216,10 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Saved):
-    """How many gold entities there are besides the right ones found, and both numbers' residuals on the fit data, k =
-    2.
+    """How many gold entities there are besides the right ones found, and both numbers' residuals on the fit data, k = 2.
 
-    A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed
-    ones per wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
+    A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed ones per
+    wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
     """
 
     per_wrong: float = kept(number(0.0))
@@ -243,8 +241,8 @@ class EntityModel(Saved):
         total = float((parts @ rates).sum())
         rates = rates * max(0.0, float(n_missed.sum())) / total if total > 0 else rates
         model = cls(float(rates[0]), float(rates[1]), Residuals(0, 0.0, 0.0, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
-        observed = np.stack([right, n_missed], axis=1)
-        return cls(model.per_wrong, model.per_outside, Residuals.of(observed, model.sums(sums)))
+        events = np.stack([right, n_missed], axis=1)
+        return cls(model.per_wrong, model.per_outside, Residuals.of(events, model.sums(sums)))
 
     def sums(self, entity_sums: EntitySums) -> Sums:
         """Expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""
@@ -256,8 +254,8 @@ class EntityModel(Saved):
 
 @dataclass(frozen=True)
 class EntityEstimates:
-    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None):
-    None for a share of nothing.
+    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None): None for
+    a share of nothing.
     """
 
     predicted: int

@@ -1,5 +1,5 @@
-"""Forecasts of yes-or-no questions about whole units (sentences, entities): the evidence, the forecaster and its size
-by cross-validation over documents, and the parts of its squared loss.
+"""Forecasts of yes-or-no questions about whole units: the evidence, the forecaster and its size by cross-validation, the parts
+of its loss.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _FOLDS = 5
 class Evidence:
     """What is known of n units before their question is answered.
 
-    features (Floats): For a forecaster, shape (n, k). raw, own (Floats): An estimate without a forecaster, before and
-    after calibration: for tokens the product of their scores. RAISES C002: lengths differ.
+    features (Floats): For a forecaster, shape (n, k). raw, own (Floats): An estimate without a forecaster, before and after
+    calibration, such as the product of the token scores. RAISES C002: lengths differ.
     """
 
     features: Floats
@@ -50,7 +50,7 @@ class Evidence:
         return len(self.own)
 
     def take(self, index: Any) -> Evidence:
-        """The evidence of some of the units."""
+        """Select units."""
         return Evidence(self.features[index], self.raw[index], self.own[index])
 
     @classmethod
@@ -60,16 +60,14 @@ class Evidence:
 
     @classmethod
     def joined(cls, parts: Sequence[Evidence], width: int) -> Evidence:
-        """The evidence of units of several Docs, one after the other. width (int): k."""
-        none = np.zeros(0)
+        """Join the evidence of units of several Docs. width (int): k."""
+        empty = np.zeros(0)
         features = np.concatenate([np.zeros((0, width)), *(part.features for part in parts)])
-        return cls(features, *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in ("raw", "own")))
+        return cls(features, *(np.concatenate([empty, *(getattr(part, name) for part in parts)]) for name in ("raw", "own")))
 
 
 def unit_features(units: Spans) -> Floats:
-    """One row per unit, columns as in UNIT_FEATURES: the features of spans from token scores, the log-odds of the
-    second least score (or only one), and the number of doubtful tokens. units: With calibrated token scores.
-    """
+    """Return a row per unit, columns as in UNIT_FEATURES. units: With calibrated token scores."""
     if not len(units):
         return np.zeros((0, len(UNIT_FEATURES)))
     firsts, lengths = firsts_of(units), units.ends - units.starts
@@ -88,26 +86,23 @@ class Trial(Saved):
 
 
 def candidates() -> tuple[Forecaster, ...]:
-    """What is tried by default, the smoothest first."""
+    """Return the default candidates, the smoothest first."""
     return (*(Logistic(ridge) for ridge in (100.0, 10.0, 1.0)), Boosting(), Tree(), Neighbours())
 
 
 def fit_units(
     features: Floats, hits: NDArray[np.bool_], documents: Ints, prototypes: Sequence[Forecaster]
 ) -> tuple[Tried, list[Trial]]:
-    """The forecaster of least squared loss on held-out documents, fitted on all units, and all that were tried.
-
-    features (Floats): (n, k). hits: Whether each unit is a yes. documents (Ints): Its document. RAISES C373: no units.
-    """
-    tried = [tune(one, features, hits, documents, _SIZES, _FOLDS) for one in prototypes]
-    return choose(tried), [Trial(described(one.forecaster), one.loss) for one in tried]
+    """Fit the forecaster with the lowest squared loss on held-out documents; also return all trials. RAISES C373: no units."""
+    trials = [tune(prototype, features, hits, documents, _SIZES, _FOLDS) for prototype in prototypes]
+    return choose(trials), [Trial(described(prototype.forecaster), prototype.loss) for prototype in trials]
 
 
 def described(forecaster: Forecaster) -> str:
-    """A forecaster in a few words: "tree (min_leaf 40)"."""
+    """Describe a forecaster: "tree (min_leaf 40)"."""
     settings = forecaster.settings()
-    shown = forecaster.size_name or next(iter(settings))
-    return f"{forecaster.short} ({shown} {settings[shown]:g})"
+    setting = forecaster.size_name or next(iter(settings))
+    return f"{forecaster.short} ({setting} {settings[setting]:g})"
 
 
 # Sizes for k in k-NN and the least leaf of a tree (Kuleshov and Liang 2015, section 5.3).
@@ -116,7 +111,7 @@ SIZES = tuple(range(5, 501, 5))
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A forecaster fitted on all rows. held_out (Floats): Each row forecast without its unit. loss (float): Mean."""
+    """A forecaster fitted on all rows. held_out (Floats): Cross-validated forecasts. loss (float): Mean."""
 
     forecaster: Forecaster
     held_out: Floats
@@ -131,43 +126,42 @@ def tune(
     sizes: Sequence[int] = SIZES,
     n_folds: int = 10,
 ) -> Tried:
-    """The forecaster with the size of least squared loss on held-out units; of equal ones the largest, and smoothest.
+    """Fit with the size of lowest squared loss on held-out units; of equal ones the largest.
 
-    prototype (Forecaster): Without a `size_name` it is fitted as it is. features (Floats): (n, k). hits: (n,). units
-    (Ints): Unit of each row (word, document). sizes: Those above the number of rows to learn from are left out.
-    RAISES C372, C373: see `Forecaster.fit`.
+    prototype (Forecaster): Without a `size_name` it is fitted as it is. units (Ints): Unit of each row (word, document). sizes:
+    At most the rows to learn from. RAISES C372, C373: see `Forecaster.fit`.
     """
-    given, folds = as_features(features), folds_of(units, n_folds)
-    fewest = len(given) - int(np.bincount(folds, minlength=1).max()) if len(given) else 0
-    kept = [size for size in sizes if size <= fewest] or [min(sizes)]
+    rows, folds = as_features(features), folds_of(units, n_folds)
+    fewest = len(rows) - int(np.bincount(folds, minlength=1).max()) if len(rows) else 0
+    valid_sizes = [size for size in sizes if size <= fewest] or [min(sizes)]
 
-    def score(outside: Ints, inside: Ints) -> Floats:
+    def score(train: Ints, test: Ints) -> Floats:
         if prototype.size_name:
-            return prototype.predict_sizes(given[outside], hits[outside], given[inside], kept)
-        return prototype.clone().fit(given[outside], hits[outside]).predict(given[inside])[None]
+            return prototype.predict_sizes(rows[train], hits[train], rows[test], valid_sizes)
+        return prototype.clone().fit(rows[train], hits[train]).predict(rows[test])[None]
 
     if len(np.unique(folds)) < 2:  # nothing can be held out
-        made = prototype.clone().fit(given, hits)
-        forecasts = made.predict(given)
-        return Tried(made, forecasts, float(squared_losses(forecasts, hits).mean()))
-    found = np.clip(cross_fit(folds, score), 0.0, 1.0)
-    losses = ((found - hits) ** 2).mean(axis=1)
+        forecaster = prototype.clone().fit(rows, hits)
+        forecasts = forecaster.predict(rows)
+        return Tried(forecaster, forecasts, float(squared_losses(forecasts, hits).mean()))
+    held_out = np.clip(cross_fit(folds, score), 0.0, 1.0)
+    losses = ((held_out - hits) ** 2).mean(axis=1)
     best = len(losses) - 1 - int(np.argmin(losses[::-1]))
-    made = prototype.sized(kept[best]) if prototype.size_name else prototype.clone()
-    return Tried(made.fit(given, hits), found[best], float(losses[best]))
+    forecaster = prototype.sized(valid_sizes[best]) if prototype.size_name else prototype.clone()
+    return Tried(forecaster.fit(rows, hits), held_out[best], float(losses[best]))
 
 
-def choose(tried: Sequence[Tried]) -> Tried:
-    """The one of least held-out loss; of equal ones the first."""
-    return min(tried, key=lambda one: one.loss)
+def choose(trials: Sequence[Tried]) -> Tried:
+    """Return the trial of lowest held-out loss; of equal ones the first."""
+    return min(trials, key=lambda trial: trial.loss)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of the squared loss of n forecasts F of yes-or-no answers y; T is the share of yes in F's bin. But for what
-    bins hide, loss = uncertainty - sharpness + calibration.
+    """Parts of the squared loss of n forecasts F of yes-or-no answers y; T is the share of yes in F's bin.
 
-    loss (float): Mean (y - F)^2. calibration: Mean (T - F)^2. sharpness: Variance of T. uncertainty: Variance of y.
+    loss (float): Mean (y - F)^2, but for what bins hide uncertainty - sharpness + calibration. calibration: Mean (T - F)^2.
+    sharpness: Variance of T. uncertainty: Variance of y.
     """
 
     loss: float
@@ -178,14 +172,10 @@ class Parts:
 
 
 def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> Parts | None:
-    """The loss by equation 3 of Kuleshov and Liang (2015), over bins of equal width: [0, .1), [.1, .2) and so on.
-
-    forecasts: n probabilities. hits: n booleans. RETURNS (Parts): None for n = 0.
-    RAISES C001: values out of range. C002: lengths differ.
-    """
+    """Split the loss by equation 3 of Kuleshov and Liang (2015), over bins of equal width. RAISES C001: range. C002: lengths."""
     edges = fixed_edges(check_count("n_bins", n_bins))
-    found = decompose(forecasts, hits, lambda scores: edges)
-    if found is None:
+    parts = decompose(forecasts, hits, lambda scores: edges)
+    if parts is None:
         return None
-    calibration = found.reliability + found.within_variance
-    return Parts(found.brier, calibration, found.resolution, found.uncertainty, found.n)
+    calibration = parts.reliability + parts.within_variance
+    return Parts(parts.brier, calibration, parts.resolution, parts.uncertainty, parts.n)

@@ -22,14 +22,14 @@ _FIRST_WORDS = 6
 
 def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
     """The counted tokens. labels (Sequence[str]): Of the source, which may be edit trees, not the lemmas they give."""
-    counted = np.flatnonzero(corpus.counted)
-    own = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
-    own = own[np.argsort(corpus.tag_raw[own], kind="stable")]  # of trees that give one lemma the likeliest
+    places = np.flatnonzero(corpus.counted)
+    entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
+    entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]  # of trees that give one lemma the likeliest
     columns = np.full(len(corpus), -1)
-    columns[corpus.rows[own]] = corpus.columns[own]
-    pairs = zip(columns[counted].tolist(), corpus.labels[counted].tolist(), strict=True)
-    named = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
-    return Labelled(corpus.documents[counted], corpus.n_documents, named, corpus.raw[counted], corpus.calibrated[counted])
+    columns[corpus.rows[entries]] = corpus.columns[entries]
+    pairs = zip(columns[places].tolist(), corpus.labels[places].tolist(), strict=True)
+    names = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
+    return Labelled(corpus.documents[places], corpus.n_documents, names, corpus.raw[places], corpus.calibrated[places])
 
 
 def spans_of(corpus: ScoredCorpus) -> Labelled:
@@ -62,9 +62,9 @@ class TextSums(Adds):
         right, model = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs).total(), record.entities
         if model is None:
             return cls(n, scores, right, drift=record.profile.sums_of(tokens))
-        found = entity_sums(tokens, spans)
-        predicted = float(found.predicted.sum())
-        return cls(n, scores, right, model.sums(found).total(), predicted, record.profile.sums_of(tokens, spans))
+        sums = entity_sums(tokens, spans)
+        predicted = float(sums.predicted.sum())
+        return cls(n, scores, right, model.sums(sums).total(), predicted, record.profile.sums_of(tokens, spans))
 
 
 def expected_of(
@@ -112,11 +112,11 @@ class Summed:
         """Add texts. names (Sequence): The slice of each Doc; None for none, () where there are no slices."""
         tokens, spans = tokens_of(corpus, self.labels), spans_of(corpus)
         for name in sorted({name for name in names if name is not None}):
-            own = np.unique(corpus.documents_of(np.flatnonzero([one == name for one in names])))
-            found = TextSums.of(tokens.of_documents(own), spans.of_documents(own), self.record)
-            if found.tokens:
-                n, before = self.slices.get(name, (0, None))
-                self.slices[name] = n + len(own), found if before is None else before + found
+            documents = np.unique(corpus.documents_of(np.flatnonzero([other_name == name for other_name in names])))
+            sums = TextSums.of(tokens.of_documents(documents), spans.of_documents(documents), self.record)
+            if sums.tokens:
+                n, sums_before = self.slices.get(name, (0, None))
+                self.slices[name] = n + len(documents), sums if sums_before is None else sums_before + sums
         self._parts.append(TextSums.of(tokens, spans, self.record))
         self._parts = [self.sums]
         self.n_documents += corpus.n_documents
@@ -141,15 +141,15 @@ class Summed:
         """
         rows = []
         for name, (n, sums) in self.slices.items():
-            found = expected_of(sums, self.record, event, confidence)
-            told = found if trusted else without_trust(found)
-            rows.append({"slice": name, "documents": n, "tokens": sums.tokens, **told})
+            result = expected_of(sums, self.record, event, confidence)
+            trusted_result = result if trusted else without_trust(result)
+            rows.append({"slice": name, "documents": n, "tokens": sums.tokens, **trusted_result})
         return sorted(rows, key=lambda row: row["accuracy"]["expected"])
 
 
 def told_of_drift(drift: Drift) -> dict[str, Any]:
     """ "verdict", "checks" and "stretch", see `Drift`."""
-    checks = [{**asdict(one), "differs": one.differs} for one in drift.checks]
+    checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
     return {"verdict": drift.verdict, "stretch": drift.stretch, "checks": checks}
 
 
@@ -160,16 +160,16 @@ def without_trust(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entities(model: EntityModel, sums: Sums, predicted: float, event: str, confidence: float) -> dict[str, Any]:
-    found = entity_estimates(model, sums, predicted, confidence)
+    estimates = entity_estimates(model, sums, predicted, confidence)
     exact = event == "exact"  # otherwise one gold entity may make several right
     return {
         "event": event,
-        "predicted": found.predicted,
-        "right": found.right,
-        "gold": found.gold if exact else None,
-        "precision": _plain(found.precision),
-        "recall": _plain(found.recall if exact else None),
-        "f": _plain(found.f if exact else None),
+        "predicted": estimates.predicted,
+        "right": estimates.right,
+        "gold": estimates.gold if exact else None,
+        "precision": _plain(estimates.precision),
+        "recall": _plain(estimates.recall if exact else None),
+        "f": _plain(estimates.f if exact else None),
     }
 
 
@@ -183,31 +183,31 @@ def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict
     gold (int): Gold entities. result (dict): What is expected, and `checked_documents`.
     RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined.
     """
-    known = corpus.counted & (corpus.right != UNKNOWN)
-    judged = corpus.right[known]
+    with_gold = corpus.counted & (corpus.right != UNKNOWN)
+    rights = corpus.right[with_gold]
     spans = corpus.spans.right[corpus.spans.right != UNKNOWN]
     right, predicted = int((spans == RIGHT).sum()), len(spans)
     whole = result["checked"] == result["checkable"]
     true = {
-        "accuracy": _share(int((judged == RIGHT).sum()), len(judged)),
+        "accuracy": _share(int((rights == RIGHT).sum()), len(rights)),
         "precision": _share(right, predicted),
         "recall": _share(right, gold),
         "f": _share(2 * right, predicted + gold),
     }
-    expected = {"accuracy": result["accuracy"], **(result["entities"] or {})}
+    estimates = {"accuracy": result["accuracy"], **(result["entities"] or {})}
     return {
-        name: {"value": value, "inside": _inside(value, expected[name]) if whole else None}
+        name: {"value": value, "inside": _is_inside(value, estimates[name]) if whole else None}
         for name, value in true.items()
-        if value is not None and expected.get(name) is not None
+        if value is not None and estimates.get(name) is not None
     }
 
 
 def checked_documents(corpus: ScoredCorpus) -> dict[str, int]:
     """ "checkable": documents with scores; "checked": those of them with gold."""
-    counted = corpus.counted
+    is_counted = corpus.counted
     return {
-        "checkable": len(np.unique(corpus.docs[counted])),
-        "checked": len(np.unique(corpus.docs[counted & (corpus.right != UNKNOWN)])),
+        "checkable": len(np.unique(corpus.docs[is_counted])),
+        "checked": len(np.unique(corpus.docs[is_counted & (corpus.right != UNKNOWN)])),
     }
 
 
@@ -215,7 +215,7 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
+def _is_inside(value: float, estimate: dict[str, Any]) -> bool | None:
     return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
 
 
@@ -224,21 +224,21 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
     and "high" (None without a record), "true" (accuracy; None without gold, or where it is not to be checked).
     """
     sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
-    known = corpus.counted & (corpus.right != UNKNOWN)
+    with_gold = corpus.counted & (corpus.right != UNKNOWN)
     n_known, n_right = (
-        np.bincount(corpus.docs[own], minlength=corpus.n_docs) for own in (known, known & (corpus.right == RIGHT))
+        np.bincount(corpus.docs[mask], minlength=corpus.n_docs) for mask in (with_gold, with_gold & (corpus.right == RIGHT))
     )
     rows = []
     for doc in np.flatnonzero(sums.units > 0).tolist():
-        own = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        mean: dict[str, Any] = {"expected": _in_range(own.expected.sum() / own.units.sum()), "low": None, "high": None}
+        mask = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
+        mean: dict[str, Any] = {"expected": _in_range(mask.expected.sum() / mask.units.sum()), "low": None, "high": None}
         first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
         rows.append(
             {
                 "doc": doc,
                 "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
-                "tokens": int(own.units[0]),
-                **(mean if record is None else expected_accuracy(record.tokens, own, confidence, record.between)._asdict()),
+                "tokens": int(mask.units[0]),
+                **(mean if record is None else expected_accuracy(record.tokens, mask, confidence, record.between)._asdict()),
                 "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
             }
         )

@@ -18,9 +18,9 @@ from .estimates import Estimate, effective_documents, interval
 class Known(NamedTuple):
     """n labelled documents and k kinds of events.
 
-    observed (Floats): Events of each document, shape (n, k). expected (Floats): By the scores, (n, k). independent
-    (Floats): Variance of events independent given the scores, (n, k). units (Floats): What each kind is counted in
-    (tokens, entities found), (n, k); for the last kind tokens, or the only unit.
+    observed, expected, independent (Floats): Events of each document, (n, k), by the gold, by the scores, and their variance if
+    independent. units (Floats): What each kind is counted in (tokens, entities found), (n, k); for the last kind tokens, or the
+    only unit.
     """
 
     observed: Floats
@@ -31,11 +31,11 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Texts, and the labelled documents that stand for them.
+    """Texts, and the labelled documents that represent them.
 
-    known (Known): All labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the
-    texts, which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k).
-    squares (float | None): Sum over texts of the last kind's squared units; None takes it from `units`.
+    known (Known): The labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the texts,
+    which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k). squares (float | None):
+    Sum of the last kind's squared units; None takes it from `units`.
     """
 
     known: Known
@@ -46,24 +46,24 @@ class Survey:
     squares: float | None = None
 
     def total_units(self) -> Floats:
-        """Units in all texts, shape (k,)."""
+        """Return the units in all texts."""
         return np.asarray(self.inside_units + self.units.sum(axis=0))
 
     def correction(self) -> Floats:
-        """By how many events per unit the labelled documents exceed the expectation, shape (k,)."""
+        """Return by how many events per unit the labelled documents exceed the expectation."""
         labelled_sums = self.known
         return _ratio((labelled_sums.observed - labelled_sums.expected).sum(axis=0), labelled_sums.units.sum(axis=0))
 
     def totals(self) -> Floats:
-        """Estimated events in all texts, shape (k,)."""
+        """Return the estimated events in all texts."""
         return np.asarray(self.inside + self.expected.sum(axis=0) + self.correction() * self.units.sum(axis=0))
 
     def reach(self) -> Floats:
-        """Units without gold for each labelled one, shape (k,)."""
+        """Return the units without gold for each labelled one."""
         return _ratio(self.units.sum(axis=0), self.known.units.sum(axis=0))
 
     def variance(self, weights: Floats) -> float:
-        """Variance of the error of a weighted sum of `totals`. weights (Floats): Of each kind, shape (k,)."""
+        """Return the variance of the error of a weighted sum of `totals`."""
         documents, factors = self.known, weights * self.reach()
         residuals = (_residuals(documents.observed - documents.expected, documents.units) * factors).sum(axis=1)
         events, total = documents.observed.sum(axis=0), documents.units.sum(axis=0)
@@ -73,11 +73,11 @@ class Survey:
         return max(float(residuals @ residuals), float(least_variance.sum())) * (1 + self.own_share())
 
     def documents(self, weights: Floats) -> float:
-        """How many documents of one length tell it as well as the labelled ones. weights (Floats): See `variance`."""
+        """Return how many documents of one length are as informative as the labelled ones. weights (Floats): See `variance`."""
         return min(effective_documents(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
 
     def own_share(self) -> float:
-        """Variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
+        """Return the variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
         mine, theirs = self.units[:, -1], self.reach()[-1] * self.known.units[:, -1]
         if not mine.any() or not theirs.any():
             return 0.0
@@ -85,17 +85,14 @@ class Survey:
         return float(squares / np.square(theirs).sum())
 
     def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
-        """The estimate of a share of two totals. value (float): The share. RAISES C001: confidence out of range.
+        """Estimate a share of two totals. value (float): The share. RAISES C001: confidence out of range.
 
         weights (Floats): Of an error in each total, times the denominator (Taylor; Särndal et al. 1992, section 5.5).
         """
         return _interval(value, self.variance(weights) / denominator**2, self.documents(weights), confidence)
 
     def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
-        """The share in the labelled documents, as an estimate for all texts. RAISES C001: confidence out of range.
-
-        part, whole (Floats): Of each labelled document, shape (n,).
-        """
+        """Estimate a share from labelled documents alone. part, whole (Floats): Of each. RAISES C001: confidence out of range."""
         total = float(whole.sum())
         value = float(part.sum()) / total
         residuals = _residuals(part, whole)
@@ -105,17 +102,16 @@ class Survey:
 
 
 def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
-    """For tokens, k = 1: (prediction-powered, from labelled documents alone). RAISES C001: confidence out of range."""
+    """Return (prediction-powered, classical) estimates for tokens, k = 1. RAISES C001: confidence out of range."""
     units, documents = float(survey.total_units()[0]), survey.known
     estimate = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
     return estimate, survey.classical(documents.observed[:, 0], documents.units[:, 0], confidence)
 
 
 def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
-    """For right entities, per entity found, and missed ones, per token: k = 2. RAISES C001: confidence out of range.
+    """Return (right, gold, estimates as from `accuracy` of "precision", "recall", "f") for right and missed entities, k = 2.
 
-    RETURNS: (right, gold, {"precision", "recall", "f": as from `accuracy`}) for all texts; a share is left out where
-    the labelled documents have nothing that it is a share of.
+    A share of nothing is left out. RAISES C001: confidence out of range.
     """
     documents = survey.known
     (right_of, missed_of), found_of = documents.observed.T, documents.units[:, 0]
@@ -141,29 +137,25 @@ def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, di
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """part / whole; 0 where whole is 0."""
+    """Return part / whole; 0 where whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
 
 
 def _residuals(part: Floats, units: Floats) -> Floats:
-    """Each document's part less what the ratio of the totals expects of its units, corrected for its own share in that
-    ratio (HC2, MacKinnon and White 1985).
-    """
+    """Return each document's part minus the expectation by the ratio of totals (HC2, MacKinnon and White 1985)."""
     total = units.sum(axis=0)
     spare = np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
     return np.asarray((part - _ratio(part.sum(axis=0), total) * units) / np.sqrt(spare))
 
 
 def _by_chance(events: Floats, total: Floats | float) -> Floats:
-    """The variance of this number of independent events, one more of either kind counted: no error in the labelled
-    documents does not show that there are none.
-    """
+    """Return the variance of this number of independent events, with one more of either kind: 0 seen is not 0."""
     share = (events + 1) / (total + 2)
     return np.asarray(total * share * (1 - share))
 
 
 def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
-    """`estimates.interval`, by a distribution whose mean is at least one standard deviation away from 0 and 1."""
+    """Return `estimates.interval` by a distribution whose mean is at least one standard deviation away from 0 and 1."""
     edge = min(0.5, float(np.sqrt(variance)))
     estimate = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
     mean = min(max(value, 0.0), 1.0)

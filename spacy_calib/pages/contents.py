@@ -33,38 +33,36 @@ _KINDS = ("raw", "calibrated")
 TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")
 
 
-def view_contents(
-    corpus: ScoredCorpus, judged: JudgedView, found: Mapping[str, Any], facts: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Everything that a page says about the tokens, or the entities, of one calib pipe.
+def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything that a page shows about the tokens, or the entities, of one calib pipe.
 
-    judged (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
-        "weights_changed", "seen" (`expect.record.SeenShare`; None where not known), and more about the pipe.
-    RETURNS (dict): facts and what the functions of this module say: "verdict", "accuracy", "table", "figures", ...
+    view (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
+    "weights_changed", "seen" (`expect.record.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
+    results of this module: "verdict", "accuracy", "table", ...
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]
-    n_documents = len(np.unique(judged.documents))
+    n_documents = len(np.unique(view.documents))
     return {
         **facts,
-        "unit": judged.kind,
-        "called": judged.called,
+        "unit": view.kind,
+        "called": view.called,
         "noun": "tag" if facts["layer"] in TAGS else "label",
-        "bins": judged.n_bins,
+        "bins": view.n_bins,
         "documents": n_documents,
-        "counted": counted(judged.unit, n_documents),
-        "by": by_unit(judged.unit, n_documents),
-        "verdict": verdict(judged, table, noun_of(facts["layer"]), facts["seen"], never),
+        "counted": counted(view.unit, n_documents),
+        "by": by_unit(view.unit, n_documents),
+        "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,
-        "accuracy": accuracy_interval(corpus, judged, table["accuracy"]),
+        "accuracy": accuracy_interval(corpus, view, table["accuracy"]),
         "table": table,
-        "figures": figures(judged, table),
-        "curves": curves(judged),
-        "coverage": coverage_curves(judged.pairs, judged.calibrated),
-        "groups": group_rows(judged, table["errors"][1:-1]),
-        "tags": tag_rows(corpus, judged),
-        "worst": worst_tags(corpus, judged),
-        "decomposition": decompositions(judged),
-        "errors": confident_errors(corpus, judged),
+        "figures": figures(view, table),
+        "curves": curves(view),
+        "coverage": coverage_curves(view.pairs, view.calibrated),
+        "groups": group_rows(view, table["errors"][1:-1]),
+        "tags": tag_rows(corpus, view),
+        "worst": worst_tags(corpus, view),
+        "decomposition": decompositions(view),
+        "errors": confident_errors(corpus, view),
         "slices": found.get("slices"),
         "found_slices": found.get("found_slices"),
         "conventions": {"rows": [], "map": ""},
@@ -75,20 +73,18 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
 
 
-def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float | None) -> dict[str, Any]:
-    """Share of tokens whose highest-scored tag is right, or of entities that are right: "value", and "low" and "high"
-    of its 95 % interval by document.
-    """
-    right, documents = _unit_hits(corpus, judged)
-    low, high = _bounds(mean_interval(right, documents, seed=judged.seed))
+def accuracy_interval(corpus: ScoredCorpus, view: JudgedView, accuracy: float | None) -> dict[str, Any]:
+    """Return the share of tokens whose top tag is right, or of right entities: "value", and its interval "low" and "high"."""
+    right, documents = _unit_hits(corpus, view)
+    low, high = _bounds(mean_interval(right, documents, seed=view.seed))
     return {"value": accuracy, "low": low, "high": high}
 
 
-def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
-    """(whether its highest-scored label is right, its document) of each token or entity."""
-    pairs = judged.pairs
-    if judged.kind == "entities":
-        return pairs.hits.astype(np.float64), judged.documents
+def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
+    """Return (whether its top label is right, its document) of each token or entity."""
+    pairs = view.pairs
+    if view.kind == "entities":
+        return pairs.hits.astype(np.float64), view.documents
     units, unit_of_pair = np.unique(pairs.rows, return_inverse=True)
     top = top_pairs(pairs)
     right = np.zeros(len(units))
@@ -96,21 +92,21 @@ def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
     return right, corpus.documents[units]
 
 
-def figures(judged: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", with "_low" and "_high" of their
-    95 % interval by document (for errors of the true one, around "debiased"), and "floor" and "floor95", which exactly
-    true scores would show; None where not known.
+def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", with "_low" and "_high" of their 95
+    % interval by document (for errors of the true one, around "debiased"), and "floor" and "floor95" of perfectly calibrated
+    scores; None if unknown.
     """
-    pairs, n_bins, seed = judged.pairs, judged.n_bins, judged.seed
+    pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
     raw = {
-        "smce": error_interval(pairs.scores, pairs.hits, judged.documents, n_bins, seed=seed),
-        "gmce": mean_gmce_interval(pairs, judged.groups, judged.documents, None, n_bins, seed=seed),
+        "smce": error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed),
+        "gmce": mean_gmce_interval(pairs, view.groups, view.documents, None, n_bins, seed=seed),
     }
     errors = [
         _figure("smce", "SMCE", table["errors"][0], raw["smce"]),
         _figure("gmce", "Mean GMCE", table["errors"][-1], raw["gmce"]),
     ]
-    return [*errors, _figure("ece", "ECE (top label)", table["scores"]["ece"]), *_metric_figures(judged, table["scores"])]
+    return [*errors, _figure("ece", "ECE (top label)", table["scores"]["ece"]), *_metric_figures(view, table["scores"])]
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
@@ -122,13 +118,13 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
     return {"name": name, "title": title, **values, **intervals}
 
 
-def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """The figures of the metrics; mean losses come first and have intervals."""
-    scores_of_pairs = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
-    of_pair = losses(judged.metrics)
-    columns = [loss(scores_of_pairs[kind], judged.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
-    intervals = [mean.interval() for mean in resample_means(columns, judged.documents, seed=judged.seed)] if columns else []
-    metrics = listed(judged.metrics)
+def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the figures of the metrics; mean losses come first and have intervals."""
+    scores_of_pairs = {"raw": view.pairs.scores, "calibrated": view.calibrated}
+    of_pair = losses(view.metrics)
+    columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
+    intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
+    metrics = listed(view.metrics)
     figures = []
     for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:
         raw, calibrated, *intervals = intervals if name in of_pair else (None, None)
@@ -136,73 +132,71 @@ def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str
     return figures
 
 
-def curves(judged: JudgedView) -> dict[str, Any]:
-    """The `plot_data.Curve`s "raw" and "calibrated" of "all", of the "top" label of each token (None for entities,
-    which have one each), and of "groups" and "tags" by name.
-    """
-    whole = np.arange(len(judged.pairs))
-    by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
+def curves(view: JudgedView) -> dict[str, Any]:
+    """Return the `Curve`s "raw" and "calibrated" of "all", of the "top" label (None for entities), of "groups" and "tags"."""
+    whole = np.arange(len(view.pairs))
+    by_group = zip(view.groups.names, view.group_slices(), strict=True)
     return {
-        "all": _curve_pair(judged, whole),
-        "top": None if judged.kind == "entities" else _curve_pair(judged, top_pairs(judged.pairs)),
-        "groups": {name: _curve_pair(judged, index) for name, index in by_group if len(index)},
+        "all": _curve_pair(view, whole),
+        "top": None if view.kind == "entities" else _curve_pair(view, top_pairs(view.pairs)),
+        "groups": {name: _curve_pair(view, index) for name, index in by_group if len(index)},
         "tags": {
-            judged.labels[tag]: _curve_pair(judged, index, bins_for(len(index), judged.n_bins))
-            for tag, index in judged.tag_slices().items()
+            view.labels[tag]: _curve_pair(view, index, bins_for(len(index), view.n_bins))
+            for tag, index in view.tag_slices().items()
         },
     }
 
 
-def _curve_pair(judged: JudgedView, index: Ints, n_bins: int | None = None) -> dict[str, Any]:
-    hits = judged.pairs.hits[index]
-    scores = {"raw": judged.pairs.scores[index], "calibrated": judged.calibrated[index]}
-    return {kind: asdict(reliability_curve(scores[kind], hits, n_bins or judged.n_bins)) for kind in _KINDS}
+def _curve_pair(view: JudgedView, index: Ints, n_bins: int | None = None) -> dict[str, Any]:
+    hits = view.pairs.hits[index]
+    scores = {"raw": view.pairs.scores[index], "calibrated": view.calibrated[index]}
+    return {kind: asdict(reliability_curve(scores[kind], hits, n_bins or view.n_bins)) for kind in _KINDS}
 
 
-def group_rows(judged: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Table 1 of Kranzlein et al. (2021) with intervals: each group's row with the "names" of its tags, "least" and
-    "most", the frequencies of the rarest and the most frequent, their "share" of all gold labels, "units" (tokens with
-    a pair), the interval of the raw error, "raw_low" and "raw_high", and the "change" relative to the raw error.
+def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return Table 1 of Kranzlein et al. (2021) with intervals: each group's row with the "names" of its tags, "least" and
+    "most" frequency, their "share" of all gold labels, "units" (tokens with a pair), the interval of the raw error, and the
+    "change" relative to it.
     """
-    extended = []
-    for index, (row, pair_index) in enumerate(zip(rows, judged.group_slices(), strict=True)):
-        raw, hits = judged.pairs.scores[pair_index], judged.pairs.hits[pair_index]
-        low, high = _bounds(error_interval(raw, hits, judged.documents[pair_index], judged.n_bins, seed=judged.seed))
+    extended_rows = []
+    for index, (row, pair_index) in enumerate(zip(rows, view.group_slices(), strict=True)):
+        raw, hits = view.pairs.scores[pair_index], view.pairs.hits[pair_index]
+        low, high = _bounds(error_interval(raw, hits, view.documents[pair_index], view.n_bins, seed=view.seed))
         change = row["calibrated"] / row["raw"] - 1 if row["raw"] else None
-        counts = {"units": len(np.unique(judged.pairs.rows[pair_index])), "raw_low": low, "raw_high": high, "change": change}
-        extended.append({**row, **_frequencies(judged, index), **counts})
-    return extended
+        counts = {"units": len(np.unique(view.pairs.rows[pair_index])), "raw_low": low, "raw_high": high, "change": change}
+        extended_rows.append({**row, **_frequencies(view, index), **counts})
+    return extended_rows
 
 
-def _frequencies(judged: JudgedView, group: int) -> dict[str, Any]:
-    tags = judged.groups.tags_in(group)
-    counts = judged.groups.counts
+def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
+    tags = view.groups.tags_in(group)
+    counts = view.groups.counts
     total = int(counts.sum())
     tag_counts = counts[tags]
     return {
-        "names": [judged.labels[tag] for tag in tags.tolist()],
+        "names": [view.labels[tag] for tag in tags.tolist()],
         "least": int(tag_counts.min()) if len(tags) and total else None,
         "most": int(tag_counts.max()) if len(tags) and total else None,
         "share": float(tag_counts.sum() / total) if total else None,
     }
 
 
-def decompositions(judged: JudgedView) -> dict[str, Any]:
-    """The parts of the Brier score, raw and calibrated: `metrics.proper.Decomposition`, with their sum as "brier"."""
-    scores = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
-    parts = {kind: decompose(scores[kind], judged.pairs.hits, make_binner(judged.n_bins)) for kind in _KINDS}
+def decompositions(view: JudgedView) -> dict[str, Any]:
+    """Return the parts of the Brier score, raw and calibrated: `metrics.proper.Decomposition`, with their sum as "brier"."""
+    scores = {"raw": view.pairs.scores, "calibrated": view.calibrated}
+    parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
     return {kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()}
 
 
-def confident_errors(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
-    """The wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
-    predicted_pairs = carried_by(corpus, judged)
-    wrong = predicted_pairs[~judged.pairs.hits[predicted_pairs]]
-    order = wrong[np.argsort(-judged.calibrated[wrong], kind="stable")]
+def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
+    """Return the wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
+    predicted_pairs = carried_by(corpus, view)
+    wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
+    order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]
     errors: list[dict[str, Any]] = []
     of_kind: dict[tuple[str, str], int] = {}
     for pair in order.tolist():
-        error = in_context(corpus, judged, pair)
+        error = in_context(corpus, view, pair)
         kind = (error["carried"], error["gold"])
         if of_kind.get(kind, 0) < MAX_OF_KIND and error not in errors:
             of_kind[kind] = of_kind.get(kind, 0) + 1

@@ -1,4 +1,4 @@
-"""What a page is about: scores of tokens, or of whole entities, with gold, and where each stands in the text."""
+"""The subject of a page: scores of tokens, or of whole entities, with gold, and their places in the text."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ _DOCUMENT = 400
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
-    """Pairs with gold of one kind, how they are judged, and where they stand in the text.
+    """Pairs with gold of one kind, how they are evaluated, and their places in the text.
 
-    kind (str): "tokens", "documents" or "entities". called (tuple[str, str]): Words for a span and for several.
-    labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags. n_bins (int): Adaptive
-        bins. seed (int): Of all random numbers. metrics (Mapping): Short name -> `Metric`.
-    starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
-    named (bool): Whether a tag's column says which label it is; edit trees do not name the lemma that they give.
+    kind (str): "tokens", "documents" or "entities". called (tuple[str, str]): Words for a span and for several. labels
+    (Sequence[str]): The tags, as columns. n_bins (int): Adaptive bins. metrics (Mapping): Short name -> `Metric`. starts, ends
+    (Ints): Tokens of each pair. named (bool): Whether a tag's column is its label; edit trees are not lemmas.
     """
 
     kind: str
@@ -48,22 +46,22 @@ class JudgedView(JudgedPairs):
 
     @property
     def enough(self) -> int:
-        """Pairs that a tag needs to be judged by itself: twenty in each bin."""
+        """Pairs that a tag needs to be evaluated by itself: twenty in each bin."""
         return 20 * self.n_bins
 
     def group_slices(self) -> list[Ints]:
-        """The pairs of each group."""
+        """Return the pairs of each group."""
         return group_slices(self.pairs, self.groups)
 
     def tag_slices(self) -> dict[int, Ints]:
-        """Column -> its pairs, for the tags that have any."""
+        """Return column -> its pairs, for the tags that have any."""
         order = np.argsort(self.pairs.tags, kind="stable")
         present, firsts = np.unique(self.pairs.tags[order], return_index=True)
         parts = np.split(order, firsts[1:])
-        return {int(tag): own for tag, own in zip(present, parts, strict=True) if tag >= 0} if len(order) else {}
+        return {int(tag): part for tag, part in zip(present, parts, strict=True) if tag >= 0} if len(order) else {}
 
     def group_name(self, tag: int) -> str:
-        """The group of a tag; "" where it has none."""
+        """Return the group of a tag, or ""."""
         group = int(self.groups.of(np.array([tag]))[0])
         return self.groups.names[group] if group >= 0 else ""
 
@@ -76,15 +74,12 @@ def judged_tokens(
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
 ) -> JudgedView:
-    """The scores of tokens with gold, or of documents where these have the labels.
-
-    labels (Sequence[str]): Of the source; the names of the corpus begin with them.
-    """
-    found = corpus.pairs()
-    tags, columns = corpus.tags[corpus.hits >= 0], found.pairs.tags
+    """Return the scores of tokens with gold, or of documents if these have labels. labels: First names of the corpus."""
+    pairs = corpus.pairs()
+    tags, columns = corpus.tags[corpus.hits >= 0], pairs.pairs.tags
     return JudgedView(
-        **vars(found), kind=f"{corpus.row_unit}s", labels=labels, groups=groups, n_bins=n_bins, seed=seed, metrics=metrics,
-        starts=found.pairs.rows, ends=found.pairs.rows + 1, named=bool((columns == tags)[columns >= 0].all()),
+        **vars(pairs), kind=f"{corpus.row_unit}s", labels=labels, groups=groups, n_bins=n_bins, seed=seed, metrics=metrics,
+        starts=pairs.pairs.rows, ends=pairs.pairs.rows + 1, named=bool((columns == tags)[columns >= 0].all()),
     )  # fmt: skip
 
 
@@ -97,7 +92,7 @@ def judged_entities(
     metrics: Mapping[str, Any] = PROPER,
     called: tuple[str, str] = ("entity", "entities"),
 ) -> JudgedView:
-    """The scores of entities (or categorized spans) with gold. labels (Sequence[str]): Of the spans of the source."""
+    """Return the scores of entities (or categorized spans) with gold. labels (Sequence[str]): Of the spans of the source."""
     spans = corpus.spans
     keep = np.flatnonzero(spans.right >= 0)
     first = corpus.doc_starts[spans.docs[keep]]
@@ -108,7 +103,7 @@ def judged_entities(
 
 
 class Passage(NamedTuple):
-    """A stretch of text with what stands around it in its sentence."""
+    """A stretch of text with its context in the sentence."""
 
     before: str
     text: str
@@ -116,7 +111,7 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """The tokens from `start` to before `end`, with at most WINDOW on either side; an ellipsis stands for more."""
+    """Return the tokens from `start` to before `end`, with at most WINDOW on either side; an ellipsis stands for more."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     before, text, after = (_text(corpus, *part) for part in ((low, start), (start, end), (end, high)))
@@ -133,34 +128,34 @@ def _text(corpus: ScoredCorpus, first: int, last: int) -> str:
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 
 
-def carried_by(corpus: ScoredCorpus, judged: JudgedView) -> Ints:
-    """Places of the pairs of each counted token with the label on it, one for each; of entities all pairs."""
-    if judged.kind == "entities":
-        return np.arange(len(judged))
-    rows = judged.pairs.rows
-    own: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.counted[rows])
-    return own
+def carried_by(corpus: ScoredCorpus, view: JudgedView) -> Ints:
+    """Return the pairs of each counted token with its predicted label; of entities all pairs."""
+    if view.kind == "entities":
+        return np.arange(len(view))
+    rows = view.pairs.rows
+    places: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.counted[rows])
+    return places
 
 
 def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
-    """The gold labels of some tokens, equal neighbours once; a question mark where none is known."""
+    """Return the gold labels of some tokens, equal neighbours once; a question mark for unknown ones."""
     numbers = corpus.gold[start:end].tolist()
     changes = [number for i, number in enumerate(numbers) if not i or number != numbers[i - 1]]
     return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
 
 
-def in_context(corpus: ScoredCorpus, judged: JudgedView, pair: int) -> dict[str, Any]:
-    """A pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
-    start, end = int(judged.starts[pair]), int(judged.ends[pair])
-    if judged.kind == "entities":
-        carried = judged.labels[int(judged.pairs.tags[pair])]
+def in_context(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
+    """Return a pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
+    start, end = int(view.starts[pair]), int(view.ends[pair])
+    if view.kind == "entities":
+        label_name = view.labels[int(view.pairs.tags[pair])]
     else:
         label = int(corpus.labels[start])
-        carried = corpus.names[label] if label >= 0 else ""
+        label_name = corpus.names[label] if label >= 0 else ""
     return {
         **passage_of(corpus, start, end)._asdict(),
-        "carried": carried,
+        "carried": label_name,
         "gold": gold_of(corpus, start, end),
-        "raw": float(judged.pairs.scores[pair]),
-        "calibrated": float(judged.calibrated[pair]),
+        "raw": float(view.pairs.scores[pair]),
+        "calibrated": float(view.calibrated[pair]),
     }

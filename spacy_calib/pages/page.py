@@ -1,4 +1,4 @@
-"""The contents of a report -> one HTML file that requests nothing, in which texts of the data stay text."""
+"""The contents of a report -> one HTML file that requests nothing, in which texts of the data are escaped."""
 
 from __future__ import annotations
 
@@ -21,39 +21,33 @@ _CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
 
 
 def render_report(contents: Mapping[str, Any]) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
-    contents (Mapping): "title", "model", "data", "made" (name -> text: how it was made), "skipped" (list[str]: pipes
-        that could not be judged), "views" (of `view_contents`, each with "component" and "name").
+    contents (Mapping): "title", "model", "data", "made" (name -> text: how it was made), "skipped" (list[str]: pipes that could
+    not be evaluated), "views" (of `view_contents`, each with "component" and "name").
     """
     from jinja2 import Environment
 
-    contents = shown(contents)
+    contents = make_visible(contents)
     scripts = [_script(_file(name)) for name in ("pictures.js", "page.js")]
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    env.filters |= {
-        "number": number,
-        "count": count,
-        "percent": percent,
-        "bounds": bounds,
-        "tie": tie,
-        "change": change,
-        "score": score,
-    }
+    env.filters |= {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, score)}
     return env.from_string(_file("page.html.j2")).render(
         **{name: value for name, value in contents.items() if name != "views"},
         policy=_policy(scripts),
         style=_file("page.css"),
         scripts=scripts,
-        views=[{**view, "cut": _cut(view), "alarm": _alarm(view)} for view in contents["views"]],
+        views=[
+            {
+                **view,
+                "cut": MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None,
+                "alarm": OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"]),
+            }
+            for view in contents["views"]
+        ],
         page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
         names=FIGURE_NAMES,
     )
-
-
-def _alarm(view: Mapping[str, Any]) -> str | None:
-    """The warning above a view whose figures are no test: weights have changed, or the fit saw the data. Else None."""
-    return OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"])
 
 
 # What the page says of the figures that it knows; another one has its title.
@@ -70,13 +64,13 @@ FIGURE_NAMES = {
 }
 
 
-def shown(data: Any) -> Any:
-    """The data with control characters made visible: HTML cannot hold them all, and browsers replace a NUL."""
+def make_visible(data: Any) -> Any:
+    """Replace control characters: HTML cannot hold them all, and browsers replace a NUL."""
     if isinstance(data, str):
         return visible(data, keep="\n\t")
     if isinstance(data, Mapping):
-        return {shown(key): shown(value) for key, value in data.items()}
-    return [shown(part) for part in data] if isinstance(data, (list, tuple)) else data
+        return {make_visible(key): make_visible(value) for key, value in data.items()}
+    return [make_visible(part) for part in data] if isinstance(data, (list, tuple)) else data
 
 
 def _file(name: str) -> str:
@@ -84,33 +78,35 @@ def _file(name: str) -> str:
 
 
 def _script(code: str) -> str:
-    """Code as it may stand in a script element: there is no end tag in it."""
+    """Return code for a script element: without an end tag."""
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _policy(scripts: list[str]) -> str:
-    """The page may run these scripts and no other, and load nothing."""
+    """Allow only these scripts, and no request."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    allowed = " ".join(f"'sha256-{held}'" for held in hashes)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    sources = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    return f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def script_json(data: Any) -> Any:
-    """JSON that may stand in a script element, as markup."""
+    """Return JSON for a script element, as markup."""
     from markupsafe import Markup
 
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, escaped in _ESCAPES.items():
-        text = text.replace(character, escaped)
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
     return Markup(text)
 
 
 def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
-    """What the script draws: the curves as bare arrays of four digits, and the errors of the groups."""
-    curves = view["curves"]
+    """Return what the script draws: the curves as bare arrays of four digits, and the errors of the groups."""
+    curves, errors, slices = view["curves"], view["table"]["errors"], view["slices"]["rows"] if view.get("slices") else []
+    if len(errors) > MAX_ERROR_ROWS:  # the last is the mean
+        errors = [*errors[: MAX_ERROR_ROWS - 1], errors[-1]]
     return {
-        "errors": error_marks(_drawn(view["table"]["errors"])),
-        "slices": [{"name": row["slice"], **row} for row in _slices(view)[:MAX_ERROR_ROWS]],
+        "errors": error_marks(errors),
+        "slices": [{"name": row["slice"], **row} for row in slices[:MAX_ERROR_ROWS]],
         "columns": _CURVE,
         "all": _compact(curves["all"]),
         "top": curves["top"] and _compact(curves["top"]),
@@ -120,57 +116,43 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _slices(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return view["slices"]["rows"] if view.get("slices") else []
-
-
-def _drawn(errors: list[Any]) -> list[Any]:
-    """The rows for the picture: all, or the first ones and the mean, which is the last."""
-    return errors if len(errors) <= MAX_ERROR_ROWS else [*errors[: MAX_ERROR_ROWS - 1], errors[-1]]
-
-
-def _cut(view: Mapping[str, Any]) -> int | None:
-    """How many groups the picture shows, besides the row of all and the mean; None where these are all."""
-    return MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None
-
-
 def _compact(pair: Mapping[str, Any]) -> list[list[list[float]]]:
     return [[[round(value, 4) for value in pair[kind][key]] for key in _CURVE] for kind in ("raw", "calibrated")]
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A figure; a dash where there is none."""
+    """Format a figure, or a dash."""
     return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
 def count(value: int | None) -> str:
-    """A whole number with thousands marked; a dash where there is none."""
+    """Format a whole number with thousands marked, or a dash."""
     return "–" if value is None else f"{value:,}"
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share in percent; a dash where there is none."""
+    """Format a share in percent, or a dash."""
     return "–" if value is None else f"{100 * value:.{digits}f}\u00a0%"
 
 
 def score(value: float) -> str:
-    """A probability; only exactly 0 and 1 are called so."""
+    """Format a probability; only exactly 0 and 1 are shown so."""
     if 0 < value < 0.0005:
         return "<0.001"
     return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}"
 
 
 def change(share: float) -> str:
-    """A relative change in percent, with its sign."""
+    """Format a relative change in percent, with its sign."""
     return f"{100 * share:+.0f}\u00a0%".replace("-", "−")
 
 
 def tie(text: str) -> str:
-    """A number and its percent sign stay on one line."""
+    """Keep a number and its percent sign on one line."""
     return text.replace(" %", "\u00a0%")
 
 
 def bounds(row: Mapping[str, Any], kind: str, digits: int = 4) -> str:
-    """The interval of a figure; "" where there is none."""
+    """Format the interval of a figure, or ""."""
     low, high = row.get(f"{kind}_low"), row.get(f"{kind}_high")
     return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"

@@ -31,10 +31,7 @@ _NO_TRACES: dict[str, dict[str, None]] = {
 
 
 def figure_class() -> Any:
-    """matplotlib's Figure. Not pyplot: that keeps every figure it made, and its backend is the user's to choose.
-
-    RAISES C061: matplotlib is not installed.
-    """
+    """Return matplotlib's Figure, not pyplot, which keeps every figure. RAISES C061: matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -43,7 +40,7 @@ def figure_class() -> Any:
 
 
 def axes_for(ax: Any, width: float, height: float) -> Any:
-    """The axes given, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     return figure_class()(figsize=(width, height), layout="constrained").subplots() if ax is None else ax
 
 
@@ -59,10 +56,9 @@ def reliability_diagram(
 ) -> Any:
     """Draw share of hits against mean score per adaptive bin, with 95 % bars.
 
-    scores, hits: n of each. ax: The matplotlib axes to draw on; None makes a figure. label (str): For the legend.
-    look: More for matplotlib's `errorbar`. No scores draw nothing.
-    RETURNS (matplotlib.axes.Axes): Its `figure` is the whole.
-    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
+    scores, hits: n of each. ax: The matplotlib axes to draw on; None makes a figure. label (str): For the legend. look: More
+    for matplotlib's `errorbar`. RETURNS (matplotlib.axes.Axes): Its `figure` is the whole. RAISES C001, C002: values out of
+    range, lengths differ. C061: matplotlib is not installed.
     """
     ax = axes_for(ax, 4.2, 4.2)
     ax.set(xlabel="score", ylabel="share that is right")
@@ -107,12 +103,11 @@ def quiet_frame(ax: Any) -> None:
 def compare_reliability(
     panels: list[dict[str, Any]], title: str = "", n_bins: int = 10, histograms: bool = False, columns: int | None = None
 ) -> Any:
-    """Reliability diagrams side by side, raw against calibrated.
+    """Draw reliability diagrams side by side, raw against calibrated.
 
-    panels (list): Each a dict with "title", "hits", "raw", "calibrated". histograms (bool): One under each diagram.
-    columns (int | None): Diagrams in a row; None puts all into one.
-    RETURNS (matplotlib.figure.Figure): The figure, not saved.
-    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
+    panels (list): Each a dict with "title", "hits", "raw", "calibrated". histograms (bool): One under each diagram. columns
+    (int | None): Diagrams in a row. RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C001, C002: values out of
+    range, lengths differ. C061: matplotlib is not installed.
     """
     numbers = [
         reliability_panel(panel["raw"], panel["calibrated"], panel["hits"], panel["title"], n_bins=n_bins) for panel in panels
@@ -123,15 +118,15 @@ def compare_reliability(
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Draw panels side by side, as `compare_reliability` does. measure (str): What the legend calls the error."""
-    across = min(len(panels), columns or len(panels))
-    down = -(-len(panels) // across)
-    figure = figure_class()(figsize=_size_of(len(panels), across, down, histograms), layout="constrained")
+    """Draw panels side by side, as `compare_reliability` does. measure (str): Name of the error in the legend."""
+    n_columns = min(len(panels), columns or len(panels))
+    down = -(-len(panels) // n_columns)
+    figure = figure_class()(figsize=_size_of(len(panels), n_columns, down, histograms), layout="constrained")
     rows, heights = (2 * down, [5, 1] * down) if histograms else (down, None)
-    grid = figure.add_gridspec(rows, across, height_ratios=heights)
+    grid = figure.add_gridspec(rows, n_columns, height_ratios=heights)
     first = None
     for place, panel in enumerate(panels):
-        row, column = divmod(place, across)
+        row, column = divmod(place, n_columns)
         ax = figure.add_subplot(grid[2 * row if histograms else row, column], sharex=first, sharey=first)
         first = first or ax
         _draw_panel(ax, panel, measure)
@@ -145,31 +140,31 @@ def draw_panels(
         if column == 0:
             ax.set_ylabel("share that is right")
     if title:
-        figure.suptitle(wrapped(title, figure.get_figwidth()), fontsize="medium")
+        figure.suptitle(wrap_title(title, figure.get_figwidth()), fontsize="medium")
     return figure
 
 
-def entitle_for(given: Any) -> Callable[[Any, str], None]:
-    """A function that puts a title over the whole figure where it is ours, else over the axes given."""
+def entitle_for(given_axes: Any) -> Callable[[Any, str], None]:
+    """Return a function that puts a title over a figure of ours, else over the given axes."""
 
     def entitle(ax: Any, title: str) -> None:
         if title:
-            put = ax.figure.suptitle if given is None else ax.set_title
-            put(wrapped(title, ax.figure.get_figwidth()), fontsize="medium")
+            set_title = ax.figure.suptitle if given_axes is None else ax.set_title
+            set_title(wrap_title(title, ax.figure.get_figwidth()), fontsize="medium")
 
     return entitle
 
 
-def wrapped(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str:
-    """A title on as many lines as it needs. width (float): Inches. letters (int): To an inch."""
+def wrap_title(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str:
+    """Wrap a title. width (float): Inches. letters (int): To an inch."""
     return textwrap.fill(drawable(title), max(20, int(letters * width)))
 
 
-def _size_of(n: int, across: int, down: int, histograms: bool) -> tuple[float, float]:
-    """Inches, so that diagrams are about square. n (int): Diagrams; a single one is larger."""
+def _size_of(n: int, n_columns: int, down: int, histograms: bool) -> tuple[float, float]:
+    """Return inches, so that diagrams are about square. n (int): Diagrams; a single one is larger."""
     width = 3.3 if n > 1 else 4.4
     height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
-    return width * across + 0.3, height * down + 0.3
+    return width * n_columns + 0.3, height * down + 0.3
 
 
 def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
@@ -202,9 +197,9 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
 def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
     """Draw calibration error before and after, overall and by group (as Kranzlein et al. 2021, Figure 3, do).
 
-    rows (Sequence): "errors" of `metrics.table.calibration_table`. Each gets a circle (raw), an arrow, a square
-        (calibrated) with the 95 % interval of the true error, and the noise floor as a grey bar.
-    ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    rows (Sequence): "errors" of `metrics.table.calibration_table`. Each gets a circle (raw), an arrow, a square (calibrated)
+    with the 95 % interval of the true error, and the noise floor as a grey bar. ax: As in `reliability_diagram`. RETURNS
+    (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
     marks = error_marks(rows)
     entitle = entitle_for(ax)
@@ -239,8 +234,8 @@ def _draw_error(ax: Any, place: int, mark: dict[str, Any]) -> None:
 def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, title: str = "") -> Any:
     """Draw the accuracy of the most confident share, raw and calibrated.
 
-    curves (Mapping): See `plot_data.coverage_curves`. ax: As in `reliability_diagram`.
-    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    curves (Mapping): See `plot_data.coverage_curves`. ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The
+    axes. RAISES C061: matplotlib is not installed.
     """
     entitle = entitle_for(ax)
     ax = axes_for(ax, 5.0, 3.6)
@@ -267,15 +262,12 @@ def _error_legend(ax: Any) -> None:
 
 
 def drawable(text: str) -> str:
-    """A text as a picture may hold it: control characters made visible (SVG cannot hold them), and dollars escaped."""
+    """Return a text for a picture: control characters made visible (SVG cannot hold them), and dollars escaped."""
     return visible(text, keep="\n").replace("$", r"\$")
 
 
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
-    """The figure as a file's bytes, the same for the same figure: no date, and fixed names in SVG.
-
-    suffix (str): ".png", ".svg" or ".pdf". RAISES C104: it would have too many pixels.
-    """
+    """Return a figure as bytes of a ".png", ".svg" or ".pdf" without dates. RAISES C104: it would have too many pixels."""
     import io
 
     from matplotlib import rc_context
@@ -283,8 +275,8 @@ def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
     width, height = (round(inches * dpi) for inches in figure.get_size_inches())
     if suffix == ".png" and (max(width, height) >= MAX_SIDE or width * height > MAX_PIXELS):
         raise calib_error("C104", width=f"{width:,}", height=f"{height:,}")
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     metadata = _NO_TRACES[suffix]
     with rc_context({"svg.hashsalt": "spacy-calib"}):
-        figure.savefig(held, format=suffix[1:], dpi=dpi, metadata=metadata)
-    return held.getvalue()
+        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
+    return buffer.getvalue()

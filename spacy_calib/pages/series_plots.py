@@ -1,7 +1,4 @@
-"""Pictures of counts, and of how soon a review finds the errors.
-
-The last is Figure 3 of Mejer & Crammer (2010).
-"""
+"""Pictures of counts, and of how soon a review finds the errors (Figure 3 of Mejer & Crammer 2010)."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..pairs.documents import several
-from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame, wrapped
+from .plot_data import cut_text
+from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame, wrap_title
 
 # Names that an axis shows at most, and letters of a query in a title.
 _NAMES = 16
@@ -21,11 +19,10 @@ _SMALL = 13
 def plot_counts(result: Mapping[str, Any]) -> Any:
     """Draw each query below the other, on one axis of time.
 
-    result (Mapping): Of `cli.count`: "by", "confidence", "per" (counts for each so many tokens; None for counts),
-        "gold", and of each of "queries" "name", "query", "unit", perhaps "drawn" (whether its interval is of draws),
-        and "rows" with "group", "tokens", "raw", "expected", "low", "high".
-    Whole numbers such as years stand where they are on the axis, and a line breaks where one is missing.
-    RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
+    result (Mapping): Of `cli.count`: "by", "confidence", "per", "gold", and of each of "queries" "name", "query", "unit",
+    perhaps "drawn", and "rows" with "group", "tokens", "raw", "expected", "low", "high". Whole numbers such as years are placed
+    by value, and a line breaks where one is missing. RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061:
+    matplotlib is not installed.
     """
     counts, per = result["queries"], result["per"]
     names = [row["group"] for row in counts[0]["rows"]]
@@ -34,22 +31,22 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
     width = min(12.0, max(6.0, 2.0 + 0.14 * (max(places, default=0) - min(places, default=0) + 1)))
     figure = figure_class()(figsize=(width, 1.1 + 1.9 * len(counts)), layout="constrained")
     all_axes = figure.subplots(len(counts), 1, sharex=True, squeeze=False)[:, 0]
-    for ax, one in zip(all_axes, counts, strict=True):
-        scale = [1.0 if per is None else per / max(1, row["tokens"]) for row in one["rows"]]
-        drawn = {
-            name: [row[name] * times for row, times in zip(one["rows"], scale, strict=True)]
+    for ax, query in zip(all_axes, counts, strict=True):
+        scale = [1.0 if per is None else per / max(1, row["tokens"]) for row in query["rows"]]
+        values = {
+            name: [row[name] * times for row, times in zip(query["rows"], scale, strict=True)]
             for name in ("raw", "expected", "low", "high")
         }
         for stretch in _stretches(places, numeric):
             x = [places[i] for i in stretch]
-            expected, low, high = ([drawn[name][i] for i in stretch] for name in ("expected", "low", "high"))
+            means, low, high = ([values[name][i] for i in stretch] for name in ("expected", "low", "high"))
             if len(stretch) == 1:
                 ax.vlines(x, low, high, color=CALIBRATED_COLOR, alpha=0.35, linewidth=4)
             else:
                 ax.fill_between(x, low, high, color=CALIBRATED_COLOR, alpha=0.2, linewidth=0)
-            ax.plot(x, expected, color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
-        ax.plot(places, drawn["raw"], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False)
-        ax.set_title(drawable(_short(_title(one))), loc="left", fontsize="medium")
+            ax.plot(x, means, color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
+        ax.plot(places, values["raw"], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False)
+        ax.set_title(drawable(cut_text(_title(query), _LETTERS)), loc="left", fontsize="medium")
         ax.set_ylim(bottom=0)
         ax.yaxis.get_major_locator().set_params(integer=per is None)
         ax.margins(x=0.02)
@@ -64,19 +61,19 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
     if per is not None:
         figure.supylabel(f"for each {per:,} tokens", fontsize="medium")
     _explain(all_axes[0], f"expected, {100 * result['confidence']:g} % interval", "found")
-    figure.supxlabel(wrapped(_caption(result), width, _SMALL), fontsize="small", color=QUIET)
+    figure.supxlabel(wrap_title(_caption(result), width, _SMALL), fontsize="small", color=QUIET)
     return figure
 
 
-def _title(one: Mapping[str, Any]) -> str:
-    """A name stands by itself; a query says what it counts in."""
-    return str(one["name"]) if one["name"] != one["query"] else f"{one['query']} ({several(one['unit'])})"
+def _title(query: Mapping[str, Any]) -> str:
+    """Return a query's name, or the query with its unit."""
+    return str(query["name"]) if query["name"] != query["query"] else f"{query['query']} ({several(query['unit'])})"
 
 
 def _caption(result: Mapping[str, Any]) -> str:
-    """A sentence that says what the band is."""
+    """Explain the band in a sentence."""
     share = f"{100 * result['confidence']:g}"
-    if all(one.get("drawn", False) for one in result["queries"]):
+    if all(query.get("drawn", False) for query in result["queries"]):
         return f"The band holds {share} of 100 draws of who is who; it knows no error of the parser."
     often = f"The band holds the true number {share} times of 100"
     if result["gold"] is not None:
@@ -84,27 +81,23 @@ def _caption(result: Mapping[str, Any]) -> str:
     return f"{often} on texts like those of the fit; it knows what the pipeline mistakes, not what the texts leave out."
 
 
-def _explain(ax: Any, expected: str, found: str) -> None:
-    """What the two looks mean, in their colours, in the place of a legend."""
-    ax.annotate(f"— {expected}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(-52, 3),
+def _explain(ax: Any, band_label: str, cross_label: str) -> None:
+    """Explain the two looks, in their colours, in place of a legend."""
+    ax.annotate(f"— {band_label}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(-52, 3),
                 textcoords="offset points", fontsize="small", color=CALIBRATED_COLOR)  # fmt: skip
-    ax.annotate(f"× {found}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(0, 3),
+    ax.annotate(f"× {cross_label}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(0, 3),
                 textcoords="offset points", fontsize="small", color=RAW_COLOR)  # fmt: skip
 
 
 def _stretches(places: Sequence[int], numeric: bool) -> list[list[int]]:
-    """The numbers of groups that follow one another without a gap; side by side there are none."""
-    found: list[list[int]] = []
+    """Return the numbers of groups that follow one another without a gap."""
+    stretches: list[list[int]] = []
     for i, place in enumerate(places):
-        if found and (not numeric or place == places[i - 1] + 1):
-            found[-1].append(i)
+        if stretches and (not numeric or place == places[i - 1] + 1):
+            stretches[-1].append(i)
         else:
-            found.append([i])
-    return found
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
+            stretches.append([i])
+    return stretches
 
 
 # Okabe and Ito's palette; lines differ in style too, for print in grey.
@@ -118,11 +111,10 @@ _STYLES = {
 
 
 def found_curves(shares: Sequence[float], found: Mapping[str, Sequence[float]], *, unit: str = "token", ax: Any = None) -> Any:
-    """Draw the share of errors found against the share of tokens (or what `unit` says) reviewed.
+    """Draw the share of errors found against the share of tokens (or of `unit`) reviewed.
 
-    shares (Sequence[float]): In [0, 1]. found (Mapping): Signal -> share of the errors at each of them.
-    ax: The matplotlib axes to draw on; None makes a figure. RETURNS: The axes.
-    RAISES C061: matplotlib is not installed.
+    shares (Sequence[float]): In [0, 1]. found (Mapping): Signal -> share of the errors at each. ax: The matplotlib axes to draw
+    on; None makes a figure. RETURNS: The axes. RAISES C061: matplotlib is not installed.
     """
     if ax is None:
         ax = figure_class()(figsize=(5.2, 3.8), layout="constrained").subplots()

@@ -1,4 +1,4 @@
-"""Judged pairs -> a row for each tag; which scores are farthest from the truth, and which labels are never right."""
+"""Judged pairs -> a row for each tag; the tags that are farthest from calibrated, and labels that are never right."""
 
 from __future__ import annotations
 
@@ -22,89 +22,89 @@ MAX_EXAMPLES = 3
 ONE_SIDED = 0.25
 
 
-def tag_rows(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
-    """A row for each tag that has pairs, gold or predictions in the data; the one with most pairs first.
+def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
+    """Return a row for each tag that has pairs, gold or predictions in the data; the one with most pairs first.
 
-    RETURNS (list): "tag", "column", "group", "counted" (frequency that the groups were made from), "gold" (here),
-        "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration error, where
-        pairs are enough), "precision" (how often the tag is right where predicted); None for what is not known.
+    RETURNS (list): "tag", "column", "group", "counted" (frequency for the groups), "gold" (here), "pairs", "mean_raw",
+    "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration error, if pairs are enough), "precision"; None
+    if unknown.
     """
-    gold, predicted, precision = _carried(corpus, judged)
-    own = judged.tag_slices()
-    present = [tag for tag in range(len(judged.labels)) if tag in own or gold[tag] or predicted[tag]]
-    present.sort(key=lambda tag: (-len(own.get(tag, ())), judged.labels[tag]))
-    known = judged.kind != "entities" and judged.named
+    gold, n_predicted, precision = _count_predictions(corpus, view)
+    slices = view.tag_slices()
+    present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
+    present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
+    has_names = view.kind != "entities" and view.named
     return [
         {
-            "tag": judged.labels[tag],
+            "tag": view.labels[tag],
             "column": tag,
-            "group": judged.group_name(tag),
-            "counted": int(judged.groups.counts[tag]) if tag < len(judged.groups.counts) else None,
-            "gold": int(gold[tag]) if known else None,
-            **_scores_of(judged, own.get(tag)),
-            "precision": float(precision[tag]) if known and predicted[tag] else None,
+            "group": view.group_name(tag),
+            "counted": int(view.groups.counts[tag]) if tag < len(view.groups.counts) else None,
+            "gold": int(gold[tag]) if has_names else None,
+            **_scores_of(view, slices.get(tag)),
+            "precision": float(precision[tag]) if has_names and n_predicted[tag] else None,
         }
         for tag in present
     ]
 
 
-def _carried(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Ints, Ints, Any]:
-    """(gold tokens, tokens predicted so, share of these that is right) of each tag; zeros for entities."""
-    n = len(judged.labels)
-    if judged.kind == "entities" or not judged.named:
+def _count_predictions(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Any]:
+    """Return (gold tokens, tokens predicted so, share of these that is right) of each tag; zeros for entities."""
+    n = len(view.labels)
+    if view.kind == "entities" or not view.named:
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
     gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
-    known = (corpus.right >= 0) & (corpus.labels >= 0)
-    predicted = np.bincount(corpus.labels[known], minlength=n)[:n]
-    right = np.bincount(corpus.labels[known], corpus.right[known], minlength=n)[:n]
-    return gold, predicted, right / np.maximum(predicted, 1)
+    has_gold = (corpus.right >= 0) & (corpus.labels >= 0)
+    n_predicted = np.bincount(corpus.labels[has_gold], minlength=n)[:n]
+    right = np.bincount(corpus.labels[has_gold], corpus.right[has_gold], minlength=n)[:n]
+    return gold, n_predicted, right / np.maximum(n_predicted, 1)
 
 
-def _scores_of(judged: JudgedView, own: Ints | None) -> dict[str, Any]:
-    if own is None:
+def _scores_of(view: JudgedView, index: Ints | None) -> dict[str, Any]:
+    if index is None:
         return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
-    raw, new, hits = judged.pairs.scores[own], judged.calibrated[own], judged.pairs.hits[own]
-    enough = len(own) >= judged.enough
+    raw, new, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
+    enough = len(index) >= view.enough
     return {
-        "pairs": len(own),
+        "pairs": len(index),
         "mean_raw": float(raw.mean()),
         "mean_calibrated": float(new.mean()),
         "right": float(hits.mean()),
-        "raw": calibration_error(raw, hits, judged.n_bins) if enough else None,
-        "calibrated": calibration_error(new, hits, judged.n_bins) if enough else None,
+        "raw": calibration_error(raw, hits, view.n_bins) if enough else None,
+        "calibrated": calibration_error(new, hits, view.n_bins) if enough else None,
     }
 
 
-def worst_tags(corpus: ScoredCorpus, judged: JudgedView) -> dict[str, Any]:
-    """The tags whose calibrated error is farthest beyond chance.
+def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
+    """Return the tags whose calibrated error is farthest beyond chance.
 
-    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "beyond" (those
-        beyond chance), "tags": the worst of them, each with "tag", "pairs", "error", "floor95" (what exactly true
-        scores would show in 19 of 20 cases), "mean", "right", "leaning" ("sure", "modest", "both"), "examples".
+    RETURNS (dict): "enough" (pairs that a tag needs), "judged" (tags that have so many), "beyond" (those beyond chance),
+    "tags": the worst of them, each with "tag", "pairs", "error", "floor95" (of perfectly calibrated scores), "mean", "right",
+    "leaning" ("sure", "modest", "both"), "examples".
     """
-    own = {tag: part for tag, part in judged.tag_slices().items() if len(part) >= judged.enough}
+    slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.enough}
     excess = {
-        tag: debiased_calibration_error(judged.calibrated[part], judged.pairs.hits[part], judged.n_bins) or 0.0
-        for tag, part in own.items()
+        tag: debiased_calibration_error(view.calibrated[part], view.pairs.hits[part], view.n_bins) or 0.0
+        for tag, part in slices.items()
     }
     order = sorted((tag for tag in excess if excess[tag] > 0), key=lambda tag: (-excess[tag], tag))
-    rows = [row for row in (_worst_row(judged, tag, own[tag]) for tag in order) if row["error"] > row["floor95"]]
-    found = [{**row, "examples": _examples(corpus, judged, own[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
-    return {"enough": judged.enough, "judged": len(own), "beyond": len(rows), "tags": found}
+    rows = [row for row in (_worst_row(view, tag, slices[tag]) for tag in order) if row["error"] > row["floor95"]]
+    worst = [{**row, "examples": _examples(corpus, view, slices[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
+    return {"enough": view.enough, "judged": len(slices), "beyond": len(rows), "tags": worst}
 
 
-def _worst_row(judged: JudgedView, tag: int, own: Ints) -> dict[str, Any]:
-    new, hits = judged.calibrated[own], judged.pairs.hits[own]
-    error = calibration_error(new, hits, judged.n_bins)
-    floor = noise_floor(new, judged.n_bins, seed=judged.seed)
+def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
+    new, hits = view.calibrated[index], view.pairs.hits[index]
+    error = calibration_error(new, hits, view.n_bins)
+    floor = noise_floor(new, view.n_bins, seed=view.seed)
     assert error is not None
     assert floor is not None
     gap = float(new.mean() - hits.mean())
     leaning = "both" if abs(gap) < ONE_SIDED * error else "sure" if gap > 0 else "modest"
     return {
-        "tag": judged.labels[tag],
+        "tag": view.labels[tag],
         "column": tag,
-        "pairs": len(own),
+        "pairs": len(index),
         "error": error,
         "floor95": floor.q95,
         "mean": float(new.mean()),
@@ -113,15 +113,15 @@ def _worst_row(judged: JudgedView, tag: int, own: Ints) -> dict[str, Any]:
     }
 
 
-def _examples(corpus: ScoredCorpus, judged: JudgedView, own: Ints, leaning: str) -> list[dict[str, Any]]:
-    """Where the tag was given a high score and is wrong; of a modest one, where it is right in spite of a low score."""
-    wanted = own[judged.pairs.hits[own] == (leaning == "modest")]
+def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str) -> list[dict[str, Any]]:
+    """Return where the tag had a high score and is wrong, or, if underconfident, where it had a low one and is right."""
+    candidates = index[view.pairs.hits[index] == (leaning == "modest")]
     sign = 1.0 if leaning == "modest" else -1.0
-    order = wanted[np.argsort(sign * judged.calibrated[wanted], kind="stable")]
+    order = candidates[np.argsort(sign * view.calibrated[candidates], kind="stable")]
     examples: list[dict[str, Any]] = []
     for pair in order.tolist():
-        example = in_context(corpus, judged, pair)
-        if all((one["before"], one["text"]) != (example["before"], example["text"]) for one in examples):
+        example = in_context(corpus, view, pair)
+        if all((other["before"], other["text"]) != (example["before"], example["text"]) for other in examples):
             examples.append(example)
         if len(examples) == MAX_EXAMPLES:
             break
@@ -135,27 +135,32 @@ PROMISED = 3.0
 _NAMED = 8
 
 
-def never_right(judged: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """The labels predicted MANY times or more and right not once; the one predicted most often first.
+def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the labels predicted MANY times or more and never right, the most frequent first.
 
-    labels (Sequence[str]): The tags, as columns of the pairs.
-    RETURNS (list): "label", "predicted" (how often), "promised" (hits that the calibrated scores expected).
+    labels (Sequence[str]): The tags, as columns of the pairs. RETURNS (list): "label", "predicted" (times), "promised" (hits
+    expected by calibrated scores).
     """
-    top, n = top_pairs(judged.pairs), len(labels)
-    top = top[(judged.pairs.tags[top] >= 0) & (judged.pairs.tags[top] < n)]
-    tags = judged.pairs.tags[top]
-    predicted, right, promised = (np.bincount(tags, held, n) for held in (None, judged.pairs.hits[top], judged.calibrated[top]))
-    found = np.flatnonzero((predicted >= MANY) & (right == 0)).tolist()
-    found.sort(key=lambda tag: (-predicted[tag], labels[tag]))
-    return [{"label": labels[tag], "predicted": int(predicted[tag]), "promised": float(promised[tag])} for tag in found]
+    top, n = top_pairs(view.pairs), len(labels)
+    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
+    tags = view.pairs.tags[top]
+    n_predicted, right, expected_hits = (
+        np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])
+    )
+    tags_never_right = np.flatnonzero((n_predicted >= MANY) & (right == 0)).tolist()
+    tags_never_right.sort(key=lambda tag: (-n_predicted[tag], labels[tag]))
+    return [
+        {"label": labels[tag], "predicted": int(n_predicted[tag]), "promised": float(expected_hits[tag])}
+        for tag in tags_never_right
+    ]
 
 
-def warning_of(found: Sequence[dict[str, Any]]) -> str | None:
-    """A sentence that warns of the labels never right; None where there are none."""
-    if not found:
+def warning_of(rows: Sequence[dict[str, Any]]) -> str | None:
+    """Return a sentence that warns of the labels never right, or None."""
+    if not rows:
         return None
-    named = ", ".join(f"{one['label']} ({one['predicted']:,} times)" for one in found[:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    promised = sum(one["promised"] for one in found)
-    said = f", though by the scores {promised:,.0f} of these should be" if promised >= PROMISED else ""
-    return f"Predicted and never right: {named}{more}{said}. Do the model and the gold use the same labels?"
+    listing = ", ".join(f"{row['label']} ({row['predicted']:,} times)" for row in rows[:_NAMED])
+    rest_note = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    expected_hits = sum(row["promised"] for row in rows)
+    note = f", though by the scores {expected_hits:,.0f} of these should be" if expected_hits >= PROMISED else ""
+    return f"Predicted and never right: {listing}{rest_note}{note}. Do the model and the gold use the same labels?"

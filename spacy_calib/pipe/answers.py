@@ -1,4 +1,4 @@
-"""The component `calib_answers`: asks a language model once per text, and leaves what its answer says on the Doc, with scores."""
+"""The component `calib_answers`: asks a language model once per text, and writes the answer with its scores on the Doc."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ _PATIENCE = 60.0
 
 
 class Cache:
-    """Answers on disk, one SQLite file: what was written stays, whatever ends the process, and several processes may share it.
-
-    path (str): The file; it is made, with its folder, where there is none. It holds answers as they are, which quote texts.
-    """
+    """Answers in one SQLite file for several processes; they quote texts. path (str): Made with its folder if missing."""
 
     def __init__(self, path: str):
         self.path = Path(path)
@@ -40,30 +37,27 @@ class Cache:
         """RAISES C646: the file is no such cache, or cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as held, held:
-                held.execute("CREATE TABLE IF NOT EXISTS answers (digest TEXT PRIMARY KEY, answer TEXT NOT NULL)")
-                yield held
+            with contextlib.closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as connection, connection:
+                connection.execute("CREATE TABLE IF NOT EXISTS answers (digest TEXT PRIMARY KEY, answer TEXT NOT NULL)")
+                yield connection
         except (OSError, sqlite3.Error) as error:
             raise calib_error("C646", path=self.path, why=str(error)) from None
 
     def get(self, digest: str) -> Answer | None:
-        with self._open() as held:
-            row = held.execute("SELECT answer FROM answers WHERE digest = ?", [digest]).fetchone()
+        with self._open() as connection:
+            row = connection.execute("SELECT answer FROM answers WHERE digest = ?", [digest]).fetchone()
         try:
             return None if row is None else Answer.of(json.loads(row[0]))
         except (CalibError, ValueError):
             raise calib_error("C646", path=self.path, why="an answer in it cannot be read") from None
 
     def put(self, digest: str, answer: Answer) -> None:
-        with self._open() as held:
-            held.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", [digest, json.dumps(answer.plain())])
+        with self._open() as connection:
+            connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", [digest, json.dumps(answer.plain())])
 
 
 class Asking(Pipe):
-    """Asks `ask` of each text and reads the answer. See AnswersSettings.
-
-    asked (int): How many texts were asked for in this process; the others came from the cache.
-    """
+    """Asks `ask` about each text and reads the answer; see AnswersSettings. asked (int): Number of texts not in the cache."""
 
     def __init__(
         self,
@@ -92,11 +86,11 @@ class Asking(Pipe):
         return answer.among(list(self.types or ()), _begin_of(answer))
 
     def _scores_of_category(self, answer: Answer) -> dict[str, float]:
-        """Key of the user data -> a further score of the name with which an answer begins; {} where it begins with none."""
-        at = _begin_of(answer)
-        begun = answer.text[at:].casefold()
-        said = max((name for name in self.types or () if begun.startswith(name.casefold())), key=len, default="")
-        scores = answer.scores(Field(said, said, at, at + len(said), at)) if said else {}
+        """Return further scores of the category that begins an answer, by key of the user data; {} if none does."""
+        start = _begin_of(answer)
+        begun = answer.text[start:].casefold()
+        category = max((name for name in self.types or () if begun.startswith(name.casefold())), key=len, default="")
+        scores = answer.scores(Field(category, category, start, start + len(category), start)) if category else {}
         return {f"{self.key}_{name}": scores[name] for name in _OF_CATEGORIES if name in scores}
 
     @property
@@ -105,7 +99,7 @@ class Asking(Pipe):
 
     @property
     def calib_source(self) -> dict[str, Any]:
-        """The source that reads what it leaves, as a config has it."""
+        """The source that reads these annotations, as a config block."""
         if self.into == CATS:
             names = [CATS, *(f"{self.key}_{name}" for name in _OF_CATEGORIES)]
             return {"@calib_sources": "spacy-calib.DocScores.v1", "score": names}
@@ -125,44 +119,43 @@ class Asking(Pipe):
         return doc
 
     def answer(self, text: str) -> Answer:
-        """What the model says of a text, from the cache where it was asked before with the same settings.
-
-        RAISES C641 to C643: see `Answer.of`. C644: the function that asks failed. C646: see `Cache`.
+        """Return the cached or new answer about a text. RAISES C641 to C643, C646: see `Answer.of`, `Cache`. C644: asking
+        failed.
         """
         digest = self._digest(text)
-        held = None if self.cache is None else self.cache.get(digest)
-        if held is None:
+        answer = None if self.cache is None else self.cache.get(digest)
+        if answer is None:
             try:
                 response = self.ask(text)
             except Exception as error:
                 raise calib_error("C644", name=self.name, text=brief(text), why=brief(error, 200)) from error
             self.asked += 1
-            held = Answer.of(response)
+            answer = Answer.of(response)
             if self.cache is not None:
-                self.cache.put(digest, held)
-        return held
+                self.cache.put(digest, answer)
+        return answer
 
     def _digest(self, text: str) -> str:
-        """Of the text and of the block of the config that says who is asked."""
-        own = next((name for name, pipe in self.nlp.components if pipe is self), "")
-        settings = self.nlp.get_pipe_config(own)["ask"] if own else type(self.ask).__qualname__
+        """Return the digest of the text and of the config block `ask`."""
+        pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
+        settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else type(self.ask).__qualname__
         return hashlib.sha256(
             json.dumps([settings, text], sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
         ).hexdigest()
 
     def _leave(self, doc: Doc, answer: Answer) -> None:
-        """RAISES C645: the reader gave something else than fields, pairs or a mapping."""
-        said = self.read(answer)
-        if isinstance(said, Mapping):
+        """Write an answer on the Doc. RAISES C645: the reader returned something else than fields, pairs or a mapping."""
+        reading = self.read(answer)
+        if isinstance(reading, Mapping):
             names = {name.casefold(): label for name, label in (self.types or {}).items()}
-            doc.cats.update({names.get(name.casefold(), name): chance for name, chance in said.items()})
+            doc.cats.update({names.get(name.casefold(), name): chance for name, chance in reading.items()})
             doc.user_data.update(self._scores_of_category(answer))
             return
-        fields = _as_fields(answer, said, self.name)
-        found, left_out = answer.found_in(doc.text, fields, self.types)
+        fields = _as_fields(answer, reading, self.name)
+        spans, left_out = answer.found_in(doc.text, fields, self.types)
         group = spans_from(
             doc,
-            found,
+            spans,
             self.key,
             threshold=self.threshold,
             misaligned=self.misaligned,
@@ -173,16 +166,15 @@ class Asking(Pipe):
 
 
 def _begin_of(answer: Answer) -> int:
-    """The first character of an answer that is no white space."""
-    return next((at for at, sign in enumerate(answer.text) if not sign.isspace()), 0)
+    """Return the index of the first character that is no white space."""
+    return next((index for index, sign in enumerate(answer.text) if not sign.isspace()), 0)
 
 
-def _as_fields(answer: Answer, said: Any, name: str) -> list[Any]:
-    """RAISES C645: see `_leave`."""
-    given: list[Any] = list(said) if isinstance(said, Iterable) and not isinstance(said, str) else [None]
-    sizes = {len(one) if isinstance(one, tuple) else 0 for one in given}
-    if sizes == {2} and all(isinstance(part, str) for one in given for part in one):
-        return answer.fields(given)
+def _as_fields(answer: Answer, reading: Any, name: str) -> list[Any]:
+    fields: list[Any] = list(reading) if isinstance(reading, Iterable) and not isinstance(reading, str) else [None]
+    sizes = {len(field) if isinstance(field, tuple) else 0 for field in fields}
+    if sizes == {2} and all(isinstance(part, str) for field in fields for part in field):
+        return answer.fields(fields)
     if sizes - {5}:
-        raise calib_error("C645", name=name, given=brief(repr(said)))
-    return given
+        raise calib_error("C645", name=name, given=brief(repr(reading)))
+    return fields

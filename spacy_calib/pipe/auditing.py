@@ -22,7 +22,7 @@ _BATCH = 128
 
 
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
-    """(what the doubted labels are of, see `corpus.queue.units.KINDS`; what was found). corpus (ScoredCorpus): Of the examples."""
+    """Return (the unit of the doubted labels, see `corpus.queue.units.KINDS`; the audit of the scored examples)."""
     annotation = calib.source.annotation(calib.lookup.component())
     if annotation.judges or annotation.any_label:
         return corpus.row_unit, audit_carried(corpus)
@@ -34,8 +34,8 @@ def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCor
 
 
 def _raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> Floats:
-    """The score of each row's gold label before calibration, NaN where the component does not know it, or nothing of its Doc."""
-    component, found = calib.lookup.component(), np.full(len(corpus), np.nan)
+    """Return the raw score of each row's gold label, NaN where the component does not know it or did not run."""
+    component, raw_gold = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
     gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
     for numbers in util.minibatch(range(len(examples)), _BATCH):
@@ -44,12 +44,12 @@ def _raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorp
         if not able:
             continue
         rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in able])
-        found[rows] = 0.0
+        raw_gold[rows] = 0.0
         marginals = calib.source.read(component, [examples[i].predicted for i in able]).above(0.0)
-        own = gold[rows[marginals.rows]] == marginals.tags
-        found[rows[marginals.rows[own]]] = marginals.scores[own]
-    found[gold < 0] = np.nan
-    return found
+        scored_rows = gold[rows[marginals.rows]] == marginals.tags
+        raw_gold[rows[marginals.rows[scored_rows]]] = marginals.scores[scored_rows]
+    raw_gold[gold < 0] = np.nan
+    return raw_gold
 
 
 def _gold_spans(annotation: Annotation, examples: Sequence[Example]) -> Iterator[GoldSpan]:
@@ -64,5 +64,5 @@ def heads_of(doubt: Doubt, corpus: ScoredCorpus, examples: Sequence[Example]) ->
     """The words of both heads of a doubted arc, "head" and "suggested_head"."""
     doc = int(corpus.docs[doubt.first])
     example, token = examples[doc], doubt.first - int(corpus.doc_starts[doc])
-    own = example.reference[int(example.alignment.x2y[token][0])]
-    return {"head": own.head.text, "suggested_head": example.predicted[token].head.text}
+    gold_token = example.reference[int(example.alignment.x2y[token][0])]
+    return {"head": gold_token.head.text, "suggested_head": example.predicted[token].head.text}

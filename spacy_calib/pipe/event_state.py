@@ -1,4 +1,4 @@
-"""What an event pipe learned, and what it says of its fit: the schema of its saved form. Knows arrays, never Docs."""
+"""What an event pipe learned and reports of its fit, and its saved form. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _LOSS = number(0.0, 1.0)
 
 @dataclass(frozen=True)
 class EventInfo(Saved):
-    """event (str), called (tuple): Of the event. layer (str): Which annotation the labels are of. units, right, documents (int): Of the fit data; unit (str): What a document is.
-
-    chosen (str): The forecaster, "" where none was better than the product. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
-    that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried.
+    """event (str), called (tuple): Of the event. layer (str): Annotation of the labels. units, right, documents (int): Counts
+    of the fit data. chosen (str): The forecaster, "" if none beat the product. product, loss (float): Mean squared loss of the
+    product of token scores, and of cross-validated forecasts; calibration, sharpness (float): Its parts.
     """
 
     event: str = kept(text)
@@ -49,9 +48,7 @@ _STATE = record({"forecaster": maybe(anything), "info": maybe(EventInfo.read)})
 
 @dataclass(frozen=True, eq=False)
 class EventState:
-    """forecaster (Forecaster | None), info (EventInfo | None): None before the fit, and the forecaster where none is better on held-out documents
-    than the product of the tokens' scores, or what else the event estimates without one: then this is the forecast.
-    """
+    """The learned state. forecaster (Forecaster | None): None if the product of token scores, or the event's estimate, serves."""
 
     forecaster: Forecaster | None = None
     info: EventInfo | None = None
@@ -68,26 +65,23 @@ class EventState:
 
     @classmethod
     def read(cls, data: Any, load: Callable[[dict[str, Any]], Any], width: int) -> EventState:
-        """load (Callable): Rebuilds a part by its registered name. width (int): How many features units have.
-
-        RAISES Misfit: not of the form declared, or the forecaster takes other features.
-        """
-        held = _STATE(data, "state")
-        if held["forecaster"] is None:
-            if held["info"] is not None and held["info"].chosen:
+        """Build it from a checked state. load (Callable): Rebuilds a part. width (int): Features of a unit. RAISES Misfit."""
+        fields = _STATE(data, "state")
+        if fields["forecaster"] is None:
+            if fields["info"] is not None and fields["info"].chosen:
                 raise Misfit("state", "consistent: the forecaster that was chosen is there")
-            return cls(None, held["info"])
-        if held["info"] is None:
+            return cls(None, fields["info"])
+        if fields["info"] is None:
             raise Misfit("state", "consistent: what is said of the forecaster is there")
-        forecaster = load(held["forecaster"])
+        forecaster = load(fields["forecaster"])
         if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != width:
             raise Misfit("state.forecaster", f"a forecaster from {width} features")
-        return cls(forecaster, held["info"])
+        return cls(forecaster, fields["info"])
 
 
 @dataclass(frozen=True, eq=False)
 class GatheredUnits:
-    """n units with gold. units (Evidence): What is known of them. hits: Whether the answer is yes. documents (Ints): Of each. unit (str): What a document is."""
+    """n units with gold. hits: Whether the answer is yes. documents (Ints): Of each. unit (str): What a document is."""
 
     units: Evidence
     hits: NDArray[np.bool_]
@@ -99,26 +93,41 @@ def learn(
     event: str,
     called: tuple[str, str],
     layer: str,
-    found: GatheredUnits,
+    gathered_units: GatheredUnits,
     prototypes: tuple[Forecaster, ...],
-    sure: bool = False,
+    strict: bool = False,
 ) -> EventState:
-    """Fit the best of the prototypes; of several none, where it is no better than the units' own estimates. sure (bool): Where it is not surely
-    better, by the 95 % interval over documents. RAISES C382: no unit has both scores and gold."""
-    if not len(found.hits):
+    """Fit the best prototype; among several, none if it is no better than the units' own estimates.
+
+    strict (bool): Require the 95 % interval of the improvement over documents to exclude 0. RAISES C382: no unit has score and
+    gold.
+    """
+    if not len(gathered_units.hits):
         raise calib_error("C382", several=called[1])
-    best, trials = fit_units(found.units.features, found.hits, found.documents, prototypes)
-    product = brier(found.units.own, found.hits)
+    best, trials = fit_units(gathered_units.units.features, gathered_units.hits, gathered_units.documents, prototypes)
+    product = brier(gathered_units.units.own, gathered_units.hits)
     assert product is not None
-    less = squared_losses(np.clip(best.held_out, 0.0, 1.0), found.hits) - squared_losses(found.units.own, found.hits)
-    interval = mean_interval(less, found.documents) if sure else None
+    loss_difference = squared_losses(np.clip(best.held_out, 0.0, 1.0), gathered_units.hits) - squared_losses(
+        gathered_units.units.own, gathered_units.hits
+    )
+    interval = mean_interval(loss_difference, gathered_units.documents) if strict else None
     high = None if interval is None else interval.high
-    worth = len(prototypes) == 1 or (high is not None and high < 0 if sure else bool(less.mean() < 0))
-    parts = split_loss(np.clip(best.held_out if worth else found.units.own, 0.0, 1.0), found.hits)
+    worth = len(prototypes) == 1 or (high is not None and high < 0 if strict else bool(loss_difference.mean() < 0))
+    parts = split_loss(np.clip(best.held_out if worth else gathered_units.units.own, 0.0, 1.0), gathered_units.hits)
     assert parts is not None
-    chosen = min(trials, key=lambda trial: trial.loss).name if worth else ""
-    counts = (len(found.hits), int(found.hits.sum()), len(np.unique(found.documents)))
+    chosen_name = min(trials, key=lambda trial: trial.loss).name if worth else ""
+    counts = (len(gathered_units.hits), int(gathered_units.hits.sum()), len(np.unique(gathered_units.documents)))
     info = EventInfo(
-        event, called, layer, *counts, found.unit, chosen, product, parts.loss, parts.calibration, parts.sharpness, trials
+        event,
+        called,
+        layer,
+        *counts,
+        gathered_units.unit,
+        chosen_name,
+        product,
+        parts.loss,
+        parts.calibration,
+        parts.sharpness,
+        trials,
     )
     return EventState(best.forecaster if worth else None, info)

@@ -21,11 +21,12 @@ from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
-from ..doc.gold import gold_columns
+from ..doc.gold import begins_of_sentences, begins_of_spans, gold_columns
 from ..doc.reading import document_of
 from ..pairs.build import Scores, concatenate, hints_of
-from ..pairs.documents import DocumentNumbers
+from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
 from ..pairs.label_map import UnknownGold
+from ..pairs.runs import RUN, runs_of
 from ..sources.bound import BoundSource
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 
@@ -36,14 +37,16 @@ _BATCH = 128
 class _Batch:
     """What a batch of Docs gave.
 
-    n_rows, n_spans (list[int]): Rows and gold spans of each Doc.
+    n_rows (list[int]): Rows of each Doc.
+    n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row, and whether a sentence does.
     gold (Ints), unlabelled (NDArray[bool]): Gold column of each row, and whether it could have gold and has none.
     pairs (Pairs): The entries, with gold or without. known (NDArray[bool]): Whether it is known that each hits or misses.
     spans (Spans | None), span_hits (Ints): Those found, with 1, 0 or -1 for each. words (Words | None): The words of the tokens.
     """
 
     n_rows: list[int]
-    n_spans: list[int]
+    n_spans: Ints
+    starts: NDArray[np.bool_]
     gold: Ints
     unlabelled: NDArray[np.bool_]
     pairs: Pairs
@@ -59,8 +62,9 @@ class ExampleReader:
     source (BoundSource): With the labels of now. lowest (float): Entries below this score are left out.
     event (str): When a span counts as right, see `doc/events.py`.
     words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
-    counts, span_counts (Counter): Gold frequency of each label. numbers (DocumentNumbers): Of the documents.
-    documents (list[int]): The document of each Doc. files (list[int]): Number of the gold file of each document.
+    in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
+    counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.
+    unit (str), files (Sequence[int]): What a document is, and the number of the gold file of each, once `data` is made.
     n_gold, n_unknown, n_with_gold (int): Tokens with gold, those whose label the component does not know, those with a column.
     why_missing (str): Why the last document that could not be read could not; "" where all were read.
     """
@@ -71,12 +75,15 @@ class ExampleReader:
         lowest: float,
         event: str = "exact",
         words_of: Callable[[Sequence[Doc]], Words] | None = None,
+        in_runs: bool = False,
     ):
         self.source, self.annotation = source, source.annotation
-        self.lowest, self.event, self.words_of = lowest, event, words_of
-        self.numbers = DocumentNumbers()
+        self.lowest, self.event, self.words_of, self.in_runs = lowest, event, words_of, in_runs
         self.documents: list[int] = []
-        self.files: list[int] = []
+        self.files: Sequence[int] = []
+        self.unit = ""
+        self._numbers = DocumentNumbers()
+        self._files: list[int] = []
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
         self.n_unknown = self.n_gold = self.n_with_gold = 0
@@ -110,7 +117,8 @@ class ExampleReader:
         self.documents += [self._number(eg) for eg in examples]
         batch_data = _Batch(
             n_rows=[self.annotation.n_units(doc) for doc in docs],
-            n_spans=[len(self.annotation.spans_on(eg.reference)) for eg in examples],
+            n_spans=np.concatenate([begins_of_spans(self.annotation, eg) for eg in examples]),
+            starts=np.concatenate([begins_of_sentences(self.annotation, eg) > 0 for eg in examples]),
             spans=scores.spans,
             span_hits=span_hits,
             words=words,
@@ -121,9 +129,9 @@ class ExampleReader:
     def _number(self, example: Example) -> int:
         """The number of the example's document."""
         document = document_of(example)
-        number = self.numbers.number(document)
-        if number == len(self.files):
-            self.files.append(document.file)
+        number = self._numbers.number(document)
+        if number == len(self._files):
+            self._files.append(document.file)
         return number
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
@@ -150,7 +158,7 @@ class ExampleReader:
         """All tokens that were read, and all spans; None for a source of token labels alone. threshold (float): See FitData."""
         gold, without_gold, is_known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
-        documents = np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows"))
+        documents = self._cut(np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows")))
         with_gold, without = pairs.take(np.flatnonzero(is_known)), pairs.take(np.flatnonzero(without_gold[pairs.rows]))
         words = [batch.words for batch in self._batches if batch.words is not None]
         data = FitData(
@@ -166,13 +174,23 @@ class ExampleReader:
         )
         return data, self._spans(documents) if self.source.span_labels else None
 
+    def _cut(self, documents: Ints) -> Ints:
+        """The document of each row, or its run of sentences where few long documents are cut; sets `unit` and `files`."""
+        self.unit, self.files = joint_unit(self._numbers.units), self._files
+        runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
+        if runs is None:
+            return documents
+        self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
+        self.files = [self._files[document] for document in documents[firsts].tolist()]
+        return runs
+
     def _spans(self, documents: Ints) -> SpanData:
         """All spans. documents (Ints): The document of each row."""
         batches = [batch for batch in self._batches if batch.spans is not None]
         spans = stack_spans(
             [batch.spans for batch in batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
         )
-        n_gold = np.bincount(np.array(self.documents, dtype=np.intp), self._joined("n_spans"), len(self.files)).astype(np.intp)
+        n_gold = np.bincount(documents, self._joined("n_spans"), len(self.files)).astype(np.intp)
         raw = self.source.source.raw_span_scores(spans)
         return SpanData(spans, raw, self._joined("span_hits"), documents[spans.starts], n_gold)
 
@@ -183,7 +201,7 @@ class ExampleReader:
 
     def _joined(self, name: str) -> NDArray[Any]:
         """A field of all batches as one array."""
-        kind = np.bool_ if name in ("unlabelled", "known") else np.intp
+        kind = np.bool_ if name in ("unlabelled", "known", "starts") else np.intp
         return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
 
 

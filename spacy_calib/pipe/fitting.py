@@ -42,7 +42,7 @@ from ..types import Groups
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
 from .gathering import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
-from .scorer import calib_scores, set_performance
+from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
 from .upstream import learn_labels, settle
 
@@ -56,7 +56,7 @@ def fit_calibrator(
     """
     examples = learn_labels(pipe, examples)
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
-    inputs = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting))
+    inputs = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
     plan = choose(inputs, choosing)
     learning.at(0.0)
@@ -127,7 +127,7 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     if not plan.moves:
         predictions = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
-    tags = TagsOfSpans.of(
+    tags = TagsOfSpans.from_labels(
         inputs.source.labels, inputs.source.annotation.prefixed, [table.get(label, label) for label in labels]
     )
     fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
@@ -150,10 +150,11 @@ def figures(
     inputs: FitInputs, judged_pairs: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
 ) -> dict[str, Any]:
     """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
-    attr, n_bins = inputs.settings.attr, inputs.arguments.n_bins
-    scores = calib_scores(judged_pairs, groups, attr, n_bins)
+    settings, n_bins = inputs.settings, inputs.arguments.n_bins
+    token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.of_entities, settings.token_scores)
+    scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
-        scores |= calib_scores(spans.data.judged(spans.held_out, inputs.unit), span_groups, f"{attr}_ent", n_bins)
+        scores |= calib_scores(spans.data.judged(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
     return scores
 
 

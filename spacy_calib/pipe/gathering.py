@@ -23,7 +23,7 @@ from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import TOKEN, joint_unit
+from ..pairs.documents import TOKEN
 from ..pairs.keyed import draw_salt
 from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.progress import UNREPORTED, Progress
@@ -135,8 +135,8 @@ class FitInputs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
 
-def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments) -> FitInputs:
-    """Read the examples.
+def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False) -> FitInputs:
+    """Read the examples. in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
 
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
         few pairs.
@@ -148,7 +148,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     lowest = _lowest_score(pipe, annotation)
     has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
     words_of_docs = read_words(pipe, annotation) if has_context else None
-    reader = ExampleReader(source, lowest, pipe.event, words_of_docs).read_all(watch.over(examples))
+    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(examples))
     texts, tag_counts = watch.units(), arguments.tag_counts
     if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
         tag_counts = None  # they are of another scheme, which is no fault here
@@ -162,7 +162,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         counts=dict(reader.counts if tag_counts is None else tag_counts),
         span_counts=reader.span_counts,
         n_docs=len(reader.files),
-        unit=joint_unit(reader.numbers.units),
+        unit=reader.unit,
         doc_documents=np.array(reader.documents, dtype=np.intp),
         files=np.array(reader.files, dtype=np.intp),
         n_gold=reader.n_gold,

@@ -7,7 +7,7 @@ from typing import Any
 from ..calibration import registered
 from ..calibration.choice import Selector
 from ..calibration.registered import by_short
-from ..context.surroundings import FEATURES
+from ..context.features import FEATURES
 from ..context.tokens import FurtherScores, TokenContext
 from ..errors import calib_error
 

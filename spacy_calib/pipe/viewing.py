@@ -1,4 +1,4 @@
-"""A local page that shows how sure a pipeline is of any text: `spacy calib view`. A function from requests to responses; nothing is kept of a text."""
+"""The local page of `spacy calib view`: a WSGI application that shows a pipeline's probabilities of any text and keeps nothing."""
 
 from __future__ import annotations
 
@@ -49,14 +49,12 @@ _HEADERS = {
 _STATUS = {"C730": "403 Forbidden", "C731": "404 Not Found", "C732": "413 Content Too Large"}
 _HERE = "127.0.0.1"
 # Above every score: each word can be reached, and the page says at which of them the tab key stops.
-_BESIDE = {"calibrated": "before calibration", "raw": "after calibration"}
-_LOOKS = {name: Look(doubtful=2.0, tags="all", beside=beside, scores=True) for name, beside in _BESIDE.items()}
+_SECOND_SCORE = {"calibrated": "before calibration", "raw": "after calibration"}
+_LOOKS = {name: Look(doubtful=2.0, tags="all", beside=label, scores=True) for name, label in _SECOND_SCORE.items()}
 
 
 class Way(NamedTuple):
-    """One thing that a pipe says of a text. name (str): What the page calls it. what (str): What has labels. read (Callable): (Doc, raw: bool) -> what
-    is marked in it.
-    """
+    """One view of a text. name (str): Its title. what (str): Unit of its labels. read (Callable): (Doc, raw: bool) -> marks."""
 
     name: str
     what: str
@@ -65,59 +63,57 @@ class Way(NamedTuple):
 
 
 def ways_of(nlp: Language) -> list[Way]:
-    """All that the fitted pipes of a pipeline say. RAISES C027: it has none. C021, C069: see `check_readable`."""
+    """Return all views that the fitted pipes offer. RAISES C027: there is none. C021, C069: see `check_readable`."""
     pipes = fitted_pipes(nlp)
     return [way for pipe in pipes for way in _ways_of(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
 
-def _ways_of(nlp: Language, pipe: Calibrator, behind: str) -> Iterator[Way]:
+def _ways_of(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[Way]:
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
-    one, several = annotation.span_words
+    unit_word, unit_plural = annotation.span_words
     if marks_spans(layer):
-        yield Way(f"{component}: {several}{behind}", one, pipe, partial(read_marks, attr=attr))
+        yield Way(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_marks, attr=attr))
     whole = unit_of(layer) == DOCUMENT
-    what, has = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
-    yield Way(f"{component}: {what}{behind}", has, pipe, partial(read_words, attr=attr))
+    labelled_as, has = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
+    yield Way(f"{component}: {labelled_as}{suffix}", has, pipe, partial(read_words, attr=attr))
     if annotation.span_event:
-        name = f"{component}: {annotation.span_event}{behind}"
-        yield Way(name, one, pipe, partial(read_units, units=annotation.spans_on, attr=attr, called=one))
-    for asked in event_pipes(nlp, attr):
-        name = f"{asked.name}: {asked.event.what}{behind}"
-        called = asked.event.called[0]
-        yield Way(name, called, pipe, partial(read_units, units=asked.event.units, attr=attr + SUFFIX, called=called))
+        name = f"{component}: {annotation.span_event}{suffix}"
+        yield Way(name, unit_word, pipe, partial(read_units, units=annotation.spans_on, attr=attr, called=unit_word))
+    for event_pipe in event_pipes(nlp, attr):
+        name = f"{event_pipe.name}: {event_pipe.event.what}{suffix}"
+        event_word = event_pipe.event.called[0]
+        yield Way(
+            name, event_word, pipe, partial(read_units, units=event_pipe.event.units, attr=attr + SUFFIX, called=event_word)
+        )
 
 
 class Viewer:
-    """Answers what the page asks, as WSGI has it. One text at a time is read, from whatever thread the question comes.
-
-    nlp (Language): The calibrated pipeline. gpu_id (int): The GPU that it runs on, -1 for the CPU. RAISES C027, C021, C069: see `ways_of`.
-    """
+    """The WSGI application; reads one text at a time, from any thread. gpu_id (int): -1 for the CPU. RAISES: see `ways_of`."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1):
         self._nlp, self._gpu_id, self.ways = nlp, gpu_id, ways_of(nlp)
         self._lock, self._context = threading.Lock(), copy_context()  # thinc knows by it where the pipeline runs
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-        """As a WSGI application. environ (dict): The request."""
         status, kind, text = self.respond(environ)
         body = text.encode()
-        own = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body))}
-        start_response(status, list({**own, **_HEADERS}.items()))
+        headers = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body))}
+        start_response(status, list({**headers, **_HEADERS}.items()))
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     def respond(self, environ: dict[str, Any]) -> tuple[str, str, str]:
-        """(status, kind of content, content) of the answer; a fault of the request is one sentence. environ (dict): See `__call__`."""
+        """Return (status, content type, content); a faulty request gets one sentence."""
         try:
             _check_asked_here(environ)
             method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
             if method in ("GET", "HEAD") and path in _FILES:
                 return "200 OK", _FILES[path][1], self._file(*_FILES[path])
-            asked, ways = f"{path}?{environ.get('QUERY_STRING', '')}", {f"/show?{i}": way for i, way in enumerate(self.ways)}
-            if method != "POST" or asked not in ways:
-                raise calib_error("C731", method=method, given=asked.removesuffix("?"))
-            return "200 OK", "application/json", json.dumps(self.show(read_text(environ), ways[asked]))
+            target, ways = f"{path}?{environ.get('QUERY_STRING', '')}", {f"/show?{i}": way for i, way in enumerate(self.ways)}
+            if method != "POST" or target not in ways:
+                raise calib_error("C731", method=method, given=target.removesuffix("?"))
+            return "200 OK", "application/json", json.dumps(self.show(read_text(environ), ways[target]))
         except CalibError as error:
             return _STATUS.get(error.code, "400 Bad Request"), "application/json", json.dumps({"fault": error.message})
 
@@ -132,10 +128,10 @@ class Viewer:
         return text
 
     def show(self, text: str, way: Way) -> dict[str, Any]:
-        """What the pipeline says of a text, and nothing of it is kept.
+        """Return the reading of a text.
 
-        RETURNS (dict): "calibrated", "raw": the text as HTML, shaded by either. "summary", "drift": A sentence each; "verdict": "like", "unlike" or "unclear".
-        RAISES C733, C732: there is no text, or too much. C734: the pipeline fails. C095: it gives no scores.
+        RETURNS (dict): "calibrated", "raw": HTML shaded by either score. "summary", "drift": sentences. "verdict": "like",
+        "unlike" or "unclear". RAISES C733, C732: no text, or too much. C734: the pipeline fails. C095: it gives no scores.
         """
         if not text.strip():
             raise calib_error("C733")
@@ -149,10 +145,10 @@ class Viewer:
     def _show(self, text: str, way: Way) -> dict[str, Any]:
         with memory_zone(self._nlp):
             doc = self._read(text)
-            shaded = {name: way.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
-            marked = {name: passage_html(passage, _LOOKS[name]) for name, passage in shaded.items()}
+            passages = {name: way.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
+            pages = {name: passage_html(passage, _LOOKS[name]) for name, passage in passages.items()}
             verdict, drift = unlike(way.pipe, doc)
-            return {**marked, "summary": summary_of(shaded, way.what), "verdict": verdict, "drift": drift}
+            return {**pages, "summary": summary_of(passages, way.what), "verdict": verdict, "drift": drift}
 
     def _read(self, text: str) -> Doc:
         try:
@@ -162,39 +158,39 @@ class Viewer:
 
 
 def _check_asked_here(environ: dict[str, Any]) -> None:
-    """RAISES C730: the page was asked for under another name, as one of the web can have for this machine (DNS rebinding), or by another page."""
+    """RAISES C730: the request names another host (DNS rebinding) or comes from another page."""
     port = environ["SERVER_PORT"]
-    hosts = [f"{name}{behind}" for behind in ([f":{port}"] + [""] * (port == "80")) for name in (_HERE, "localhost")]
+    hosts = [f"{name}{port_suffix}" for port_suffix in ([f":{port}"] + [""] * (port == "80")) for name in (_HERE, "localhost")]
     host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
     if host not in hosts or origin not in (None, f"http://{host}"):
         raise calib_error("C730", wanted=f"http://{hosts[0]}", given=host if host not in hosts else origin)
 
 
 def read_text(environ: dict[str, Any]) -> str:
-    """The text of a request. RAISES C732: it is too long. C735: it is no text, or ends too early."""
-    given = environ.get("CONTENT_LENGTH") or ""
-    if not (given.isascii() and given.isdigit()):
+    """Return the text of a request. RAISES C732: too long. C735: no text, or cut off."""
+    length_text = environ.get("CONTENT_LENGTH") or ""
+    if not (length_text.isascii() and length_text.isdigit()):
         raise calib_error("C735")
-    length = int(given[:18])
+    length = int(length_text[:18])
     if length > MOST_BYTES:
         raise calib_error("C732", n=f"{length:,} bytes", most=f"{MOST:,}")
     with suppress(OSError, UnicodeDecodeError):
-        sent = environ["wsgi.input"].read(length)
-        if len(sent) == length:
-            return str(sent, "utf-8")
+        body = environ["wsgi.input"].read(length)
+        if len(body) == length:
+            return str(body, "utf-8")
     raise calib_error("C735")
 
 
-def summary_of(shaded: dict[str, Passage], what: str) -> str:
-    """How many are expected to be right, by calibrated and by raw scores. what (str): What has labels."""
-    after, before = (_scores_in(shaded[name]) for name in ("calibrated", "raw"))
-    if not after:
+def summary_of(passages: dict[str, Passage], what: str) -> str:
+    """Return how many units are expected to be right, by calibrated and raw scores. what (str): The unit."""
+    calibrated_scores, raw_scores = (_scores_in(passages[name]) for name in ("calibrated", "raw"))
+    if not calibrated_scores:
         return "Nothing in it has a score."
-    return f"Expected to be right: {sum(after):.1f} of {counted(what, len(after))} by calibrated scores, {sum(before):.1f} by raw ones."
+    return f"Expected to be right: {sum(calibrated_scores):.1f} of {counted(what, len(calibrated_scores))} by calibrated scores, {sum(raw_scores):.1f} by raw ones."
 
 
 def _scores_in(page: Passage) -> list[float]:
-    scores = [one.score for one in page.marks] + [one.score for one in page.words]
+    scores = [mark.score for mark in page.marks] + [mark.score for mark in page.words]
     return [score for score in scores if score is not None]
 
 
@@ -217,9 +213,7 @@ _VERDICTS = {
 
 
 def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
-    """(verdict, sentence): whether a text looks unlike those that the pipe was fitted on, as `calib expect` tells it, see `DriftProfile.judge`. What chance
-    makes is drawn from whole documents of the fit: of a shorter text a difference says nothing.
-    """
+    """Return (verdict, sentence) on whether a text is unlike the fit data; a difference of a short text shows nothing."""
     if pipe.lookup.weights_changed():
         return _VERDICTS[OTHER_WEIGHTS]
     record, labels = pipe.learned.record, pipe.lookup.labels()
@@ -227,27 +221,23 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
     if record is None or not corpus.counted.any():
         return _VERDICTS[""]
-    found = record.profile.compare(tokens_of(corpus, labels), None if record.entities is None else spans_of(corpus))
-    too_short = found.verdict == DIFFERENT and len(doc) < record.profile.usual
-    verdict, sentence = _VERDICTS[TOO_FEW if too_short else found.verdict]
-    return verdict, sentence.format(where=", ".join(check.name for check in found.checks if check.differs))
+    comparison = record.profile.compare(tokens_of(corpus, labels), None if record.entities is None else spans_of(corpus))
+    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.usual
+    verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
+    return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))
 
 
 class Handler(WSGIRequestHandler):
-    """timeout (float): Seconds that a connection may say nothing."""
+    """timeout (float): Seconds until a silent connection is closed."""
 
     timeout = 30.0
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is told of a request."""
+        """Log nothing about a request."""
 
 
 class Server(socketserver.ThreadingMixIn, WSGIServer):
-    """Serves a viewer to this machine alone, looks up no name and tells of no request. A thread for each connection, as browsers open some that they
-    do not use yet.
-
-    port (int): 0 takes a free one. RAISES OSError: the port cannot be opened.
-    """
+    """Serves a viewer on 127.0.0.1, a thread for each connection. port (int): 0 for any free one. RAISES OSError."""
 
     daemon_threads = True
 
@@ -262,4 +252,4 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is no fault."""
+        """Ignore a browser that went away."""

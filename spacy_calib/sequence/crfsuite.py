@@ -18,23 +18,23 @@ from .features import FeatureLabeller, Sparse
 
 
 class CrfsuiteLabeller(FeatureLabeller):
-    """A conditional random field that `initialize` trains at once, by L-BFGS; `update` has nothing to do.
+    """A conditional random field that `initialize` trains at once, by L-BFGS; `update` does nothing.
 
-    c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS.
-    Others: See FeatureLabeller. RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
+    c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS. Others: See FeatureLabeller. RAISES C001: a
+    setting out of range. C329: python-crfsuite is not installed.
     """
 
     kind = "calib_crfsuite"
     learned: ClassVar = {"weights": floats()}
 
     def __init__(self, nlp: Language, name: str = "calib_crfsuite", **settings: Any):
-        given = CrfsuiteSettings(**settings)
-        self.c2, self.max_iterations = given.c2, given.max_iterations
+        config = CrfsuiteSettings(**settings)
+        self.c2, self.max_iterations = config.c2, config.max_iterations
         for setting in ("c2", "max_iterations"):
-            if not getattr(given, setting) > 0:
-                raise calib_error("C001", name=setting, wanted="greater than 0", given=getattr(given, setting))
+            if not getattr(config, setting) > 0:
+                raise calib_error("C001", name=setting, wanted="greater than 0", given=getattr(config, setting))
         self._weights = np.zeros(0)
-        super().__init__(nlp, name, given)
+        super().__init__(nlp, name, config)
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
@@ -49,15 +49,15 @@ class CrfsuiteLabeller(FeatureLabeller):
             self._weights = read_weights(model, len(self.index), len(self.labels))
 
     def weight_rows(self, rows: Ints) -> Floats:
-        found: Floats = self._weights.reshape(-1, len(self.labels))[rows]
-        return found
+        weights: Floats = self._weights.reshape(-1, len(self.labels))[rows]
+        return weights
 
     def _learned(self) -> dict[str, Any]:
         return {**super()._learned(), "weights": self._weights}
 
-    def _restore(self, held: dict[str, Any]) -> None:
-        super()._restore(held)
-        self._weights = held["weights"]
+    def _restore(self, fields: dict[str, Any]) -> None:
+        super()._restore(fields)
+        self._weights = fields["weights"]
 
 
 def _library() -> Any:
@@ -79,20 +79,20 @@ def train_crfsuite(data: Sequence[tuple[Sparse, Ints]], model: Path, c2: float, 
 
 
 def crfsuite_items(tokens: Sparse) -> list[list[str]]:
-    """The features of each token as CRFsuite takes them."""
+    """Return the features of each token as CRFsuite takes them."""
     rows, starts = list(map(str, tokens.rows.tolist())), tokens.starts.tolist()
     return [rows[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]
 
 
 def read_weights(model: Path, n_features: int, n_labels: int) -> Floats:
-    """The weights of a model file, in the order of `OnlineLearner`; 0 for those that CRFsuite left out."""
+    """Return the weights of a model file, in the order of `OnlineLearner`; 0 for those that CRFsuite left out."""
     tagger = _library().Tagger()
     tagger.open(str(model))
     info = tagger.info()
     weights = np.zeros((n_features + n_labels) * n_labels)
     for (row, column), value in info.state_features.items():
         weights[int(row) * n_labels + int(column)] = value
-    for (before, column), value in info.transitions.items():
-        weights[(n_features + int(before)) * n_labels + int(column)] = value
+    for (previous, column), value in info.transitions.items():
+        weights[(n_features + int(previous)) * n_labels + int(column)] = value
     tagger.close()
     return weights

@@ -1,4 +1,4 @@
-"""The factories of sequence models and their settings: light, since every `Language()` imports them."""
+"""The factories of sequence models and their settings: light, as every `Language()` imports them."""
 
 # No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
 # and cannot resolve strings.

@@ -1,6 +1,6 @@
-"""Templates -> sparse features of tokens (Sha & Pereira 2003), and what labellers over them share.
+"""Templates -> sparse features of tokens (Sha & Pereira 2003), and the labellers over them.
 
-A feature is a hash of what stands around a token; those that a model knows are the rows of its table of weights.
+A feature is a hash of the context of a token; the known ones are the rows of a model's table of weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..schema import Form, digests, lengths, listed, record, text, whole
 from ..types import Floats, Ints
 from .factory import FeatureSettings
 from .inference.chains import Potentials
-from .labeller import SavedLabeller, chain_settings, check_settings, taken
+from .labeller import SavedLabeller, accepted_by, chain_settings, check_settings
 
 Hashes = NDArray[np.uint64]
 
@@ -55,60 +55,60 @@ class Template:
 
     @classmethod
     def of(cls, text: str) -> Template:
-        """The template of "ORTH[-1] ORTH[0]". RAISES C328: it is none, or there is no such attribute."""
+        """Parse a template such as "ORTH[-1] ORTH[0]". RAISES C328: it is none, or there is no such attribute."""
         parts = [_PART.fullmatch(part) for part in text.split()]
         if not parts or not all(part and (part[1] in IDS) for part in parts):
             raise calib_error("C328", given=text)
         return cls(tuple((part[1], int(part[2])) for part in parts if part))
 
 
-def read_templates(given: str | Sequence[str]) -> tuple[Template, ...]:
-    """Templates from the name of a set, or from their texts. RAISES C328: no such set, or no template."""
-    if isinstance(given, str) and given not in TEMPLATES:
-        raise calib_error("C328", given=given)
-    return tuple(map(Template.of, TEMPLATES[given] if isinstance(given, str) else given))
+def read_templates(features: str | Sequence[str]) -> tuple[Template, ...]:
+    """Return templates from the name of a set, or from their texts. RAISES C328: no such set, or no template."""
+    if isinstance(features, str) and features not in TEMPLATES:
+        raise calib_error("C328", given=features)
+    return tuple(map(Template.of, TEMPLATES[features] if isinstance(features, str) else features))
 
 
 def attributes_of(templates: Sequence[Template]) -> list[str]:
-    """The attributes of tokens that templates look at."""
+    """Return the token attributes that templates read."""
     return sorted({name for template in templates for name, _ in template.parts})
 
 
 def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Sequence[Template]) -> Hashes:
-    """The feature of each token by each template, shape (len(doc), n_templates); none looks beyond the bounds."""
+    """Return the feature of each token by each template, shape (len(doc), n_templates), within the bounds."""
     return batch_hashes([doc], [bounds], templates)
 
 
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
-    """As `feature_hashes`, of some Docs, one after the other."""
+    """Return `feature_hashes` of some Docs, one after the other."""
     names = attributes_of(templates)
     tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
-    at = np.arange(len(table))
+    places = np.arange(len(table))
     first, last = np.zeros(len(table), dtype=np.intp), np.zeros(len(table), dtype=np.intp)
     offset = 0
-    for doc, own in zip(docs, bounds, strict=True):
-        for start, end in own:
+    for doc, doc_bounds in zip(docs, bounds, strict=True):
+        for start, end in doc_bounds:
             first[offset + start : offset + end], last[offset + start : offset + end] = offset + start, offset + end
         offset += len(doc)
 
     @cache
     def value(name: str, distance: int) -> Hashes:
-        """The attribute of the token at this distance from each."""
-        place = at + distance
-        inside = (place >= first) & (place < last)
-        return np.where(inside, table[np.where(inside, place, 0), names.index(name)], _OUTSIDE)
+        """Return the attribute of the token at this distance from each."""
+        place = places + distance
+        is_inside = (place >= first) & (place < last)
+        return np.where(is_inside, table[np.where(is_inside, place, 0), names.index(name)], _OUTSIDE)
 
-    found = np.empty((len(table), len(templates)), dtype=np.uint64)
+    hashes = np.empty((len(table), len(templates)), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for number, template in enumerate(templates):
-            mixed = np.full(len(table), np.uint64(number + 1) * _MIX)
+            column = np.full(len(table), np.uint64(number + 1) * _MIX)
             for part in template.parts:
-                mixed ^= value(*part)
-                mixed *= _MIX
-                mixed ^= mixed >> _SHIFT
-            found[:, number] = mixed
-    return found
+                column ^= value(*part)
+                column *= _MIX
+                column ^= column >> _SHIFT
+            hashes[:, number] = column
+    return hashes
 
 
 # First row of unknown features, and the bits cut off their hashes, so that row times number of labels is no overflow.
@@ -117,8 +117,7 @@ _BEYOND, _KEPT = 1 << 40, np.uint64(20)
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """The binary features of one sequence. rows (Ints): Features, token after token. starts (Ints): Where each token's
-    begin, and the end of the last, shape (n + 1,); each token has at least one."""
+    """The binary features of one sequence. rows (Ints): Token after token. starts (Ints): First one of each, and the end."""
 
     rows: Ints
     starts: Ints
@@ -129,7 +128,7 @@ class Sparse:
 
 @dataclass(frozen=True, eq=False)
 class FeatureIndex:
-    """The features that are known. hashes (Hashes): Ascending; row 0 stands for one that every token has."""
+    """The known features. hashes (Hashes): Ascending; row 0 is a feature of every token."""
 
     hashes: Hashes
 
@@ -137,41 +136,38 @@ class FeatureIndex:
         return len(self.hashes) + 1
 
     @classmethod
-    def of(cls, found: Sequence[Hashes], least: int = 1) -> FeatureIndex:
-        """The index of the features found. least (int): Rarer features are left out."""
-        flat = np.concatenate([np.zeros(0, dtype=np.uint64), *(one.reshape(-1) for one in found)])
+    def of(cls, hash_arrays: Sequence[Hashes], minimum: int = 1) -> FeatureIndex:
+        """Build the index of features. minimum (int): Rarer features are left out."""
+        flat = np.concatenate([np.zeros(0, dtype=np.uint64), *(array.reshape(-1) for array in hash_arrays)])
         hashes, counts = np.unique(flat, return_counts=True)
-        return cls(hashes[counts >= least])
+        return cls(hashes[counts >= minimum])
 
-    def rows(self, found: Hashes, unseen: bool = False) -> Sparse:
-        """The known features of each token. found (Hashes): Shape (n, n_templates).
-
-        unseen (bool): Unknown features, too, each in a row of its own beyond any table.
-        """
-        place = np.searchsorted(self.hashes, found.reshape(-1))
-        known = np.zeros(len(place), dtype=bool)
-        inside = place < len(self.hashes)
-        known[inside] = self.hashes[place[inside]] == found.reshape(-1)[inside]
-        others = _BEYOND + (found.reshape(-1) >> _KEPT).astype(np.intp) if unseen else -1
-        rows = np.where(known, place + 1, others).reshape(found.shape)
-        rows = np.concatenate([np.zeros((len(found), 1), dtype=np.intp), rows], axis=1)
-        kept = rows >= 0
-        return Sparse(rows[kept], np.concatenate([[0], np.cumsum(kept.sum(axis=1))]))
+    def rows(self, hashes: Hashes, unseen: bool = False) -> Sparse:
+        """Return the known features of each token. unseen (bool): Also unknown ones, each in a row beyond any table."""
+        place = np.searchsorted(self.hashes, hashes.reshape(-1))
+        is_known = np.zeros(len(place), dtype=bool)
+        in_range = place < len(self.hashes)
+        is_known[in_range] = self.hashes[place[in_range]] == hashes.reshape(-1)[in_range]
+        unknown_rows = _BEYOND + (hashes.reshape(-1) >> _KEPT).astype(np.intp) if unseen else -1
+        rows = np.where(is_known, place + 1, unknown_rows).reshape(hashes.shape)
+        rows = np.concatenate([np.zeros((len(hashes), 1), dtype=np.intp), rows], axis=1)
+        has_row = rows >= 0
+        return Sparse(rows[has_row], np.concatenate([[0], np.cumsum(has_row.sum(axis=1))]))
 
 
 def cut(tokens: Sparse, start: int, end: int) -> Sparse:
-    """The features of some tokens."""
+    """Return the features of some tokens."""
     starts: Ints = tokens.starts[start : end + 1]
     return Sparse(tokens.rows[starts[0] : starts[-1]], starts - starts[0])
 
 
 def row_sums(table: Floats, tokens: Sparse) -> Floats:
-    """The sum of a table's rows over each token's features, shape (n, K). table (Floats): Shape (n_rows, K)."""
+    """Return the sum of a table's rows over each token's features, shape (n, K)."""
     from scipy.sparse import csr_matrix
 
     ones = np.ones(len(tokens.rows))
-    found: Floats = csr_matrix((ones, tokens.rows, tokens.starts), shape=(len(tokens), len(table))) @ table
-    return found
+    sums: Floats = csr_matrix((ones, tokens.rows, tokens.starts), shape=(len(tokens), len(table))) @ table
+    return sums
 
 
 # What must have run before, if a template asks for it.
@@ -182,37 +178,37 @@ _READ = {
 
 
 class FeatureLabeller(SavedLabeller):
-    """A weight for each (feature, label) and each (label, label before), in the order of `OnlineLearner`.
+    """A weight for each (feature, label) and each (label, previous label), in the order of `OnlineLearner`.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
-    features (str | list[str]): "chunking" (words and tags), "spelling" (words and what they look like), or templates.
+    features (str | list[str]): "chunking" (words and tags), "spelling" (words and their shapes), or templates.
     least (int): Features that are rarer in the examples of `initialize` are left out.
     RAISES C001: no such target. C324: no such extension. C328: no such template.
     """
 
-    def __init__(self, nlp: Language, name: str, given: FeatureSettings):
-        self.cfg = check_settings(_CFG, given)
-        self.templates = read_templates(given.features)
+    def __init__(self, nlp: Language, name: str, config: FeatureSettings):
+        self.cfg = check_settings(_CFG, config)
+        self.templates = read_templates(config.features)
         self.requires = tuple(dict.fromkeys(_READ[name] for name in attributes_of(self.templates) if name in _READ))
         self.take(nlp, name)
         self.index = FeatureIndex(np.zeros(0, dtype=np.uint64))
 
     @abstractmethod
     def weight_rows(self, rows: Ints) -> Floats:
-        """The weights of some features, shape (n, K); rows from len(index) on are those of labels before."""
+        """Return the weights of some features, shape (n, K); rows from len(index) on are those of previous labels."""
 
     learned: ClassVar[dict[str, Form]]  # the forms of its own part of `_learned`, with a weight for every parameter
 
     # Learning
 
     def learn_features(self, get_examples: Callable[[], Iterable[Example]], labels: Sequence[str] | None) -> None:
-        """The labels and features of examples. RAISES C326: fewer than two labels."""
+        """Learn labels and features from examples. RAISES C326: fewer than two labels."""
         self.learn_labels(get_examples(), labels)
-        found = [self._hashes(eg.predicted, self.gold_bounds(eg)) for eg in get_examples()]
-        self.index = FeatureIndex.of(found, self.cfg["least"])
+        hash_arrays = [self._hashes(eg.predicted, self.gold_bounds(eg)) for eg in get_examples()]
+        self.index = FeatureIndex.of(hash_arrays, self.cfg["least"])
 
     def sequences(self, example: Example) -> list[tuple[Sparse, Ints]]:
-        """(features, gold columns) of each chain whose gold is whole."""
+        """Return (features, gold columns) of each chain with complete gold."""
         bounds = self.gold_bounds(example)
         gold = self.gold_columns(example, bounds)
         rows = self.index.rows(self._hashes(example.predicted, bounds))
@@ -224,13 +220,13 @@ class FeatureLabeller(SavedLabeller):
     # Prediction
 
     def features_of(self, doc: Doc, unseen: bool = False) -> list[Sparse]:
-        """The known features of each chain of a Doc. unseen (bool): Unknown ones, too (`FeatureIndex.rows`)."""
+        """Return the known features of each chain of a Doc. unseen (bool): Also unknown ones (`FeatureIndex.rows`)."""
         bounds = self.bounds(doc)
         rows = self.index.rows(self._hashes(doc, bounds), unseen)
         return [cut(rows, start, end) for start, end in bounds]
 
     def weights(self) -> Potentials:
-        """The transitions. RAISES C327: it is not initialized."""
+        """Return the transitions. RAISES C327: it is not initialized."""
         self._check_learned()
         n = len(self.labels)
         return Potentials(self.weight_rows(len(self.index) + np.arange(n)), np.zeros(n), np.zeros(n))
@@ -250,9 +246,9 @@ class FeatureLabeller(SavedLabeller):
     # Saving
 
     def learned_arrays(self) -> list[Any]:
-        """The features that it knows and what was learned of them; last what any further learning changes."""
-        held = [np.atleast_1d(value) for value in self._learned().values()]
-        return [*held, held[1][len(self.index) * len(self.labels) :]]
+        """Return the known features and learned arrays; last what any further learning changes."""
+        arrays = [np.atleast_1d(value) for value in self._learned().values()]
+        return [*arrays, arrays[1][len(self.index) * len(self.labels) :]]
 
     @property
     def form(self) -> Form:
@@ -261,19 +257,19 @@ class FeatureLabeller(SavedLabeller):
     def _learned(self) -> dict[str, Any]:
         return {"hashes": self.index.hashes}
 
-    def _restore(self, held: dict[str, Any]) -> None:
-        self.templates, self.index = read_templates(self.cfg["features"]), FeatureIndex(held["hashes"])
+    def _restore(self, fields: dict[str, Any]) -> None:
+        self.templates, self.index = read_templates(self.cfg["features"]), FeatureIndex(fields["hashes"])
 
 
 def _features(value: Any, where: str) -> Any:
     return value if isinstance(value, str) else listed(text)(value, where)
 
 
-def _sizes(held: dict[str, Any]) -> str:
+def _sizes(fields: dict[str, Any]) -> str:
     """Check that there is a weight for each feature and label, and for each two labels."""
-    n = len(held["cfg"]["labels"])
-    size = (len(held["hashes"]) + 1 + n) * n
-    return lengths({name: size for name, value in held.items() if name not in ("cfg", "hashes") and np.ndim(value)}, held)
+    n = len(fields["cfg"]["labels"])
+    size = (len(fields["hashes"]) + 1 + n) * n
+    return lengths({name: size for name, value in fields.items() if name not in ("cfg", "hashes") and np.ndim(value)}, fields)
 
 
-_CFG = chain_settings({"least": whole(), "features": taken(read_templates, _features)})
+_CFG = chain_settings({"least": whole(), "features": accepted_by(read_templates, _features)})

@@ -19,13 +19,13 @@ from .labeller import SavedLabeller, chain_settings, check_settings
 _ARRAYS = ("of_word", "follow", "first", "last")
 
 
-def _sizes(held: dict[str, Any]) -> str:
-    n, n_words = len(held["cfg"]["labels"]), len(held["words"])
-    if len(set(held["words"])) < n_words:
+def _sizes(fields: dict[str, Any]) -> str:
+    n, n_words = len(fields["cfg"]["labels"]), len(fields["words"])
+    if len(set(fields["words"])) < n_words:
         return "each word stands in 'words' once"
-    if not held["of_word"].size:  # nothing was learned yet
-        return lengths({"of_word": (0, 0), "follow": (0, 0), "first": 0, "last": 0, "words": 0}, held)
-    return lengths({"of_word": (n, n_words + 1), "follow": (n, n), "first": n, "last": n}, held)
+    if not fields["of_word"].size:  # nothing was learned yet
+        return lengths({"of_word": (0, 0), "follow": (0, 0), "first": 0, "last": 0, "words": 0}, fields)
+    return lengths({"of_word": (n, n_words + 1), "follow": (n, n), "first": n, "last": n}, fields)
 
 
 _SETTINGS = chain_settings({"pseudocount": above_zero, "rare": whole()})
@@ -42,11 +42,11 @@ _STATE = record(
 class HiddenMarkovModel(SavedLabeller):
     """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., from counts plus `pseudocount`.
 
-    That is the posterior mean of Dirichlet MAP. `initialize` learns it at once; `update` has nothing to do.
+    That is the posterior mean of Dirichlet MAP. `initialize` learns it at once; `update` does nothing.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
-    pseudocount (float): Greater than 0. rare (int): Words found at most so often also count for their class, by which
-        an unknown word is known (digits, capitals, a hyphen, the last letters).
+    pseudocount (float): Greater than 0. rare (int): Words that occur at most so often also count for their class, which
+    represents unknown words (digits, capitals, a hyphen, the last letters).
     RAISES C001: a setting out of range, no such target. C324: no such extension.
     """
 
@@ -70,20 +70,20 @@ class HiddenMarkovModel(SavedLabeller):
         self._count(sequences)
 
     def _gold_sequences(self, example: Example) -> list[list[tuple[str, int]]]:
-        """(word, column of its label) of each chain without gaps in the gold."""
+        """Return (word, column of its label) of each chain without gaps in the gold."""
         bounds, doc = self.gold_bounds(example), example.predicted
         gold = self.gold_columns(example, bounds).tolist()
-        found: list[list[tuple[str, int]]] = []
+        runs: list[list[tuple[str, int]]] = []
         for start, end in bounds:
             run: list[tuple[str, int]] = []
             for i in range(start, end):
                 if gold[i] >= 0:
                     run.append((doc[i].text, gold[i]))
                     continue
-                found.append(run)
+                runs.append(run)
                 run = []
-            found.append(run)
-        return [run for run in found if run]
+            runs.append(run)
+        return [run for run in runs if run]
 
     def _count(self, sequences: Sequence[Sequence[tuple[str, int]]]) -> None:
         n = len(self.labels)
@@ -101,28 +101,28 @@ class HiddenMarkovModel(SavedLabeller):
             np.add.at(self._of_word, (columns, self._places(word for word, _ in sequence)), 1)
 
     def _places(self, words: Iterable[str]) -> Any:
-        """The column of each word in the table of words: its own, or that of its class."""
+        """Return the column of each word in the table of words: its own, or that of its class."""
         unknown = len(self._words)
-        own = self._words
-        return np.array([own[w] if w in own else own.get(word_class(w), unknown) for w in words], dtype=np.intp)
+        columns = self._words
+        return np.array([columns[w] if w in columns else columns.get(word_class(w), unknown) for w in words], dtype=np.intp)
 
     def weights(self) -> Potentials:
-        """log P(label | label), with the end of a sequence as one more label; and log P(first label)."""
-        added = self.cfg["pseudocount"]
-        table = np.column_stack([self._follow, self._last]) + added
+        """Return log P(label | label), with the end of a sequence as one more label; and log P(first label)."""
+        pseudocount = self.cfg["pseudocount"]
+        table = np.column_stack([self._follow, self._last]) + pseudocount
         logs = np.log(table / table.sum(axis=1, keepdims=True))
-        first = self._first + added
+        first = self._first + pseudocount
         return Potentials(logs[:, :-1], np.log(first / first.sum()), logs[:, -1])
 
     def label_scores(self, docs: Sequence[Doc]) -> list[Any]:
-        """log P(word | label). RAISES C327: it is not initialized."""
+        """Return log P(word | label). RAISES C327: it is not initialized."""
         if not len(self._of_word):
             raise calib_error("C327", name=self.name)
         logs = self._word_logs()
         return [logs[self._places(token.text for token in doc)] for doc in docs]
 
     def _word_logs(self) -> Any:
-        """log P(word | label), a row for each word; made once for what was counted."""
+        """Return log P(word | label), a row for each word, computed once."""
         counts, logs = getattr(self, "_kept_logs", (None, None))
         if counts is not self._of_word:
             table = self._of_word + self.cfg["pseudocount"]
@@ -131,7 +131,7 @@ class HiddenMarkovModel(SavedLabeller):
         return logs
 
     def learned_arrays(self) -> tuple[Any, ...]:
-        """What it counted, the smaller tables last."""
+        """Return the counts, smaller tables last."""
         return self._of_word, self._follow, self._first, self._last
 
     @property
@@ -141,13 +141,13 @@ class HiddenMarkovModel(SavedLabeller):
     def _learned(self) -> dict[str, Any]:
         return {"words": list(self._words), **dict(zip(_ARRAYS, self.learned_arrays(), strict=True))}
 
-    def _restore(self, held: dict[str, Any]) -> None:
-        self._words = {word: i for i, word in enumerate(held["words"])}
-        self._of_word, self._follow, self._first, self._last = (held[name] for name in _ARRAYS)
+    def _restore(self, fields: dict[str, Any]) -> None:
+        self._words = {word: i for i, word in enumerate(fields["words"])}
+        self._of_word, self._follow, self._first, self._last = (fields[name] for name in _ARRAYS)
 
 
 def word_class(word: str) -> str:
-    """What a rare or unknown word is known by: its digits, capitals or hyphen, and its last three letters."""
+    """Return the class of a rare or unknown word: its digits, capitals or hyphen, and its last three letters."""
     kind = "".join(
         mark
         for mark, holds in (

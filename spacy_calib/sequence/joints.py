@@ -1,4 +1,4 @@
-"""Labels of neighbouring tokens together: their joint probabilities, and draws of whole labellings of a Doc.
+"""Joint probabilities of the labels of neighbouring tokens, and samples of whole labellings of a Doc.
 
 `spacy_calib.TagCalibrator` takes `pair_scores` and `gold_pairs`.
 """
@@ -38,17 +38,16 @@ _DOCS = 64
 
 
 def pair_names(labeller: ChainLabeller) -> list[str]:
-    """ "DET NOUN" of each pair of labels, in the order of the columns of `pair_scores`."""
+    """Return "DET NOUN" of each pair of labels, in the order of the columns of `pair_scores`."""
     return [f"{first} {second}" for first in labeller.labels for second in labeller.labels]
 
 
 def pair_scores(labeller: ChainLabeller, docs: Iterable[Doc], threshold: float = 0.01) -> csr_matrix:
-    """P(labels of a token and of the next one | text) by forward-backward, of all tokens of some Docs.
+    """Return P(labels of a token and of the next one | text) by forward-backward, of all tokens of some Docs.
 
-    labeller (ChainLabeller): Of a pipeline; what it listens to has run over the Docs.
-    threshold (float): Lower probabilities are left out.
-    RETURNS (csr_matrix): A row for each token (empty for the last of a chain), a column for each name of `pair_names`.
-    RAISES C342: the component gives no probabilities. C001: threshold out of range. C322, C323: as ChainLabeller.
+    labeller (ChainLabeller): Of a pipeline; what it listens to has run over the Docs. threshold (float): Lower probabilities
+    are left out. RETURNS (csr_matrix): A row for each token (empty for the last of a chain), a column for each name of
+    `pair_names`. RAISES C342: the component has no probabilities. C001: threshold out of range. C322, C323: as ChainLabeller.
     """
     from scipy.sparse import csr_matrix, vstack
 
@@ -58,16 +57,16 @@ def pair_scores(labeller: ChainLabeller, docs: Iterable[Doc], threshold: float =
     docs, width = list(docs), len(labeller.labels) ** 2
     parts = [csr_matrix((0, width))]
     for first in range(0, len(docs), _DOCS):
-        own = docs[first : first + _DOCS]
-        found = joint_marginals(sum_chains(labeller.chains(own)[0]), threshold)
-        parts.append(csr_matrix((found.scores, (found.rows, found.tags)), shape=(sum(map(len, own)), width)))
+        batch = docs[first : first + _DOCS]
+        marginals = joint_marginals(sum_chains(labeller.chains(batch)[0]), threshold)
+        parts.append(csr_matrix((marginals.scores, (marginals.rows, marginals.tags)), shape=(sum(map(len, batch)), width)))
     return vstack(parts, format="csr")
 
 
 def gold_pairs(labeller: ChainLabeller, examples: Iterable[Example]) -> list[str | None]:
-    """The name of the gold pair of each predicted token and the next; None at the end of a chain or without gold."""
+    """Return the gold pair of each predicted token and the next; None at the end of a chain or without gold."""
     target = get_target(labeller.cfg["target"])
-    found: list[str | None] = []
+    pair_names_: list[str | None] = []
     for example in examples:
         gold = target.gold(example)
         names: list[str | None] = [None] * len(gold)
@@ -76,107 +75,107 @@ def gold_pairs(labeller: ChainLabeller, examples: Iterable[Example]) -> list[str
                 f"{first} {second}" if first and second else None
                 for first, second in zip(gold[start : end - 1], gold[start + 1 : end], strict=True)
             ]
-        found += names
-    return found
+        pair_names_ += names
+    return pair_names_
 
 
 def each_joint(sums: Sums) -> Iterator[tuple[Ints, Floats]]:
-    """(first tokens, P(labels of each and of the next), shape (n, K, K)), n places at a time, in order."""
+    """Yield (first tokens, P(labels of each and of the next), shape (n, K, K)), n places at a time, in order."""
     chains = sums.chains
-    before, after = chains.packing.followed
-    order = np.argsort(chains.packing.flat[before], kind="stable")
+    previous, following = chains.packing.followed
+    order = np.argsort(chains.packing.flat[previous], kind="stable")
     size = max(1, _CELLS // max(1, chains.n_labels**2))
     for first in range(0, len(order), size):
-        own = order[first : first + size]
-        yield chains.packing.flat[before[own]], to_numpy(sums.joint(before[own], after[own]))
+        part = order[first : first + size]
+        yield chains.packing.flat[previous[part]], to_numpy(sums.joint(previous[part], following[part]))
 
 
 def joint_marginals(sums: Sums, threshold: float = 0.01) -> Marginals:
-    """P(labels of tokens i and i + 1 | text) for the tokens of all chains, one after the other, as entries of row i.
+    """Return P(labels of tokens i and i + 1 | text) for all chains, as entries of row i; tags are first label * K + second
+    label.
 
-    Their tags are codes, first label * K + second label. The last row of a chain has none.
-    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places.
+    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places; the last row of a chain is empty.
     """
-    found: list[Any] = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))]
+    parts: list[Any] = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))]
     for tokens, joint in each_joint(sums):
         flat = joint.reshape(len(tokens), -1)
         place, code = np.nonzero(flat >= threshold)
-        found.append((tokens[place], code, flat[place, code]))
-    rows, codes, scores = (np.concatenate(part) for part in zip(*found, strict=True))
+        parts.append((tokens[place], code, flat[place, code]))
+    rows, codes, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
     n_places = max(0, int(sums.chains.packing.lengths.sum()) - 1)
     return Marginals(rows, codes, np.minimum(scores, 1.0), n_places)
 
 
 def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> LabelDraws:
-    """n labellings of a Doc from the distribution nearest to the model's own whose marginals are the calibrated scores.
+    """Sample n labellings of a Doc from the distribution nearest to the model's own whose marginals are the calibrated scores.
 
-    labeller (ChainLabeller): A calib_crf, calib_hmm or calib_crfsuite; what it listens to has run over the Doc.
-    doc (Doc): Scored by a calib pipe that reads this component. attr (str): Prefix of that pipe.
-    What the scores of a token lack to 1 goes to labels below the threshold, as the model shares it among them; a token
-    without scores keeps the model's own marginals.
-    RAISES C001: n or seed. C342: the component gives no probabilities. C412: the calib pipe does not read it. C413: no
-        scores. C416: entities.
+    labeller (ChainLabeller): A calib_crf, calib_hmm or calib_crfsuite; what it listens to has run over the Doc. doc (Doc):
+    Scored by a calib pipe that reads this component. attr (str): Prefix of that pipe. What the scores of a token lack to 1 goes
+    to labels below the threshold, by the model's shares; a token without scores keeps the model's marginals. RAISES C001: n or
+    seed. C342: the component has no probabilities. C412: the calib pipe does not read it. C413: no scores. C416: entities.
     """
     source = ChainSource()
     if not source.claims(labeller):
         raise calib_error("C342", name=getattr(labeller, "name", "?"), kind=type(labeller).__name__)
     if labeller.cfg["target"] == ENTITIES:
         raise calib_error("C416", name=labeller.name, attr=attr)
-    own, rng = source.annotation(labeller).name, generator(n, seed, get_string_id(doc.text))
+    layer, rng = source.annotation(labeller).name, generator(n, seed, get_string_id(doc.text))
     if not len(doc):  # has no scores either
-        none = np.zeros((n, 0), dtype=np.intp)
-        return LabelDraws(doc, np.zeros(0), own, labeller.labels, none, np.zeros(0, dtype=bool))
+        empty = np.zeros((n, 0), dtype=np.intp)
+        return LabelDraws(doc, np.zeros(0), layer, labeller.labels, empty, np.zeros(0, dtype=bool))
     view = doc_view(doc, attr)
     if view is None:
         raise calib_error("C413", text=doc.text[:40].strip(), attr=attr)
-    if view.layer != own:
-        raise calib_error("C412", name=labeller.name, layer=view.layer, own=own, attr=attr)
+    if view.layer != layer:
+        raise calib_error("C412", name=labeller.name, layer=view.layer, own=layer, attr=attr)
     sums = sum_chains(labeller.chains([doc])[0])
     marginals = np.concatenate([*map(to_numpy, sums.by_sequence())])
-    wanted, scale = calibrated_marginals(view, labeller.labels, marginals)
-    codes, reached = draw_chain(sums, wanted, rng.random((n, len(doc))))
-    gap = float(np.abs(reached - wanted).max())
+    target, scale = calibrated_marginals(view, labeller.labels, marginals)
+    codes, marginals_reached = draw_chain(sums, target, rng.random((n, len(doc))))
+    gap = float(np.abs(marginals_reached - target).max())
     return LabelDraws(doc, scale, view.layer, labeller.labels, codes, np.ones(len(doc), dtype=bool), gap)
 
 
 def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -> tuple[Floats, Floats]:
-    """(probabilities of labels at each token, rows of sum 1; what each token's calibrated scores were multiplied with).
+    """Return (probabilities of labels at each token, rows of sum 1; the factor of each token's calibrated scores).
 
-    raw (Floats): The model's own, shape (n_tokens, K), by which labels below the threshold share what scores lack to 1.
+    raw (Floats): The model's own, shape (n_tokens, K), by which labels below the threshold share the rest to 1.
     """
     column = {label: i for i, label in enumerate(labels)}
     codes = np.array([column.get(tag, -1) for tag in view.tags], dtype=np.intp)
-    known = codes >= 0
-    wanted, below = np.zeros_like(raw), raw.copy()
-    wanted[view.rows[known], codes[known]] = view.calibrated[known]
-    below[view.rows[known], codes[known]] = 0.0
-    scale = within_one(wanted.sum(axis=1))
-    wanted *= scale[:, None]
-    left, unshared = 1.0 - wanted.sum(axis=1), below.sum(axis=1)
-    wanted += below * np.divide(left, unshared, out=np.zeros_like(left), where=unshared > 0)[:, None]
-    total = wanted.sum(axis=1)  # less than 1 where the scores have all labels
+    is_known = codes >= 0
+    target, other_chances = np.zeros_like(raw), raw.copy()
+    target[view.rows[is_known], codes[is_known]] = view.calibrated[is_known]
+    other_chances[view.rows[is_known], codes[is_known]] = 0.0
+    scale = within_one(target.sum(axis=1))
+    target *= scale[:, None]
+    missing_mass, other_mass = 1.0 - target.sum(axis=1), other_chances.sum(axis=1)
+    target += (
+        other_chances * np.divide(missing_mass, other_mass, out=np.zeros_like(missing_mass), where=other_mass > 0)[:, None]
+    )
+    total = target.sum(axis=1)  # less than 1 where the scores have all labels
     empty = total <= 0
-    wanted[empty], total[empty] = raw[empty], raw[empty].sum(axis=1)
-    return wanted / total[:, None], scale / np.where(empty, 1.0, total)
+    target[empty], total[empty] = raw[empty], raw[empty].sum(axis=1)
+    return target / total[:, None], scale / np.where(empty, 1.0, total)
 
 
 class ChainDraws(NamedTuple):
-    """codes (Ints): Label of each token in each draw, (n, n_tokens). reached: Their marginals, (n_tokens, K)."""
+    """codes (Ints): Label of each token in each sample, (n, n_tokens). reached: Their marginals, (n_tokens, K)."""
 
     codes: Ints
     reached: Floats
 
 
-def draw_chain(sums: Sums, wanted: Floats, chances: NDArray[np.float64]) -> ChainDraws:
-    """Draw labels from left to right. wanted: Marginals of tokens, (n_tokens, K). chances: Uniform, (n, n_tokens)."""
+def draw_chain(sums: Sums, target: Floats, chances: NDArray[np.float64]) -> ChainDraws:
+    """Sample labels from left to right. target: Marginals of tokens, (n_tokens, K). chances: Uniform, (n, n_tokens)."""
     n, n_tokens = chances.shape
-    codes, reached = np.zeros((n, n_tokens), dtype=np.intp), wanted.copy()
+    codes, marginals = np.zeros((n, n_tokens), dtype=np.intp), target.copy()
     starts = set(np.cumsum([0, *sums.chains.packing.lengths.tolist()])[:-1].tolist())
     for token in starts:
-        codes[:, token] = draw_columns(np.broadcast_to(wanted[token], (n, wanted.shape[1])), chances[:, token])
+        codes[:, token] = draw_columns(np.broadcast_to(target[token], (n, target.shape[1])), chances[:, token])
     for tokens, joints in each_joint(sums):
-        kernels = fit_joints(joints, wanted[tokens], wanted[tokens + 1])
+        kernels = fit_joints(joints, target[tokens], target[tokens + 1])
         for token, kernel in zip(tokens.tolist(), kernels, strict=True):
-            reached[token + 1] = reached[token] @ kernel
+            marginals[token + 1] = marginals[token] @ kernel
             codes[:, token + 1] = draw_columns(kernel[codes[:, token]], chances[:, token + 1])
-    return ChainDraws(codes, reached)
+    return ChainDraws(codes, marginals)

@@ -1,8 +1,8 @@
 """The component `calib_online`: a labeller that learns online from sparse features (Mejer & Crammer 2010).
 
-The rules: averaged perceptron, passive-aggressive, confidence-weighted, AROW. A model has a mean weight mu and a
-variance sigma of each parameter (section 2). A rule sees the difference Delta between the features of the right
-labelling and of a rival, as the parameters where it is not zero.
+The rules: averaged perceptron, passive-aggressive, confidence-weighted, AROW. A model has a mean weight mu and a variance sigma
+of each parameter (section 2). A rule sees the difference Delta between the features of the right labelling and of a rival, as
+the parameters where it is not zero.
 """
 
 # No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
@@ -24,11 +24,7 @@ from .inference.best import k_best_one, viterbi_one
 
 
 class Difference(NamedTuple):
-    """Features of the right labelling less those of a rival.
-
-    at (Ints): Parameters, each once. by (Floats): How much oftener the right one has each. distance (int): Differing
-        labels.
-    """
+    """Features of the right labelling minus a rival's. at (Ints): Parameters. by (Floats): Values. distance (int): Labels."""
 
     at: Ints
     by: Floats
@@ -36,7 +32,7 @@ class Difference(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A change. at (Ints): Parameters. mean (Floats): Added to mu. variance (Floats | None): Taken from sigma."""
+    """A change. at (Ints): Parameters. mean (Floats): Added to mu. variance (Floats | None): Subtracted from sigma."""
 
     at: Ints
     mean: Floats
@@ -45,7 +41,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How a model moves. n_rivals (int): How many best labellings it looks at. start (float): Initial variance.
+    """How a model changes. n_rivals (int): Best labellings that it uses. start (float): Initial variance.
 
     by_distance (bool): Nothing is learned where the right labelling beats every other by the labels that differ.
     """
@@ -57,7 +53,7 @@ class Rule(ABC):
 
     @abstractmethod
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        """The changes after one sequence. rivals: None of them is the right labelling."""
+        """Return the changes after one sequence. rivals: None of them is the right labelling."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +63,12 @@ class Perceptron(Rule):
     short = "perceptron"
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        return [Step(one.at, one.by) for one in rivals]
+        return [Step(rival.at, rival.by) for rival in rivals]
 
 
 @dataclass(frozen=True)
 class PassiveAggressive(Rule):
-    """The least change that puts the right labelling above each of the k best by its Hamming distance
-    (Crammer et al. 2005; by Hildreth's method).
+    """The smallest change that puts the right labelling above each of the k best by its Hamming distance (Crammer et al. 2005).
 
     k (int): Rivals. most (float): C of PA-I, greater than 0. rounds (int): Of Hildreth's method.
     """
@@ -89,35 +84,32 @@ class PassiveAggressive(Rule):
         return self.k
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        violations = np.array([one.distance - mu[one.at] @ one.by for one in rivals])
+        violations = np.array([rival.distance - mu[rival.at] @ rival.by for rival in rivals])
         products = _products(rivals)
         weights = np.zeros(len(rivals))
         for _ in range(self.rounds):
-            before = weights.copy()
+            previous = weights.copy()
             for i in range(len(rivals)):
-                left = violations[i] - products[i] @ weights
-                weights[i] = min(self.most, max(0.0, weights[i] + left / max(products[i, i], 1e-12)))
-            if (weights == before).all():
+                violation = violations[i] - products[i] @ weights
+                weights[i] = min(self.most, max(0.0, weights[i] + violation / max(products[i, i], 1e-12)))
+            if (weights == previous).all():
                 break
-        return [Step(one.at, weight * one.by) for one, weight in zip(rivals, weights.tolist(), strict=True) if weight > 0]
+        return [Step(rival.at, weight * rival.by) for rival, weight in zip(rivals, weights.tolist(), strict=True) if weight > 0]
 
 
 def _products(rivals: Sequence[Difference]) -> Floats:
-    """Inner products of all pairs, shape (k, k)."""
-    at, place = np.unique(np.concatenate([one.at for one in rivals]), return_inverse=True)
-    table = np.zeros((len(rivals), len(at)))
-    table[np.repeat(np.arange(len(rivals)), [len(one.at) for one in rivals]), place.reshape(-1)] = np.concatenate(
-        [one.by for one in rivals]
+    """Return inner products of all pairs, shape (k, k)."""
+    parameters, place = np.unique(np.concatenate([rival.at for rival in rivals]), return_inverse=True)
+    table = np.zeros((len(rivals), len(parameters)))
+    table[np.repeat(np.arange(len(rivals)), [len(rival.at) for rival in rivals]), place.reshape(-1)] = np.concatenate(
+        [rival.by for rival in rivals]
     )
     return table @ table.T
 
 
 @dataclass(frozen=True)
 class _Gaussian(Rule):
-    """mu += alpha Sigma Delta; of the full update of Sigma its diagonal is kept (Algorithm 1, with equation 2).
-
-    variance (float): Initial variance a, greater than 0.
-    """
+    """mu += alpha Sigma Delta; only the diagonal of Sigma is kept (Algorithm 1, with equation 2). variance: Initial."""
 
     variance: float = 1.0
 
@@ -126,43 +118,37 @@ class _Gaussian(Rule):
         return self.variance
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        made = []
-        for one in rivals:
-            moved = sigma[one.at] * one.by
-            v, m = float(moved @ one.by), float(mu[one.at] @ one.by)
-            alpha, beta = self.rates(v, m, one.distance)
+        steps = []
+        for rival in rivals:
+            direction = sigma[rival.at] * rival.by
+            v, m = float(direction @ rival.by), float(mu[rival.at] @ rival.by)
+            alpha, beta = self.rates(v, m, rival.distance)
             if alpha > 0:
-                made.append(Step(one.at, alpha * moved, beta * moved**2 / (1 + beta * v)))
-        return made
+                steps.append(Step(rival.at, alpha * direction, beta * direction**2 / (1 + beta * v)))
+        return steps
 
     @abstractmethod
     def rates(self, v: float, m: float, distance: int) -> tuple[float, float]:
-        """(alpha, beta). v (float): Delta' Sigma Delta. m (float): mu . Delta. distance (int): Labels that differ."""
+        """Return (alpha, beta). v (float): Delta' Sigma Delta. m (float): mu . Delta. distance (int): Labels that differ."""
 
 
 @dataclass(frozen=True)
 class ConfidenceWeighted(_Gaussian):
-    """Equation 3, after Crammer et al. (2008).
-
-    phi (float): Confidence asked for: the quantile of the normal distribution at it, greater than 0.
-    """
+    """Equation 3, after Crammer et al. (2008). phi (float): The normal quantile of the confidence, greater than 0."""
 
     short = "cw"
     phi: float = 1.0
 
     def rates(self, v: float, m: float, distance: int) -> tuple[float, float]:
-        one, two, phi = 1 + self.phi**2 / 2, 1 + self.phi**2, self.phi
-        alpha = max(0.0, (-m * one + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * two)) / (v * two))
+        factor, double_factor, phi = 1 + self.phi**2 / 2, 1 + self.phi**2, self.phi
+        alpha = max(0.0, (-m * factor + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * double_factor)) / (v * double_factor))
         root = 0.5 * (-alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v))  # of v+
         return float(alpha), float(alpha * phi / root)
 
 
 @dataclass(frozen=True)
 class Arow(_Gaussian):
-    """Equation 4: alpha = max(0, Hamming distance - m) / (r + v), beta = 1 / r.
-
-    r (float): Trade-off, greater than 0.
-    """
+    """Equation 4: alpha = max(0, Hamming distance - m) / (r + v), beta = 1 / r. r (float): Trade-off, greater than 0."""
 
     short = "arow"
     r: float = 1.0
@@ -175,7 +161,7 @@ RULES: dict[str, type[Rule]] = {rule.short: rule for rule in (Perceptron, Passiv
 
 
 def make_rule(name: str, **settings: float) -> Rule:
-    """The rule of this name. RAISES C001: there is none, or a setting is not greater than 0."""
+    """Return the rule of this name. RAISES C001: there is none, or a setting is not greater than 0."""
     if name not in RULES:
         raise calib_error("C001", name="rule", wanted=f"one of {', '.join(RULES)}", given=repr(name))
     for setting, value in settings.items():
@@ -185,10 +171,10 @@ def make_rule(name: str, **settings: float) -> Rule:
 
 
 class OnlineLearner:
-    """Weights of (feature, label) at feature * K + label, and of (before, label) at (n_features + before) * K + label.
+    """Weights of (feature, label) at feature * K + label, and of (previous, label) at (n_features + previous) * K + label.
 
-    n_features, n_labels (int). rule (Rule): How it learns. mu, sigma (Floats): Mean and variance of each weight.
-    late (Floats): What the average of mu lacks, times n_seen. n_seen (int): Sequences seen.
+    mu, sigma (Floats): Mean and variance of each weight. late (Floats): What the average of mu lacks, times n_seen. n_seen
+    (int): Sequences seen.
     """
 
     def __init__(self, n_features: int, n_labels: int, rule: Rule):
@@ -203,17 +189,17 @@ class OnlineLearner:
         return self.mu - self.late / max(1, self.n_seen)
 
     def mean_rows(self, rows: Ints) -> Floats:
-        """The average weights of some features, shape (n, K); rows from n_features on are those of labels before."""
-        mu, late = (one.reshape(-1, self.n_labels)[rows] for one in (self.mu, self.late))
-        return mu - late / max(1, self.n_seen)
+        """Return the average weights of some features, shape (n, K); rows from n_features on are those of previous labels."""
+        mu, lag = (array.reshape(-1, self.n_labels)[rows] for array in (self.mu, self.late))
+        return mu - lag / max(1, self.n_seen)
 
     def scores(self, weights: Floats, tokens: Sparse) -> Floats:
-        """Score of each label at each token, shape (n, K)."""
+        """Return the score of each label at each token, shape (n, K)."""
         table = weights[: self.n_features * self.n_labels].reshape(-1, self.n_labels)
         return np.add.reduceat(table[tokens.rows], tokens.starts[:-1], axis=0)
 
     def transitions(self, weights: Floats) -> Floats:
-        """Score of each label (column) after each (row), shape (K, K)."""
+        """Return the score of each label (column) after each (row), shape (K, K)."""
         return weights[self.n_features * self.n_labels :].reshape(self.n_labels, self.n_labels)
 
     def update(self, tokens: Sparse, gold: Ints) -> bool:
@@ -237,7 +223,7 @@ class OnlineLearner:
         return wrong
 
     def difference(self, tokens: Sparse, gold: Ints, rival: Ints) -> Difference:
-        """Features of one labelling less those of another, which must differ."""
+        """Return the features of one labelling minus those of another, different one."""
         width, offset = self.n_labels, self.n_features * self.n_labels
         differ = np.flatnonzero(gold != rival)
         rows = np.concatenate([tokens.rows[tokens.starts[i] : tokens.starts[i + 1]] for i in differ.tolist()]) * width
@@ -249,35 +235,34 @@ class OnlineLearner:
         ])  # fmt: skip
         signs = np.ones(len(codes))
         signs[len(codes) // 2 :] = -1
-        at, place = np.unique(codes, return_inverse=True)
-        by = np.bincount(place.reshape(-1), weights=signs, minlength=len(at))
-        kept = by != 0
-        return Difference(at[kept], by[kept], len(differ))
+        parameters, place = np.unique(codes, return_inverse=True)
+        amounts = np.bincount(place.reshape(-1), weights=signs, minlength=len(parameters))
+        nonzero = amounts != 0
+        return Difference(parameters[nonzero], amounts[nonzero], len(differ))
 
 
 def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
-    """Whether gold scores above every other labelling by at least the labels that differ."""
-    raised = scores + 1
-    raised[np.arange(len(gold)), gold] -= 1
-    return bool((viterbi_one(raised, transitions) == gold).all())
+    """Return whether gold scores above every other labelling by at least the labels that differ."""
+    with_cost = scores + 1
+    with_cost[np.arange(len(gold)), gold] -= 1
+    return bool((viterbi_one(with_cost, transitions) == gold).all())
 
 
 class OnlineLabeller(FeatureLabeller):
     """Predicts with the average of its weights over all updates.
 
-    rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `RULES`; {"phi": 1.0} for
-        cw.
-    Others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    rule (str): perceptron, pa, cw or arow. settings (Mapping): Of the rule, see `RULES`; {"phi": 1.0} for cw. Others: See
+    FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
     """
 
     kind = "calib_online"
     learned: ClassVar = {"mu": floats(), "late": floats(), "sigma": floats(0.0), "n_seen": whole()}
 
     def __init__(self, nlp: Language, name: str = "calib_online", **settings: Any):
-        given = OnlineSettings(**settings)
-        self.rule = make_rule(given.rule, **(given.settings or {}))
+        config = OnlineSettings(**settings)
+        self.rule = make_rule(config.rule, **(config.settings or {}))
         self.learner = OnlineLearner(0, 0, self.rule)
-        super().__init__(nlp, name, given)
+        super().__init__(nlp, name, config)
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
@@ -290,7 +275,7 @@ class OnlineLabeller(FeatureLabeller):
     def update(
         self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: dict[str, float] | None = None
     ) -> dict[str, float]:
-        """Learn from one sequence with whole gold after the other; the loss is how many were labelled wrongly."""
+        """Learn from each sequence with complete gold; the loss is how many were labelled wrongly."""
         losses = {} if losses is None else losses
         examples = list(examples)
         validate_examples(examples, "OnlineLabeller.update")
@@ -304,8 +289,8 @@ class OnlineLabeller(FeatureLabeller):
     def _learned(self) -> dict[str, Any]:
         return {**super()._learned(), **{name: getattr(self.learner, name) for name in self.learned}}
 
-    def _restore(self, held: dict[str, Any]) -> None:
-        super()._restore(held)
+    def _restore(self, fields: dict[str, Any]) -> None:
+        super()._restore(fields)
         self.learner = OnlineLearner(len(self.index) if self.labels else 0, len(self.labels), self.rule)
         for name in self.learned:
-            setattr(self.learner, name, held[name])
+            setattr(self.learner, name, fields[name])

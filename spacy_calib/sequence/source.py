@@ -26,8 +26,8 @@ from .targets import ENTITIES
 
 
 class ChainSource(Source):
-    """P(label at token | text) by forward-backward. For entities P(type), the sum over its BILUO tags, and the
-    probability of each entity on the Doc, that of the path of its tags.
+    """P(label at token | text) by forward-backward. For entities P(type), the sum over its BILUO tags, and the probability of
+    each entity's path of tags.
 
     component (str): Name of the component.
     """
@@ -62,7 +62,7 @@ class ChainSource(Source):
         return bool(pipe.labels) and (not hasattr(pipe, "model") or has_weights(pipe))
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        return all_finite(pipe) if hasattr(pipe, "model") else all(np.isfinite(one).all() for one in pipe.learned_arrays())
+        return all_finite(pipe) if hasattr(pipe, "model") else all(np.isfinite(array).all() for array in pipe.learned_arrays())
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return missing_input(pipe, docs) if hasattr(pipe, "model") else [""] * len(docs)
@@ -78,10 +78,10 @@ class ChainSource(Source):
         if not len(chains.scores):
             return DenseScores(np.zeros((0, len(self.labels(pipe)))))
         sums = sum_chains(chains)
-        xp, packed = chains.xp, chains.packing.packed
+        xp, packed_places = chains.xp, chains.packing.packed
 
         def of_paths(rows: Ints, labels: Ints, lengths: Ints) -> Floats:
-            return to_numpy(sums.paths(packed[rows], labels, lengths))
+            return to_numpy(sums.paths(packed_places[rows], labels, lengths))
 
         marginals = to_numpy(sums.marginals[chains.packing.on(xp, "packed")])
         return scores_of(pipe, docs, marginals, of_paths)
@@ -92,7 +92,7 @@ OfPaths = Callable[[Ints, Ints, Ints], Floats]
 
 
 def scores_of(pipe: ChainLabeller, docs: Sequence[Doc], of_labels: Floats, of_paths: OfPaths) -> Scores:
-    """Scores of labels as a source gives them: for entities those of their types, and of each whole one on the Docs.
+    """Return scores of labels as a source does: for entities those of their types, and of each whole one on the Docs.
 
     of_labels (Floats): In [0, 1], shape (n_tokens, K); it is overwritten.
     """
@@ -103,50 +103,50 @@ def scores_of(pipe: ChainLabeller, docs: Sequence[Doc], of_labels: Floats, of_pa
 
 
 def entity_types(labels: Sequence[str]) -> tuple[str, ...]:
-    """The types of BILUO tags, in their order."""
+    """Return the types of BILUO tags, in their order."""
     return tuple(dict.fromkeys(label.partition("-")[2] for label in labels if label != OUTSIDE))
 
 
 def by_type(marginals: Floats, labels: Sequence[str]) -> Floats:
-    """The sums over the tags of each type, "O" first, shape (n_tokens, 1 + n_types)."""
+    """Return the sums over the tags of each type, "O" first, shape (n_tokens, 1 + n_types)."""
     types = entity_types(labels)
-    member = np.array([[(label.partition("-")[2] or OUTSIDE) == one for one in (OUTSIDE, *types)] for label in labels])
+    member = np.array([[(label.partition("-")[2] or OUTSIDE) == kind for kind in (OUTSIDE, *types)] for label in labels])
     return np.clip(marginals @ member, 0.0, 1.0)
 
 
 def _entities(docs: Sequence[Doc], labels: Sequence[str], types: Floats, of_paths: OfPaths) -> Spans:
-    """The entities on the Docs; those of other types are left out. types (Floats): Of `by_type`."""
+    """Return the entities of known types on the Docs. types (Floats): Of `by_type`."""
     column = {label: i for i, label in enumerate(labels)}
     number = {name: i for i, name in enumerate(entity_types(labels))}
-    found: list[tuple[int, int, int]] = []
-    taken: list[Ints] = []
+    rows: list[tuple[int, int, int]] = []
+    paths: list[Ints] = []
     offset = 0
     for doc in docs:
         for span in doc.ents:
             if span.label_ in number:
-                found.append((offset + span.start, offset + span.end, number[span.label_]))
-                taken.append(_path_of(span.label_, len(span), column))
+                rows.append((offset + span.start, offset + span.end, number[span.label_]))
+                paths.append(_path_of(span.label_, len(span), column))
         offset += len(doc)
-    table = np.array(found, dtype=np.intp).reshape(-1, 3)
-    of_tokens = [types[start:end, 1 + kind] for start, end, kind in found]
-    chosen = np.ones(len(table), dtype=bool)
-    own = _path_scores(of_paths, table, taken)
-    return Spans(table[:, 0], table[:, 1], table[:, 2], np.concatenate([np.zeros(0), *of_tokens]), own, chosen)
+    table = np.array(rows, dtype=np.intp).reshape(-1, 3)
+    of_tokens = [types[start:end, 1 + kind] for start, end, kind in rows]
+    is_chosen = np.ones(len(table), dtype=bool)
+    path_scores = _path_scores(of_paths, table, paths)
+    return Spans(table[:, 0], table[:, 1], table[:, 2], np.concatenate([np.zeros(0), *of_tokens]), path_scores, is_chosen)
 
 
-def _path_scores(of_paths: OfPaths, table: Ints, taken: Sequence[Ints]) -> Floats:
-    """The score of each entity's path; 0 where the model has not all its labels. table (Ints): (start, end, ...)."""
+def _path_scores(of_paths: OfPaths, table: Ints, paths: Sequence[Ints]) -> Floats:
+    """Return the score of each entity's path; 0 where the model lacks a label. table (Ints): (start, end, ...)."""
     scores = np.zeros(len(table))
-    known = np.flatnonzero([len(own) > 0 for own in taken])
-    if len(known):
-        rows = np.concatenate([np.arange(start, end) for start, end in table[known, :2].tolist()])
-        labels = np.concatenate([taken[i] for i in known.tolist()])
-        scores[known] = np.clip(of_paths(rows, labels, table[known, 1] - table[known, 0]), 0.0, 1.0)
+    with_path = np.flatnonzero([len(path) > 0 for path in paths])
+    if len(with_path):
+        rows = np.concatenate([np.arange(start, end) for start, end in table[with_path, :2].tolist()])
+        labels = np.concatenate([paths[i] for i in with_path.tolist()])
+        scores[with_path] = np.clip(of_paths(rows, labels, table[with_path, 1] - table[with_path, 0]), 0.0, 1.0)
     return scores
 
 
 def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:
-    """The columns of the BILUO tags of an entity; none where one is not among the labels."""
+    """Return the columns of the BILUO tags of an entity; empty if one is not among the labels."""
     letters = "U" if length == 1 else "B" + "I" * (length - 2) + "L"
     names = [f"{letter}-{kind}" for letter in letters]
     return np.array([column[name] for name in names] if all(name in column for name in names) else [], dtype=np.intp)
@@ -160,14 +160,13 @@ _ENOUGH = 5_000
 
 
 class ConfidenceSource(Source):
-    """How much the answer of a labeller moves (Mejer & Crammer 2010, section 5).
+    """How much the answer of a labeller changes (Mejer & Crammer 2010, section 5).
 
     component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
-    way (str): kd_pc: draws of the weights from N(mu, s Sigma), which an online learner of variances knows; kd_fixed:
-        from N(mu, s I); kbv, wkbv: the k best labellings, alike or by their scores; delta: the best one's lead.
-    k (int | None): Draws (50 in the paper) or labellings (30); None for these. seed (int): Of the draws.
-    scale (float | None): s; with None the fit chooses it (`choose_scale`).
-    RAISES C001: a setting out of range.
+    way (str): kd_pc: samples of the weights from N(mu, s Sigma), by an online learner with variances; kd_fixed: from N(mu, s
+    I); kbv, wkbv: the k best labellings, equal or weighted by scores; delta: the best one's lead.
+    k (int | None): Samples (50 in the paper) or labellings (30); None for these. seed (int): Of the samples. scale (float |
+    None): s; with None the fit chooses it (`choose_scale`). RAISES C001: a setting out of range.
     """
 
     reads = ("calib_online",)
@@ -204,8 +203,8 @@ class ConfidenceSource(Source):
 
     @property
     def says(self) -> str:  # type: ignore[override]
-        drawn = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in DRAWN else ""
-        return self.way + ("" if self.way == "delta" else f", k {self.k}") + drawn
+        scale_text = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in DRAWN else ""
+        return self.way + ("" if self.way == "delta" else f", k {self.k}") + scale_text
 
     def _inner(self, pipe: Any) -> Source:
         return ChainSource(self.component) if isinstance(pipe, ChainLabeller) else SoftmaxSource(self.component)
@@ -246,25 +245,28 @@ class ConfidenceSource(Source):
         return {"scale": self.scale}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """Read confidences; it is as sure of an entity as of the least sure of its BILUO tags."""
-        given = np.concatenate([np.zeros((0, len(pipe.labels))), *self.confidences(pipe, docs)])
+        """Read confidences; that of an entity is the lowest of its BILUO tags."""
+        scores = np.concatenate([np.zeros((0, len(pipe.labels))), *self.confidences(pipe, docs)])
         if not isinstance(pipe, ChainLabeller):
-            return DenseScores(np.clip(given, 0.0, 1.0))
+            return DenseScores(np.clip(scores, 0.0, 1.0))
         return scores_of(
-            pipe, docs, given, lambda rows, own, n: np.minimum.reduceat(given[rows, own], np.cumsum([0, *n[:-1].tolist()]))
+            pipe,
+            docs,
+            scores,
+            lambda rows, labels, n: np.minimum.reduceat(scores[rows, labels], np.cumsum([0, *n[:-1].tolist()])),
         )
 
     def confidences(self, pipe: Any, docs: Sequence[Doc]) -> list[Floats]:
-        """The number of each label at each token, chain after chain, shape (length, K)."""
+        """Return the number of each label at each token, chain after chain, shape (length, K)."""
         if self.way in DRAWN:
             return self.draws(pipe, docs).shares(self.k, self.scale or _UNCHOSEN)
         chains, _ = pipe.chains(docs)
-        return gaps(chains) if self.way == "delta" else k_best_shares(chains, self.k, weighted=self.way == "wkbv")
+        return gaps(chains) if self.way == "delta" else k_best_shares(chains, self.k, by_score=self.way == "wkbv")
 
     def draws(self, pipe: Any, docs: Sequence[Doc]) -> Draws:
-        """Draws of the weights, for the sequences of some Docs."""
+        """Return samples of the weights, for the sequences of some Docs."""
         if isinstance(pipe, OnlineLabeller):
-            sequences = [one for doc in docs for one in pipe.features_of(doc, unseen=True)]
+            sequences = [sequence for doc in docs for sequence in pipe.features_of(doc, unseen=True)]
             return draws_of_learner(pipe.learner, sequences, self.way == "kd_pc", self.seed, pipe.allowed())
         if isinstance(pipe, ChainLabeller):
             return draws_of_head(pipe, docs, [pipe.bounds(doc) for doc in docs], self.seed, pipe.potentials())
@@ -272,7 +274,7 @@ class ConfidenceSource(Source):
 
 
 def _labels_tokens(pipe: Any) -> bool:
-    """Whether the columns of its head are the labels of tokens: edit trees are not."""
+    """Return whether the columns of its head are the labels of tokens: edit trees are not."""
     return isinstance(pipe, ChainLabeller) or (SoftmaxSource().supports(pipe) and not isinstance(pipe, EditTreeLemmatizer))
 
 
@@ -283,11 +285,10 @@ def choose_scale(
     scales: Sequence[float] = SCALES,
     progress: Progress = iter,
 ) -> float:
-    """The scale whose confidences find wrong labels best, by average precision, as the paper chooses it.
+    """Return the scale whose confidences find wrong labels best, by average precision, as the paper chooses it.
 
-    examples (Sequence[Example]): Their predicted Docs hold what the component reads. Of many, some spread over all are
-        looked at. progress (Progress): Wraps the numbers of the draws. RETURNS (float): A middle one where
-        all labels are right, or all are wrong.
+    examples (Sequence[Example]): Their predicted Docs hold the component's input; a spread sample of many is used. RETURNS
+    (float): A middle one where all labels are right, or all are wrong.
     """
     from sklearn.metrics import average_precision_score
 
@@ -296,17 +297,17 @@ def choose_scale(
     if not examples:
         return _UNCHOSEN
     docs = [eg.predicted for eg in examples]
-    own = np.concatenate(pipe.predict(docs))
+    predicted_columns = np.concatenate(pipe.predict(docs))
     gold = np.concatenate([source.annotation(pipe).aligned_gold(eg) for eg in examples])
     names = [label.partition("-")[2] or OUTSIDE for label in pipe.labels] if _of_entities(pipe) else pipe.labels
-    judged = np.flatnonzero(gold)
-    wrong = label_hashes(names)[own[judged]] != gold[judged]
+    with_gold = np.flatnonzero(gold)
+    wrong = label_hashes(names)[predicted_columns[with_gold]] != gold[with_gold]
     if not wrong.any() or wrong.all():
         return _UNCHOSEN
-    agree = np.zeros((len(scales), len(own)))
+    agree = np.zeros((len(scales), len(predicted_columns)))
     for labels in source.draws(pipe, docs).labels(source.k, scales, progress):
-        agree += labels == own
-    return scales[int(np.argmax([average_precision_score(wrong, -one[judged]) for one in agree]))]
+        agree += labels == predicted_columns
+    return scales[int(np.argmax([average_precision_score(wrong, -shares[with_gold]) for shares in agree]))]
 
 
 def _of_entities(pipe: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a sequence model labels: tags, entities as BILUO, or an attribute of the user's own."""
+"""The targets of sequence models: tags, entities as BILUO, or a user's own attribute."""
 
 from __future__ import annotations
 
@@ -19,38 +19,33 @@ _MISSING = "-"
 
 
 class Target(ABC):
-    """One kind of label that tokens carry.
-
-    assigns (list[str]), score_weights (dict): Of a component that writes it, as a spaCy factory declares them.
-    """
+    """One kind of label of tokens. assigns (list[str]), score_weights (dict): As a spaCy factory declares them."""
 
     assigns: list[str]
     score_weights: dict[str, float | None]
 
     @abstractmethod
     def gold(self, example: Example) -> list[str | None]:
-        """The gold label of each predicted token; None where none is known."""
+        """Return the gold label of each predicted token, or None."""
 
     @abstractmethod
     def labels(self, example: Example) -> Iterable[str]:
-        """The labels that the gold Doc uses."""
+        """Return the labels that the gold Doc uses."""
 
     def is_label(self, label: str) -> bool:
-        """Whether tokens can carry it."""
+        """Return whether tokens can have it."""
         return bool(label)
 
     @abstractmethod
     def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
-        """Write the labels. overwrite (bool): Also where a token carries one already."""
+        """Write the labels. overwrite (bool): Also over existing ones."""
 
     @abstractmethod
     def score(self, examples: Iterable[Example]) -> dict[str, Any]:
-        """How right the predicted Docs are, by spaCy's scorers."""
+        """Score the predicted Docs by spaCy's scorers."""
 
 
 class Tags(Target):
-    """Token.tag."""
-
     assigns = ["token.tag"]
     score_weights = {"tag_acc": 1.0}
 
@@ -89,7 +84,7 @@ class Entities(Target):
 
     def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
         if overwrite or not doc.ents:
-            doc.set_ents(biluo_tags_to_spans(doc, _mended(labels)), default="outside")
+            doc.set_ents(biluo_tags_to_spans(doc, _repair_tags(labels)), default="outside")
 
     def score(self, examples: Iterable[Example]) -> dict[str, Any]:
         return get_ner_prf(examples)
@@ -105,9 +100,9 @@ class Extension(Target):
         self.assigns, self.score_weights = [f"token._.{name}"], {f"{name}_acc": 1.0}
 
     def gold(self, example: Example) -> list[str | None]:
-        given = [token._.get(self.name) or None for token in example.reference]
-        aligned = ({given[int(i)] for i in example.alignment.x2y[token.i]} for token in example.predicted)
-        return [own.pop() if len(own) == 1 else None for own in aligned]
+        labels = [token._.get(self.name) or None for token in example.reference]
+        label_sets = ({labels[int(i)] for i in example.alignment.x2y[token.i]} for token in example.predicted)
+        return [label_set.pop() if len(label_set) == 1 else None for label_set in label_sets]
 
     def labels(self, example: Example) -> Iterable[str]:
         return {value for token in example.reference if (value := token._.get(self.name))}
@@ -125,10 +120,7 @@ class Extension(Target):
 
 
 def get_target(name: str) -> Target:
-    """The target called "tag", "ents", or "_.name" for an extension of Token.
-
-    RAISES C001: another name. C324: there is no such extension.
-    """
+    """Return the target "tag", "ents", or "_.name" for an extension of Token. RAISES C001: another. C324: no such extension."""
     if name == "tag":
         return Tags()
     if name == ENTITIES:
@@ -140,8 +132,8 @@ def get_target(name: str) -> Target:
     )
 
 
-def _mended(labels: Sequence[str]) -> list[str]:
-    """BILUO tags in which each I and L continues the entity before it."""
+def _repair_tags(labels: Sequence[str]) -> list[str]:
+    """Return BILUO tags in which each I and L continues the entity before it."""
     iob: list[str] = []
     for label in labels:
         letter, _, kind = label.partition("-")
@@ -151,7 +143,7 @@ def _mended(labels: Sequence[str]) -> list[str]:
 
 
 def biluo_transitions(labels: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of BILUO tags: which may follow which (rows: the one before), (K, K); which may begin; which may end, (K,)."""
+    """Return for BILUO tags which may follow which (rows: the previous), (K, K); which may begin; which may end, (K,)."""
     letters, kinds = np.array([label.partition("-")[::2] for label in labels], dtype=object).reshape(-1, 2).T
     open_behind, open_before = np.isin(letters, ["B", "I"]), np.isin(letters, ["I", "L"])
     follows = open_behind[:, None] == open_before

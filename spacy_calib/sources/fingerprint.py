@@ -1,4 +1,4 @@
-"""Whether a component still has the weights that a pipe was fitted with: maps belong to the scores of one model, and training changes them."""
+"""Detects changed weights: the maps of a pipe belong to the scores of one model, and training changes these."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _SMALL, _FEW = 4096, 3
 
 
 def fingerprint(nlp: Language, component: Any) -> str:
-    """Digest of all parameters of a component and of the embeddings that it listens to; "" for a component without a model that keeps no
-    arrays either (`learned_arrays`).
+    """Return a digest of all parameters of a component and the embeddings that it listens to; "" if it has none.
 
-    A listener that was replaced by the embedding itself makes no difference. It takes some 10 ms for en_core_web_sm.
+    Replacing a listener by the embedding itself does not change it. It takes some 10 ms for en_core_web_sm.
     """
     models = _models_of(nlp, component)
     digests = {_digest([read()]) for model in models for read in _parameters(model)}
@@ -37,11 +36,11 @@ class WeightWatch:
         self._changed = False
 
     def changed(self, fitted: str, nlp: Language, component: Any) -> bool:
-        """Whether the component has other weights. fitted (str): Its fingerprint at the fit."""
+        """Return whether the weights differ from those of the fit. fitted (str): The fingerprint at the fit."""
         held = getattr(component, "model", component)
         if self._model is not held:
             self._model = held
-            self._reads = [read for model in _models_of(nlp, component) for read in _small(model)]
+            self._reads = [read for model in _models_of(nlp, component) for read in _small_arrays(model)]
             self._sample = None
         arrays = [array if isinstance(array := read(), np.ndarray) else to_numpy(array) for read in self._reads]
         sample = [(array.dtype, array.shape, array.tobytes()) for array in arrays]
@@ -51,42 +50,39 @@ class WeightWatch:
         return self._changed
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy looks anew: it has a model of its own."""
+        """A copy starts anew, as it has a model of its own."""
         return WeightWatch().__dict__
 
 
 def _models_of(nlp: Language, component: Any) -> list[Any]:
-    """The component's model, and those of the components that it listens to."""
-    own: Any = getattr(component, "model", None)
-    if own is None and hasattr(component, "learned_arrays"):
+    """Return the models of the component and of those that it listens to."""
+    model: Any = getattr(component, "model", None)
+    if model is None and hasattr(component, "learned_arrays"):
         return [component]
-    if not hasattr(own, "walk"):
+    if not hasattr(model, "walk"):
         return []
-    listeners = {id(node) for node in own.walk() if is_listener(node)}
+    listeners = {id(node) for node in model.walk() if is_listener(node)}
     pipes: list[Any] = [pipe for _, pipe in nlp.components]
-    return [own, *(pipe.model for pipe in pipes if any(id(node) in listeners for node in getattr(pipe, "listeners", ())))]
+    return [model, *(pipe.model for pipe in pipes if any(id(node) in listeners for node in getattr(pipe, "listeners", ())))]
 
 
 def _digest(arrays: Iterable[Any]) -> str:
-    found = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for array in arrays:
         values = to_numpy(array)
-        found.update(f"{values.dtype}{values.shape}".encode())
-        found.update(values.tobytes())
-    return found.hexdigest()
+        digest.update(f"{values.dtype}{values.shape}".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()
 
 
-def _small(model: Any) -> list[Any]:
-    return [read for read in _parameters(model) if _size(read()) <= _SMALL][-_FEW:]
-
-
-def _size(array: Any) -> int:
-    return array.numel() if hasattr(array, "numel") else array.size
+def _small_arrays(model: Any) -> list[Any]:
+    """Return the functions of the last few small arrays of a model."""
+    sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in _parameters(model)]
+    return [read for size, read in sizes if size <= _SMALL][-_FEW:]
 
 
 def _parameters(model: Any) -> Iterator[Any]:
-    """A function for each array of a model that gives what it holds then: thinc's own, and the parameters of torch modules in it; of a
-    component without a model what `learned_arrays()` gives."""
+    """Yield a function for each array of a model, of torch modules in it, or of `learned_arrays()`, that returns it."""
     if hasattr(model, "learned_arrays"):
         yield from (lambda i=i: model.learned_arrays()[i] for i in range(len(model.learned_arrays())))
         return

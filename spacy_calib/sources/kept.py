@@ -1,4 +1,4 @@
-"""Parsers and recognizers of ours keep what they found in each Doc; what their sources share with those of spaCy's own."""
+"""What the sources of our own parsers and recognizers, which remember what they found in each Doc, share with spaCy's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .base import ComponentSource, missing_input, overwriting_pipe
 
 
 class ParsedDocs(list):
-    """The states that `predict` gives, as spaCy wants them. readings (Sequence): What the component keeps of each Doc."""
+    """The states that `predict` returns to spaCy. readings (Sequence): What the component remembers of each Doc."""
 
     def __init__(self, states: Sequence[Any], readings: Sequence[Any]):
         super().__init__(states)
@@ -26,10 +26,7 @@ class ParsedDocs(list):
 
 
 def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
-    """The layer that turns state features into vectors as spaCy's greedy parser does, on the CPU.
-
-    step_model (ParserStepModel): Of the Docs. lower (Model): The layer of the component's model that state features pass first.
-    """
+    """Return the layer that turns state features into vectors, on the CPU. lower (Model): The layer that they pass first."""
     state2vec = step_model.state2vec
     if state2vec.get_dim("nP") == 1:
         # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.
@@ -41,7 +38,7 @@ def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
 
 
 class KeptReadings:
-    """What components found in Docs, for as long as each Doc lives: nothing of it is saved with the Doc."""
+    """Remembers what components found in Docs, as long as each Doc lives; nothing is saved with the Doc."""
 
     def __init__(self) -> None:
         self._by_doc: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
@@ -50,12 +47,12 @@ class KeptReadings:
         self._by_doc[doc] = (component, reading, np.asarray(doc.to_array("ORTH")))
 
     def __call__(self, doc: Doc, component: str) -> Any:
-        """The reading; None if the component of this name did not run on the Doc, or the Doc was re-tokenized since."""
+        """Return the reading; None if this component did not run on the Doc, or the Doc was re-tokenized since."""
         name, reading, words = self._by_doc.get(doc, ("", None, None))
         return reading if name == component and words is not None and np.array_equal(words, doc.to_array("ORTH")) else None
 
     def missing(self, pipe: Any, component: str, docs: Sequence[Doc]) -> list[str]:
-        """Why there is nothing for each Doc, "" if there is. component (str): The pipe's name in the settings."""
+        """Return why each Doc has no reading, "" if it has one. component (str): Its name in the settings."""
         why = f"'{component}' did not run on the Doc in this process, or tokens were merged or split since"
         return ["" if not len(doc) or self(doc, pipe.name) is not None else why for doc in docs]
 
@@ -64,17 +61,14 @@ class KeptReadings:
 _READ: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
 
 
-def clear_copy(doc: Doc, parsed: bool = True) -> Doc:
-    """The same words with what a component's model reads (token vectors, transformer data), but no entities and no heads.
-
-    parsed (bool): Whether sentence starts and the labels of arcs go along.
-    """
+def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
+    """Copy the words and what a model reads, without entities and heads. keep_arcs (bool): Copy sentence starts and arc labels."""
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
-    starts: list[bool | int | None] = [None if sign == 0 or not parsed else bool(sign == 1) for sign in columns.tolist()]
+    starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
     copy = Doc(
         doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc], sent_starts=starts
     )
-    read = [*_READ, "DEP"] if parsed else _READ
+    read = [*_READ, "DEP"] if keep_arcs else _READ
     copy.from_array(read, np.asarray(doc.to_array(read)))  # type: ignore[arg-type]
     copy.tensor = doc.tensor
     if Doc.has_extension("trf_data"):
@@ -83,10 +77,10 @@ def clear_copy(doc: Doc, parsed: bool = True) -> Doc:
 
 
 class TransitionSource(ComponentSource):
-    """Reads components that decide by transitions, by what the Docs' own run kept or by a second pass.
+    """Reads components that decide by transitions, from the readings of the pipeline's run or by a second pass.
 
-    keeping (type): The class whose components keep their readings, in kept (KeptReadings). sets (str), attributes
-    (frozenset[str]): What such components set on a Doc, in words, and as spaCy calls it.
+    keeping (type): The class whose components keep readings, in `kept`. sets (str), attributes (frozenset[str]): What they set
+    on a Doc.
     """
 
     keeping: ClassVar[type]
@@ -103,7 +97,7 @@ class TransitionSource(ComponentSource):
         return self._set_before(nlp, pipe) or overwriting_pipe(nlp, name, pipe)
 
     def _set_before(self, nlp: Language, pipe: Any) -> str:
-        """Why a second pass would find annotations that another component has set before it; "" if there are none."""
+        """Return why a second pass would mix with annotations that another component set before, or ""."""
         for name, earlier_pipe in nlp.pipeline:
             if earlier_pipe is pipe:
                 break
@@ -119,9 +113,9 @@ class TransitionSource(ComponentSource):
         return self.kept.missing(pipe, self.component, docs) if self.keeps(pipe) else missing_input(pipe, docs)
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
-        """What was found in each Doc. RAISES: see `read_again`."""
+        """Return what was found in each Doc. RAISES: see `read_again`."""
         return [self.kept(doc, pipe.name) for doc in docs] if self.keeps(pipe) else self.read_again(pipe, docs)
 
     @abstractmethod
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
-        """The same by a second pass, which runs on copies of the Docs."""
+        """Return the readings of a second pass over copies of the Docs."""

@@ -1,4 +1,4 @@
-"""Scores that other people left on the Doc: what their sources share, and marginals as an array of the Doc."""
+"""Scores that any component left on the Doc: what their sources share, and marginals as an array of the Doc."""
 
 from __future__ import annotations
 
@@ -29,31 +29,28 @@ _SINGLE = 1e-6
 
 
 class LeftScoresSource(Source):
-    """Reads scores that any component left. Its labels are those of the settings, else those that the component names (`labels`, as spaCy's
-    components have them), else those that are met with a score in the fit data.
+    """Reads scores that any component left on the Doc.
 
-    component (str): Name of the component that leaves the scores; "" for Docs that have them when they come to the pipe, and for whatever
-        the components before it leave.
-    labels (Sequence[str] | None): Labels of the settings.
+    component (str): Name of the component; "" for Docs that come with scores. labels (Sequence[str] | None): None takes the
+    `labels` of the component, else those that have a score in the fit data.
     """
 
     doc_alone = True
 
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
-        self._given = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
-        self._learned: tuple[str, ...] = ()
+        self._set_labels = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
+        self._fit_labels: tuple[str, ...] = ()
 
     def supports(self, pipe: Any) -> bool:
         return True
 
     def claims(self, pipe: Any) -> bool:
-        """A component that says so itself, see `named_source`."""
-        named = named_source(pipe).get("@calib_sources", "")
-        return bool(named) and type(prototypes("calib_sources").get(named)) is type(self)
+        source_name = named_source(pipe).get("@calib_sources", "")
+        return bool(source_name) and type(prototypes("calib_sources").get(source_name)) is type(self)
 
     def kind(self, pipe: Any) -> str:
-        """Components that are functions are told apart by their names."""
+        """Functions are told apart by their names."""
         return getattr(pipe, "__qualname__", type(pipe).__name__)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
@@ -63,44 +60,43 @@ class LeftScoresSource(Source):
         return True
 
     def is_trained(self, pipe: Any) -> bool:
-        """Nothing is known of what a component needs; its labels may be learned."""
+        """True: what a component needs is not known, and its labels may be learned."""
         return True
 
     # Labels
 
     def own_labels(self, pipe: Any) -> tuple[str, ...]:
-        """() where they are learned and nothing was fitted yet."""
-        return self._given or _labels_of(pipe) or self._learned
+        """Return the labels; () where they are learned and nothing was fitted yet."""
+        return self._set_labels or _labels_of(pipe) or self._fit_labels
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Take the labels from the Docs of a fit, where neither the settings nor the component name them.
+        """Learn the labels from the fit data, unless settings or component name them. RETURNS: Unknown labels with a score.
 
-        RETURNS (tuple[str, ...]): Labels that have a score on the Docs and are not known.
-        RAISES C281 to C283, C286: what is read there. C284: none of the labels with a score is known. C285: nothing has a score.
+        RAISES C281 to C283, C286: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
         """
         readable = [doc for doc, why in zip(docs, self.missing_input(docs), strict=True) if not why]
         if not readable and self.own_labels(pipe):
             return ()  # why, says the fit
-        found = sorted(self.scored_labels(pipe, readable))
-        known = self.own_labels(pipe) if self._given or _labels_of(pipe) else tuple(found)
-        if not found:
+        scored_labels = sorted(self.scored_labels(pipe, readable))
+        labels = self.own_labels(pipe) if self._set_labels or _labels_of(pipe) else tuple(scored_labels)
+        if not scored_labels:
             raise calib_error("C285", where=self.where)
-        if not set(found) & set(known):
-            raise calib_error("C284", where=self.where, found=", ".join(found), known=", ".join(known))
-        self._learned = known
-        return tuple(label for label in found if label not in known)
+        if not set(scored_labels) & set(labels):
+            raise calib_error("C284", where=self.where, found=", ".join(scored_labels), known=", ".join(labels))
+        self._fit_labels = labels
+        return tuple(label for label in scored_labels if label not in labels)
 
     def kept_labels(self) -> tuple[str, ...]:
-        return self._given or self._learned
+        return self._set_labels or self._fit_labels
 
     def restore_labels(self, saved: Sequence[str]) -> bool:
-        """Labels that were learned do not stand in the config, and stay out of it."""
-        if self._given is None:
-            self._learned = tuple(saved)
+        """Learned labels are not written into the config."""
+        if self._set_labels is None:
+            self._fit_labels = tuple(saved)
             return False
-        if not differ_in_dollars(saved, self._given):
+        if not differ_in_dollars(saved, self._set_labels):
             return False
-        self._given = tuple(saved)
+        self._set_labels = tuple(saved)
         return True
 
     # What is on the Doc
@@ -108,15 +104,15 @@ class LeftScoresSource(Source):
     @property
     @abstractmethod
     def where(self) -> str:
-        """Where the scores stand, as messages name it."""
+        """Where the scores are stored, for messages."""
 
     @abstractmethod
     def missing_input(self, docs: Sequence[Doc]) -> list[str]:
-        """Why each Doc has nothing to read, "" if it has."""
+        """Return why each Doc has nothing to read, or ""."""
 
     @abstractmethod
     def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
-        """The labels that have a score on Docs that can be read."""
+        """Return the labels that have a score on readable Docs."""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         if not self.own_labels(pipe):
@@ -125,16 +121,16 @@ class LeftScoresSource(Source):
 
 
 def _labels_of(pipe: Any) -> tuple[str, ...]:
-    """The labels that a component names as spaCy's do; () where it names none."""
-    named = getattr(pipe, "labels", ())
-    is_list = isinstance(named, (list, tuple)) and all(isinstance(label, str) for label in named)
-    return tuple(named) if is_list and len(set(named)) == len(named) else ()
+    """Return the distinct text labels that a component names, or ()."""
+    labels = getattr(pipe, "labels", ())
+    is_list = isinstance(labels, (list, tuple)) and all(isinstance(label, str) for label in labels)
+    return tuple(labels) if is_list and len(set(labels)) == len(labels) else ()
 
 
 def named_scores(score: object) -> tuple[str, ...]:
-    """The names of scores in a setting: one, several with commas between them, or a list; () for something else."""
-    names = [one.strip() for one in score.split(",")] if isinstance(score, str) else score
-    return tuple(names) if isinstance(names, list) and all(isinstance(one, str) and one for one in names) else ()
+    """Return the score names of a setting: a text with commas, or a list; () for anything else."""
+    names = [name.strip() for name in score.split(",")] if isinstance(score, str) else score
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) and name for name in names) else ()
 
 
 def check_extension(owner: type, name: str) -> None:
@@ -144,11 +140,7 @@ def check_extension(owner: type, name: str) -> None:
 
 
 def as_score(value: Any, where: str, what: str) -> float:
-    """A score as a number; NaN for None, which says that there is none.
-
-    value (Any): A number, of Python, numpy or torch. where, what (str): Where it stands and of what it is, for the message.
-    RAISES C282: no number, NaN, or one that is not in [0, 1].
-    """
+    """Return a number of Python, numpy or torch as a score; NaN for None. RAISES C282: it is not in [0, 1]."""
     if value is None:
         return math.nan
     number = value
@@ -160,13 +152,10 @@ def as_score(value: Any, where: str, what: str) -> float:
     return min(1.0, max(0.0, float(number)))
 
 
-def distinct_labels(labels: Sequence[str], wanted: str) -> tuple[str, ...]:
-    """The labels of a setting. wanted (str): What they must be, for the message.
-
-    RAISES C001: none, or not distinct. C111: one that no config can hold.
-    """
+def distinct_labels(labels: Sequence[str], expected: str) -> tuple[str, ...]:
+    """Return the labels of a setting. RAISES C001: none, or not distinct. C111: one that no config can hold."""
     if not labels or len(set(labels)) != len(labels):
-        raise calib_error("C001", name="labels", wanted=wanted, given=list(labels))
+        raise calib_error("C001", name="labels", wanted=expected, given=list(labels))
     for label in labels:
         if "${" in label:
             raise calib_error("C111", label=label)
@@ -174,14 +163,12 @@ def distinct_labels(labels: Sequence[str], wanted: str) -> tuple[str, ...]:
 
 
 def differ_in_dollars(saved: Sequence[str], labels: Sequence[str]) -> bool:
-    """Whether the two differ, and in nothing but numbers of dollar signs: each time that spaCy writes a config it doubles them, and it
-    never halves them again.
-    """
+    """Return whether the labels differ only in numbers of dollar signs: spaCy doubles them each time it writes a config."""
     return tuple(saved) != tuple(labels) and [_single(label) for label in saved] == [_single(label) for label in labels]
 
 
 def _single(label: str) -> str:
-    """Every run of dollar signs as one."""
+    """Replace every run of dollar signs by one."""
     return re.sub(r"\$+", "$", label)
 
 
@@ -194,9 +181,9 @@ class DocTensorSource(Source):
 
     labels (list[str]): The label of each column.
     key (str): "tensor" for doc.tensor, else a key of doc.user_data.
-    layer (str): Which annotation the labels are of: tag, pos, morph, lemma, sent, dep, ent_type.
-    subprobabilities (bool): Whether the row of a token may sum to less than 1: small probabilities were left out.
-    RAISES C001: no labels, labels that are not distinct, or no such annotation. C111: a label that no config can hold.
+    layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
+    subprobabilities (bool): Whether a row may sum to less than 1, as small probabilities were left out.
+    RAISES C001: labels that are not distinct, or no such annotation. C111: a label that no config can hold.
     """
 
     sets_labels = True
@@ -230,19 +217,19 @@ class DocTensorSource(Source):
         return self._labels
 
     def _array(self, doc: Doc) -> NDArray[Any]:
-        given = doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ())
-        return to_numpy(given)
+        array = doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ())
+        return to_numpy(array)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """RAISES C040: an array of another shape. C041: values that are no probabilities. C166: rows that do not sum to 1."""
+        """RAISES C040: another shape. C041: values that are no probabilities. C166: rows that do not sum to 1."""
         arrays = [self._array(doc) for doc in docs]
         for doc, array in zip(docs, arrays, strict=True):
-            wanted = (len(doc), len(self._labels))
-            if array.shape != wanted:
-                raise calib_error("C040", where=self._where, given=array.shape, wanted=wanted)
+            shape = (len(doc), len(self._labels))
+            if array.shape != shape:
+                raise calib_error("C040", where=self._where, given=array.shape, wanted=shape)
         whole = np.concatenate(arrays).astype(np.float64)
         low, high = whole.min(initial=0.0), whole.max(initial=0.0)
         if not (low >= -ROUNDING and high <= 1 + ROUNDING):

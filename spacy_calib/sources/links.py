@@ -1,4 +1,4 @@
-"""Links of entities: the candidates of spaCy's entity linker, each with prior and similarity, and NIL, through a conditional logit."""
+"""Probabilities of entity links: a conditional logit over the candidates of spaCy's entity linker and NIL."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What the m entities of some Docs may be linked to; of each its candidates, then NIL.
+    """What the m entities of some Docs may be linked to: the candidates of each, then NIL.
 
-    rows (Ints): First token of each entity, in the tokens of all Docs, shape (m,). starts (Ints): Where its options begin, and the end of the last,
-    shape (m + 1,). names (list[str]): The identity of each of n options. prior, similarity, score (Floats): What spaCy computes of it, 0 for NIL.
-    n_tokens (int): Of all Docs.
+    rows (Ints): First token of each entity, counted over all Docs. starts (Ints): First of its options, and the end, shape (m +
+    1,). names (list[str]): The identity of each option. prior, similarity, score (Floats): By spaCy, 0 for NIL. n_tokens (int):
+    Of all Docs.
     """
 
     rows: Ints
@@ -56,38 +56,36 @@ class Options:
 
     @property
     def lengths(self) -> Ints:
-        """How many options each entity has."""
+        """Number of options of each entity."""
         return np.diff(self.starts)
 
     @property
     def nil(self) -> Ints:
-        """The option of each entity that is NIL."""
+        """Index of each entity's NIL option."""
         return self.starts[1:] - 1
 
     def features(self) -> Floats:
-        """Shape (n, 4), columns as in FEATURES."""
+        """Return the features, shape (n, 4), columns as in FEATURES."""
         is_nil = np.zeros(len(self.names))
         is_nil[self.nil] = 1.0
-        logs = [np.where(is_nil, 0.0, np.log(np.maximum(one, _SMALLEST))) for one in (self.prior, self.score)]
+        logs = [np.where(is_nil, 0.0, np.log(np.maximum(column, _SMALLEST))) for column in (self.prior, self.score)]
         return np.column_stack([logs[0], self.similarity, logs[1], is_nil])
 
     @classmethod
     def of(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
-        """As `EntityLinker.predict` finds them: the candidates that the linker's function gives, their prior (0 if it is left out), the cosine of the
-        entity's vector and the encoding of the sentences around (0 if these are left out, or without a vector), and prior + similarity - prior * similarity.
-        """
+        """Compute candidates, prior, cosine similarity to the sentences around, and score as `EntityLinker.predict` does."""
         rows, lengths, names, priors, vectors, windows = [], [], [], [], [], []
         first = 0
         for doc in docs:
-            asked = [entity for entity in doc.ents if entity.label_ not in pipe.labels_discard]
-            found = dict(zip(((one.start, one.end) for one in asked), _candidates(pipe, asked), strict=True))
+            entities = [entity for entity in doc.ents if entity.label_ not in pipe.labels_discard]
+            candidates = dict(zip(((item.start, item.end) for item in entities), _candidates(pipe, entities), strict=True))
             for entity, window in zip(doc.ents, _windows(pipe, doc), strict=True):
-                own = found.get((entity.start, entity.end), [])
+                options = candidates.get((entity.start, entity.end), [])
                 rows.append(first + entity.start)
-                lengths.append(len(own) + 1)
-                names += [*(one.entity_ for one in own), NIL]
-                priors += [*(one.prior_prob if pipe.incl_prior else 0.0 for one in own), 0.0]
-                vectors.append(np.array([one.entity_vector for one in own], dtype=np.float64))
+                lengths.append(len(options) + 1)
+                names += [*(item.entity_ for item in options), NIL]
+                priors += [*(item.prior_prob if pipe.incl_prior else 0.0 for item in options), 0.0]
+                vectors.append(np.array([item.entity_vector for item in options], dtype=np.float64))
                 windows.append((doc, *window))
             first += len(doc)
         prior = np.array(priors, dtype=np.float64)
@@ -105,7 +103,7 @@ def _candidates(pipe: Any, entities: Sequence[Any]) -> Iterable[list[Any]]:
 
 
 def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
-    """(first token, the one after the last) of the sentences around each entity."""
+    """Yield (first token, the one after the last) of the sentences around each entity."""
     bounds = [(sentence.start, sentence.end) for sentence in doc.sents] if len(doc.ents) else []
     starts = [start for start, _ in bounds]
     for entity in doc.ents:
@@ -114,28 +112,26 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Of each option, see `Options.of`. Each window is encoded once, alone, and by the first row of what the model gives, as spaCy does it: spaCy's own
-    architecture gives a row for each entity of the window.
-    """
-    encoded: dict[tuple[int, int, int], Floats] = {}
-    found = [np.zeros(0)]
-    for own, (doc, start, end) in zip(vectors, windows, strict=True):
-        products = lengths = np.zeros(len(own))
-        if len(own):
+    """Return the similarity of each option. As in spaCy, each window is encoded once, by the first row of the output."""
+    encodings: dict[tuple[int, int, int], Floats] = {}
+    parts = [np.zeros(0)]
+    for vectors_, (doc, start, end) in zip(vectors, windows, strict=True):
+        products = lengths = np.zeros(len(vectors_))
+        if len(vectors_):
             key = (id(doc), start, end)
-            if key not in encoded:
-                encoded[key] = to_numpy(pipe.model.predict([doc[start:end].as_doc()])[0]).astype(np.float64)
-            products, lengths = own @ encoded[key], np.linalg.norm(encoded[key]) * np.linalg.norm(own, axis=1)
-        found += [np.divide(products, lengths, out=np.zeros(len(own)), where=lengths > 0), np.zeros(1)]
-    return np.concatenate(found)
+            if key not in encodings:
+                encodings[key] = to_numpy(pipe.model.predict([doc[start:end].as_doc()])[0]).astype(np.float64)
+            products, lengths = vectors_ @ encodings[key], np.linalg.norm(encodings[key]) * np.linalg.norm(vectors_, axis=1)
+        parts += [np.divide(products, lengths, out=np.zeros(len(vectors_)), where=lengths > 0), np.zeros(1)]
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
-    """What the gold says of the options of m entities.
+class _GoldOptions:
+    """What the gold says about the options of m entities.
 
-    starts (Ints): See Options. right (Floats), rejected (NDArray[bool]): Of each option, 1 for the gold, shape (n,). has_gold, is_open (NDArray[bool]): Whether
-    the gold of an entity is known, and whether no more is known than that some options are wrong, shape (m,). has_any (NDArray[bool]): Candidates.
+    right (Floats), rejected (NDArray[bool]): Of each option. has_gold, is_open, has_any (NDArray[bool]): Whether an entity has
+    a gold link, has only rejected ones, has candidates.
     """
 
     starts: Ints
@@ -146,8 +142,8 @@ class _Known:
     has_any: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, options: Options, gold: NDArray[np.uint64], rejected: Collection[tuple[int, int]]) -> _Known:
-        """gold: Hash of each entity's identity, 0 for none. rejected (Collection): (row of the entity, hash of the identity)."""
+    def of(cls, options: Options, gold: NDArray[np.uint64], rejected: Collection[tuple[int, int]]) -> _GoldOptions:
+        """gold: Hash of each entity's identity, 0 for none. rejected (Collection): (row of the entity, hash of identity)."""
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == NOT_THOSE
         return cls(
@@ -160,40 +156,41 @@ class _Known:
         )
 
     def likely(self, shares: Sequence[float]) -> Floats:
-        """How likely what is known would be if an option were the one of those offered. shares (Sequence[float]): See `shares`."""
+        """Return the likelihood of the gold if each option were right. shares (Sequence[float]): See `shares`."""
         uncovered = 1 - np.where(self.has_any, *shares)
         lengths = np.diff(self.starts)
         open_ = np.where(self.rejected, np.repeat(uncovered, lengths), 1.0)
         return np.where(np.repeat(self.is_open, lengths), open_, self.right)
 
     def shares(self, chances: Floats) -> list[float]:
-        """How often the gold is among the options, of entities with candidates and of those without. chances (Floats): Of each option, if it is."""
+        """Return how often the gold is among the options, with candidates and without. chances (Floats): Of each option."""
         n = np.zeros(0)
-        found, wrong = (
-            np.add.reduceat(one, self.starts[:-1]) if len(self.starts) > 1 else n
-            for one in (self.right, chances * self.rejected)
+        gold_sums, wrong = (
+            np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else n
+            for values in (self.right, chances * self.rejected)
         )
-        made = []
+        shares = []
         for with_any in (True, False):
-            known, open_ = (own & (self.has_any == with_any) for own in (self.has_gold, self.is_open))
+            closed, open_ = (mask & (self.has_any == with_any) for mask in (self.has_gold, self.is_open))
             share = 0.5
             for _ in range(_ROUNDS if open_.any() else 1):
-                others = share * (1 - wrong[open_]) / (1 - share * wrong[open_])
+                expected_open = share * (1 - wrong[open_]) / (1 - share * wrong[open_])
                 # Laplace's rule: nothing is certain
-                share = float((found[known].sum() + others.sum() + 1) / (known.sum() + open_.sum() + 2))
-            made.append(share)
-        return made
+                share = float((gold_sums[closed].sum() + expected_open.sum() + 1) / (closed.sum() + open_.sum() + 2))
+            shares.append(share)
+        return shares
 
 
 class EntityLinkerSource(OutputSource):
-    """P(link) of each candidate of an entity, and of NIL: softmax of four features of the options (McFadden 1974), at the entity's first token.
+    """P(link) of each candidate of an entity, and of NIL, at its first token: softmax of four features (McFadden 1974).
 
-    The features are log prior, similarity, log of spaCy's score (prior + similarity - prior * similarity), each of a candidate, and 1 for NIL.
+    The features are log prior, similarity, log of spaCy's score (prior + similarity - prior * similarity), each of a candidate,
+    and 1 for NIL.
 
-    component (str): Name of the component. weights (list[float] | None): Of the features, in this order; with None the fit learns them from the gold,
-    and before that a candidate's probability is its share of the scores, in which NIL has the linker's threshold.
-    covered (list[float] | None): How often the gold is among the options, of entities with candidates and of those without, which have NIL alone; the
-    probabilities of the options sum to it. With None the fit learns it; before that it is 1.
+    component (str): Name of the component. weights (list[float] | None): Of the features; with None the fit learns them. Before
+    that a candidate's probability is its share of the scores, in which NIL has the linker's threshold.
+    covered (list[float] | None): How often the gold is among the options, for entities with candidates and without; with None
+    the fit learns it. Before that it is 1.
     RAISES C001: not four finite weights, or two shares.
     """
 
@@ -233,15 +230,20 @@ class EntityLinkerSource(OutputSource):
         return label if label in self.alone else "linked"
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Gold frequency of the columns, by the candidates of the gold entities: no identity of the gold is kept."""
+        """Count the columns in the gold by the candidates of the gold entities; no identity is kept."""
         counts: Counter[str] = Counter()
         for doc in docs:
             gold = [entity for entity in doc.ents if entity.kb_id]
-            asked = [entity for entity in gold if entity.label_ not in pipe.labels_discard]
-            found = dict(zip((entity.start for entity in asked), _candidates(pipe, asked), strict=True))
+            entities = [entity for entity in gold if entity.label_ not in pipe.labels_discard]
+            candidates = dict(zip((entity.start for entity in entities), _candidates(pipe, entities), strict=True))
             for entity in gold:
-                own = [one.entity_ for one in sorted(found.get(entity.start, ()), key=lambda one: -one.prior_prob)[:_MOST]]
-                columns = {NIL: NIL if own else NO_CANDIDATE, **dict(zip(own, _LABELS[2:], strict=False))}
+                names = [
+                    candidate.entity_
+                    for candidate in sorted(candidates.get(entity.start, ()), key=lambda candidate: -candidate.prior_prob)[
+                        :_MOST
+                    ]
+                ]
+                columns = {NIL: NIL if names else NO_CANDIDATE, **dict(zip(names, _LABELS[2:], strict=False))}
                 counts[columns.get(entity.kb_id_, "another identity")] += 1
         return counts
 
@@ -263,54 +265,54 @@ class EntityLinkerSource(OutputSource):
     def settle(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn how often the gold is among the options, and the weights from the entities of which it is. Where people rejected a link, and it is not known
-        what is right, the likelihood is that of the answer.
-        """
-        readable = [one for one in examples if len(one.predicted) and not self._why_missing(pipe, one.predicted)]
-        options = Options.of(pipe, [one.predicted for one in readable])
-        annotation, starts = self.annotation(pipe), np.cumsum([0, *(len(one.predicted) for one in readable)]).tolist()
+        """Learn shares and weights from gold; for entities with only rejected links by the likelihood of the rejection."""
+        readable = [
+            example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
+        ]
+        options = Options.of(pipe, [example.predicted for example in readable])
+        annotation, starts = self.annotation(pipe), np.cumsum([0, *(len(example.predicted) for example in readable)]).tolist()
         gold = np.concatenate([np.zeros(0, dtype=np.uint64), *map(annotation.aligned_gold, readable)])[options.rows]
         rejected = {
             (start + row, key)
-            for start, one in zip(starts, readable, strict=False)
-            for row, key in annotation.refused(one) or ()
+            for start, example in zip(starts, readable, strict=False)
+            for row, key in annotation.refused(example) or ()
         }
-        known = _Known.of(options, gold, rejected)
-        self.weights, self.covered = _learned(options, known, _of_score(pipe), self.weights, self.covered)
+        gold_options = _GoldOptions.of(options, gold, rejected)
+        self.weights, self.covered = _learn(options, gold_options, _of_score(pipe), self.weights, self.covered)
         return {"weights": self.weights, "covered": self.covered}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Of candidates beyond 30 the less likely ones are left out."""
+        """Read the 30 likeliest candidates of each entity, and NIL."""
         options = Options.of(pipe, docs)
         weights = _of_score(pipe) if self.weights is None else np.array(self.weights)
         shares = np.where(options.lengths > 1, *(self.covered or (1.0, 1.0)))
         chances = softmax(combine(options.features(), weights), options.starts) * np.repeat(shares, options.lengths)
-        places, columns = _kept(options, chances)
+        places, columns = _select_options(options, chances)
         rows = np.repeat(options.rows, options.lengths)[places]
         names = [options.names[i] for i in places.tolist()]
         return SparseScores(Marginals(rows, columns, np.minimum(chances[places], 1.0), options.n_tokens, names), absent=np.nan)
 
 
-def _learned(
-    options: Options, known: _Known, towards: Floats, weights: list[float] | None, covered: list[float] | None
+def _learn(
+    options: Options, gold_options: _GoldOptions, towards: Floats, weights: list[float] | None, set_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """The weights, held near `towards`, and the shares; those that are given stay. Where some links are open, one by the other in turns."""
-    features, shares, found = options.features(), covered or [], towards if weights is None else np.array(weights)
-    for _ in range(_ROUNDS if known.is_open.any() else 1):
-        if covered is None:
-            shares = known.shares(softmax(combine(features, found), options.starts))
+    """Learn weights, shrunk towards `towards`, and shares, in turns; values that are set stay."""
+    features, shares, learned_weights = options.features(), set_shares or [], towards if weights is None else np.array(weights)
+    for _ in range(_ROUNDS if gold_options.is_open.any() else 1):
+        if set_shares is None:
+            shares = gold_options.shares(softmax(combine(features, learned_weights), options.starts))
         if weights is None:
-            found = fit_choices(features, options.starts, known.likely(shares), towards, _PENALTIES)
-    return found.tolist(), list(map(float, shares))
+            learned_weights = fit_choices(features, options.starts, gold_options.likely(shares), towards, _PENALTIES)
+    return learned_weights.tolist(), list(map(float, shares))
 
 
 def _of_score(pipe: Any) -> Floats:
-    """Weights by which the likeliest option is the one that spaCy's linker chooses."""
+    """Return the weights by which the top option is the one that spaCy's linker chooses."""
     return np.array([0.0, 0.0, 1.0, np.log(max(pipe.threshold or 0.0, _SMALLEST))])
 
 
-def _kept(options: Options, chances: Floats) -> tuple[Ints, Ints]:
-    """(the options that are kept, entity by entity, NIL first; the column of each)."""
+def _select_options(options: Options, chances: Floats) -> tuple[Ints, Ints]:
+    """Return (the options that are read, entity by entity, NIL first; the column of each)."""
     places: list[int] = []
     columns: list[int] = []
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):

@@ -9,10 +9,7 @@ from spacy.language import Language
 
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
-    """The names of the components whose models compute at half precision: the component itself, and those that it listens to.
-
-    component (str): Its name in the pipeline, "" for none.
-    """
+    """Return the names of half-precision models among a component, "" for none, and those that it listens to."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
     read_by = [
         (name, pipe) for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())
@@ -21,7 +18,7 @@ def half_precision_components(nlp: Language, component: str) -> list[str]:
 
 
 def has_half_precision(model: Any) -> bool:
-    """Whether any layer of a model of thinc's has weights of 16 bits, or torch's mixed precision, which works on a GPU alone."""
+    """Return whether a layer has 16-bit weights, or torch's mixed precision, which works on a GPU alone."""
     return any(
         _has_half_weights(node)
         or any(getattr(shim, "_mixed_precision", False) or _wraps_half_weights(shim) for shim in node.shims)
@@ -35,6 +32,6 @@ def _has_half_weights(node: Any) -> bool:
 
 
 def _wraps_half_weights(shim: Any) -> bool:
-    """Whether a shim wraps a module of torch with weights of 16 bits."""
+    """Return whether a shim wraps a torch module with 16-bit weights."""
     parameters: Iterable[Any] = getattr(shim._model, "parameters", tuple)()
     return any(weight.is_floating_point() and weight.element_size() < 4 for weight in parameters)

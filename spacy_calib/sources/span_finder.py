@@ -23,11 +23,10 @@ from .span_scores import check_lowest, with_candidates, write_in_group
 class SpanFinderSource(OutputSource):
     """Scores of spans without labels, and of tokens by the best span that covers them.
 
-    The component keeps no scores: its model is run again. The score of a span is that of its first token as a start times that of its last one as an
-    end. The marginal of being inside a span is at a token the highest score of a span that covers it.
+    The model is run again. A span's score is that of its first token as a start times that of its last one as an end.
 
-    component (str): Name of the component. lowest (float): The least score of candidates: spans that the component left out.
-    RAISES C001: lowest is not in (0, 1).
+    component (str): Name of the component. lowest (float): Minimum score of candidates, which the component left out. RAISES
+    C001: lowest is not in (0, 1).
     """
 
     reads = ("span_finder",)
@@ -75,9 +74,11 @@ class SpanFinderSource(OutputSource):
             raise calib_error("C024", component=self.component, text=doc.text[:40])
         spans = self.annotation(pipe).spans_on(doc)
         table = np.array([(span.start, span.end, 0) for span in spans], dtype=np.intp).reshape(-1, 3)
-        suggested = _spans_from(scores, self.lowest, pipe.cfg["min_length"] or 1, pipe.cfg["max_length"] or len(doc))
-        own, others = (scores[places[:, 0], 0] * scores[places[:, 1] - 1, 1] for places in (table, suggested))
-        return with_candidates(table, np.clip(own, 0.0, 1.0), suggested, others, len(doc), 1)
+        candidates = _spans_from(scores, self.lowest, pipe.cfg["min_length"] or 1, pipe.cfg["max_length"] or len(doc))
+        span_scores, candidate_scores = (
+            scores[places[:, 0], 0] * scores[places[:, 1] - 1, 1] for places in (table, candidates)
+        )
+        return with_candidates(table, np.clip(span_scores, 0.0, 1.0), candidates, candidate_scores, len(doc), 1)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.own
@@ -87,7 +88,7 @@ class SpanFinderSource(OutputSource):
 
 
 def _spans_from(scores: Floats, lowest: float, shortest: int, longest: int) -> Ints:
-    """Start, end and column 0 of the spans whose score reaches the lowest, shape (n, 3). scores (Floats): Of starts and ends, shape (n_tokens, 2)."""
+    """Return (start, end, 0) of the spans that reach the lowest score. scores (Floats): Of starts and ends, (n, 2)."""
     starts, ends = (np.flatnonzero(scores[:, side] >= lowest) for side in (0, 1))
     # Of each start the ends within reach alone: all pairs of a long text would not fit in memory.
     nearest = np.searchsorted(ends, starts + shortest - 1)

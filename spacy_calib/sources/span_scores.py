@@ -1,4 +1,4 @@
-"""Scores that a component left with spans: in the attributes of their group, in an extension of each, or where a function finds them."""
+"""Scores that a component left with spans: in the attributes of their group, in an extension, or from a function."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
 
 
 class SpanScoresSource(LeftScoresSource):
-    """Reads the score that each span has, and perhaps more of them, which the map of spans looks at beside it.
+    """Reads the score of each span, and perhaps further scores, which the map of spans uses as features.
 
-    The score of a label at a token is the highest of a span with the label that covers it. A span without a score (None), and one with a
-    label that is not known, gets none; nothing is said of other labels, nor of "O", unless `outside` is set.
+    A token's score for a label is the highest of a span with the label that covers it. A span without a score (None) or with an
+    unknown label gets none; other labels and "O" have no score, unless `outside` is set.
 
     component, labels: See LeftScoresSource.
     spans_key (str): Key of `doc.spans`; "" for `doc.ents`. Gold stands in the same place of gold Docs.
-    score (str | list | Callable | None): A name, in a config perhaps a block with a function of the registry calib_scores: "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`, or a
-        function (doc) -> pairs (span, score), where spans that do not stand on the Doc are candidates. None means "scores" for
-        `doc.spans`, and "_.score" for `doc.ents`. For `doc.ents` a name without "_." is the key of the span group that holds all spans found
-        (see `spans_from`), with `attrs["scores"]`; those of it that are no entities are candidates. Behind commas, or in a list, the names of
-        further scores stand, in [0, 1]; a span that lacks one has its first score there.
-    outside (bool): Whether a token has a score for "O" too: the rest to 1 of the highest one, which is 1 outside of all spans.
+    score (str | list | Callable | None): "_.NAME" for the extension `span._.NAME`, another name for
+    `doc.spans[spans_key].attrs[NAME]`, or a function (doc) -> pairs (span, score), of the registry calib_scores, where spans
+    that are not on the Doc are candidates. None means "scores" for `doc.spans`, and "_.score" for `doc.ents`. For `doc.ents` a
+    name without "_." is the key of the span group that holds all spans found (see `spans_from`); those of it that are no
+    entities are candidates. After commas, or in a list, follow the names of further scores in [0, 1]; a span that lacks one has
+    its first score there.
+    outside (bool): Whether "O" has a score: 1 minus the highest other one.
     RAISES C001: a score that is no name. C001, C111: see `distinct_labels`.
     """
 
@@ -54,12 +55,12 @@ class SpanScoresSource(LeftScoresSource):
     ):
         super().__init__(component, labels)
         self.spans_key = spans_key
-        given: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
-        names = named_scores(given)
-        if not names and not callable(given):
-            wanted = "a name, several, or a function of the registry calib_scores"
-            raise calib_error("C001", name="score", wanted=wanted, given=repr(score))
-        self.score: Any = names[0] if names else given
+        setting: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
+        names = named_scores(setting)
+        if not names and not callable(setting):
+            expected = "a name, several, or a function of the registry calib_scores"
+            raise calib_error("C001", name="score", wanted=expected, given=repr(score))
+        self.score: Any = names[0] if names else setting
         self.beside = names[1:]
         # The group that holds the spans with a score, and the name of its attribute.
         self._group = spans_key
@@ -76,12 +77,12 @@ class SpanScoresSource(LeftScoresSource):
         return get_annotation(f"{SPANS_PREFIX}{self.spans_key}" if self.spans_key else "ner")
 
     def own_labels(self, pipe: Any) -> tuple[str, ...]:
-        """Those of spans."""
+        """Return the labels of spans."""
         return tuple(label for label in super().own_labels(pipe) if label != OUTSIDE)
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        own = self.own_labels(pipe)
-        return (*self.alone, *own) if own else ()
+        span_labels = self.own_labels(pipe)
+        return (*self.alone, *span_labels) if span_labels else ()
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return self.own_labels(pipe)
@@ -100,7 +101,7 @@ class SpanScoresSource(LeftScoresSource):
 
     @property
     def _in(self) -> Annotation:
-        """Where the spans with a score stand."""
+        """The annotation that holds the spans with a score."""
         return get_annotation(f"{SPANS_PREFIX}{self._group}" if self._group else "ner")
 
     def missing_input(self, docs: Sequence[Doc]) -> list[str]:
@@ -123,26 +124,22 @@ class SpanScoresSource(LeftScoresSource):
         return f"there is nothing at {self.where}" if in_group and len(group) and self.score not in group.attrs else ""
 
     def scored(self, doc: Doc) -> list[tuple[Span, float, list[float]]]:
-        """The spans that have a score, with what stands beside it.
-
-        RAISES C281: no such extension. C282: a score that is no number in [0, 1]. C283: not as many scores as spans. C286: a function
-        that gives something else than spans with scores.
-        """
+        """Return the spans with a score, and their further scores. RAISES C281 to C283, C286: unreadable scores."""
         if not isinstance(self.score, str):
-            given = _pairs_of(self.score, doc, self.where)
-            spans, columns = [span for span, _ in given], [[value for _, value in given]]
+            scored_pairs = _pairs_of(self.score, doc, self.where)
+            spans, columns = [span for span, _ in scored_pairs], [[value for _, value in scored_pairs]]
         else:
             spans = list(self._in.spans_on(doc))
             columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.beside)]
-        found = []
+        result = []
         for span, *values in zip(spans, *columns, strict=True):
-            score, *more = (as_score(value, self.where, f"the span {span.text[:40]!r}") for value in values)
+            score, *extra = (as_score(value, self.where, f"the span {span.text[:40]!r}") for value in values)
             if not np.isnan(score):
-                found.append((span, score, [score if np.isnan(one) else one for one in more]))
-        return found
+                result.append((span, score, [score if np.isnan(one) else one for one in extra]))
+        return result
 
     def _values(self, doc: Doc, spans: Sequence[Span], name: str) -> Sequence[Any]:
-        """What is there for each of the spans under one name; None where a further score is not there at all."""
+        """Return the value of each span under one name; None where a further score is missing."""
         if name.startswith(EXTENSION):
             return [span._.get(name.removeprefix(EXTENSION)) for span in spans]
         attrs = doc.spans[self._group].attrs if self._group in doc.spans else {}  # which a Doc without words need not have
@@ -167,18 +164,21 @@ class SpanScoresSource(LeftScoresSource):
         return SparseScores(stack([marginals for marginals, _ in read]), spans, 0.0 if self.outside else np.nan)
 
     def _read(self, doc: Doc, column: Mapping[str, int]) -> tuple[Marginals, Spans]:
-        """Spans with labels that are not known are left out."""
+        """Read spans with known labels."""
         on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
         rows = [
-            (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc, more)
-            for span, score, more in self.scored(doc)
+            (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc, extra)
+            for span, score, extra in self.scored(doc)
             if span.label_ in column
         ]
         table = np.array([row[:3] for row in rows], dtype=np.intp).reshape(-1, 3)
-        own, chosen = np.array([row[3] for row in rows], dtype=np.float64), np.array([row[4] for row in rows], dtype=bool)
-        marginals, spans = read_spans(table, own, chosen, len(doc), len(column), self.outside)
-        beside = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.beside))
-        return marginals, replace(spans, beside=beside)
+        span_scores, is_chosen = (
+            np.array([row[3] for row in rows], dtype=np.float64),
+            np.array([row[4] for row in rows], dtype=bool),
+        )
+        marginals, spans = read_spans(table, span_scores, is_chosen, len(doc), len(column), self.outside)
+        extra_scores = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.beside))
+        return marginals, replace(spans, beside=extra_scores)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.own
@@ -188,12 +188,12 @@ class SpanScoresSource(LeftScoresSource):
 
 
 def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]]:
-    """RAISES C286: it gives something else than pairs of a span of the Doc and a score."""
-    given = function(doc)
+    """Return pairs of a span of the Doc and a score. RAISES C286: the function returned something else."""
+    result = function(doc)
     try:
-        pairs = [(span, score) for span, score in given]
+        pairs = [(span, score) for span, score in result]
     except (TypeError, ValueError):
-        raise calib_error("C286", where=where, given=repr(given)) from None
+        raise calib_error("C286", where=where, given=repr(result)) from None
     for span, _ in pairs:
         if not isinstance(span, Span) or span.doc is not doc or not len(span):
             raise calib_error("C286", where=where, given=repr(span))
@@ -201,30 +201,24 @@ def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]
 
 
 def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-    """`attrs["<attr>_scores"]` of a span group: a calibrated score for each span, NaN where it has none.
-
-    scores: (start, end, label) -> calibrated probability.
-    """
+    """Write `attrs["<attr>_scores"]`: a calibrated score for each span, NaN for none. scores: (start, end, label) -> score."""
     if key in doc.spans:
         group = doc.spans[key]
-        found = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
-        group.attrs[f"{attr}_scores"] = np.array(found, dtype=np.float64)
+        group_scores = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
+        group.attrs[f"{attr}_scores"] = np.array(group_scores, dtype=np.float64)
 
 
 def read_spans(
-    table: Ints, own: Floats, chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
+    table: Ints, span_scores: Floats, is_chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
 ) -> tuple[Marginals, Spans]:
-    """(scores of the tokens of a Doc, its spans with the scores of their tokens).
+    """Return (scores of the tokens of a Doc, its spans with the scores of their tokens).
 
-    The score of a label at a token is the highest of a span with the label that covers it; its column is one more than
-    that of the spans, behind "O".
-
-    table (Ints): Start, end and column of each of n spans, shape (n, 3). own (Floats): Its score, in [0, 1].
-    chosen (NDArray[bool]): Whether it stands on the Doc. outside (bool): Whether "O" has the rest to 1 of the highest
-        of all, which is 1 outside of all spans; else "O" has no score, and tokens outside of all spans have none at all.
+    table (Ints): Start, end and label of each span, shape (n, 3); label columns of tokens follow "O". is_chosen
+    (NDArray[bool]): Whether it is on the Doc. outside (bool): Whether "O" has 1 minus the highest score; else tokens outside of
+    all spans have no score.
     """
     best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)
-    for (start, end, label), score in zip(table.tolist(), own.tolist(), strict=True):
+    for (start, end, label), score in zip(table.tolist(), span_scores.tolist(), strict=True):
         np.fmax(best[start:end, 1 + label], score, out=best[start:end, 1 + label])
     if outside:
         best[:, 0] = 1.0 - best[:, 1:].max(axis=1, initial=0.0)
@@ -234,17 +228,15 @@ def read_spans(
     tokens = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     token_scores = best[tokens, 1 + np.repeat(labels, lengths)]
     marginals = Marginals(rows, columns, best[rows, columns], n_tokens)
-    return marginals, Spans(starts, ends, labels, token_scores, own, chosen)
+    return marginals, Spans(starts, ends, labels, token_scores, span_scores, is_chosen)
 
 
 class SpancatSource(OutputSource):
-    """Scores of spans, and of tokens by the best span that covers them.
+    """Scores of spans, and of tokens by the best span that covers them; "O" has 1 minus the highest.
 
-    The marginal of a label at a token is the highest score of a span with the label that covers it, that of "O" the rest to 1 of the
-    highest of all. Spans below the component's own threshold are not on the Doc; they are candidates where `lowest` asks for them.
-
-    component (str): Name of the component. lowest (float | None): The least score of a candidate, for which the model is run again over all that the
-    suggester gives; None reads what stands on the Doc, at no cost. RAISES C001: lowest is not in (0, 1).
+    component (str): Name of the component. lowest (float | None): Minimum score of candidates, spans below the component's own
+    threshold, for which the model is run again; None reads only what is on the Doc, at no cost. RAISES C001: lowest is not in
+    (0, 1).
     """
 
     reads = ("spancat", "spancat_singlelabel")
@@ -267,13 +259,13 @@ class SpancatSource(OutputSource):
         return ("O", *pipe.labels)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        again = [""] * len(docs) if self.lowest is None else missing_input(pipe, docs)
-        return [_why_missing(doc, pipe.key) or why if len(doc) else "" for doc, why in zip(docs, again, strict=True)]
+        input_faults = [""] * len(docs) if self.lowest is None else missing_input(pipe, docs)
+        return [_why_missing(doc, pipe.key) or why if len(doc) else "" for doc, why in zip(docs, input_faults, strict=True)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         column = {label: i for i, label in enumerate(pipe.labels)}
-        others = [_NO_SPANS] * len(docs) if self.lowest is None else _suggested(pipe, docs, self.lowest)
-        read = [_read(doc, pipe.key, column, *own) for doc, own in zip(docs, others, strict=True)]
+        candidates = [_NO_SPANS] * len(docs) if self.lowest is None else _find_candidates(pipe, docs, self.lowest)
+        read = [_read(doc, pipe.key, column, *doc_candidates) for doc, doc_candidates in zip(docs, candidates, strict=True)]
         return SparseScores(stack([m for m, _ in read]), stack_spans([spans for _, spans in read], [len(doc) for doc in docs]))
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
@@ -298,40 +290,43 @@ def _why_missing(doc: Doc, key: str) -> str:
 _NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
 
 
-def _suggested(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
-    """(start, end and column, shape (n, 3); score) of the spans of each Doc that the model gives this score at least."""
+def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
+    """Return (start, end and column, shape (n, 3); score) of the spans of each Doc that reach the lowest score."""
     indices, scores = pipe.predict(list(docs))
     if not len(indices.dataXd):  # texts shorter than what the suggester gives; shapes are others then
         return [_NO_SPANS] * len(docs)
     places, lengths = to_numpy(indices.dataXd).astype(np.intp), to_numpy(indices.lengths)
     table = to_numpy(scores).astype(np.float64)[:, : len(pipe.labels)]  # without the negative label
-    found = []
+    candidates = []
     for end, length in zip(np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
         rows, columns = np.nonzero(table[end - length : end] >= lowest)
         rows += end - length
-        found.append((np.column_stack([places[rows, :2], columns]), table[rows, columns]))
-    return found
+        candidates.append((np.column_stack([places[rows, :2], columns]), table[rows, columns]))
+    return candidates
 
 
-def _read(doc: Doc, key: str, column: dict[str, int], suggested: Ints, scores: Floats) -> tuple[Marginals, Spans]:
-    """The marginals and spans of one Doc; spans with labels that the component does not know are left out. suggested, scores: See `_suggested`."""
+def _read(doc: Doc, key: str, column: dict[str, int], candidates: Ints, scores: Floats) -> tuple[Marginals, Spans]:
+    """Read the spans with known labels of one Doc. candidates, scores: See `_find_candidates`."""
     group: Any = doc.spans.get(key, ())
     raw = span_scores(group) if len(group) else None
-    given = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
-    table = np.array(given, dtype=np.intp).reshape(-1, 3)
-    own = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
-    known = table[:, 2] >= 0
-    return with_candidates(table[known], own[known], suggested, scores, len(doc), len(column))
+    span_rows = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
+    table = np.array(span_rows, dtype=np.intp).reshape(-1, 3)
+    scores_on_doc = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
+    has_label = table[:, 2] >= 0
+    return with_candidates(table[has_label], scores_on_doc[has_label], candidates, scores, len(doc), len(column))
 
 
 def with_candidates(
-    table: Ints, own: Floats, suggested: Ints, scores: Floats, n_tokens: int, n_labels: int
+    table: Ints, span_scores: Floats, candidates: Ints, scores: Floats, n_tokens: int, n_labels: int
 ) -> tuple[Marginals, Spans]:
-    """`read_spans` of those on a Doc (table, own), and behind them of those among the suggested that are not."""
-    held = set(map(tuple, table.tolist()))
-    others = np.array([tuple(row) not in held for row in suggested.tolist()], dtype=bool)
-    every, of_all = np.concatenate([table, suggested[others]]), np.concatenate([own, np.clip(scores[others], 0.0, 1.0)])
-    return read_spans(every, of_all, np.arange(len(every)) < len(table), n_tokens, n_labels, outside=True)
+    """Return `read_spans` of the spans on a Doc, followed by the candidates that are not on it."""
+    on_doc = set(map(tuple, table.tolist()))
+    is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
+    all_spans, of_all = (
+        np.concatenate([table, candidates[is_new]]),
+        np.concatenate([span_scores, np.clip(scores[is_new], 0.0, 1.0)]),
+    )
+    return read_spans(all_spans, of_all, np.arange(len(all_spans)) < len(table), n_tokens, n_labels, outside=True)
 
 
 def check_lowest(lowest: float) -> float:

@@ -1,4 +1,4 @@
-"""Scores that a component left with each unit, a token or a whole document: of the label that it carries, or of several labels."""
+"""Scores that a component left with each token or document: of its label, or of several labels."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ _ROUNDED = 0.01
 
 
 class UnitScoresSource(LeftScoresSource):
-    """Reads one value for each unit: a number, which is the score of the label that the unit carries, or a mapping of labels to scores. A unit
-    without a value (None) has no scores, and nothing is said of labels that a mapping leaves out.
+    """Reads a value for each unit: the score of its label, or a mapping of labels to scores; None for no score.
 
-    A Doc that carries no label at all gets the likeliest ones, as far as mappings tell.
+    A Doc without any label gets the top ones of the mappings.
 
     component, labels: See LeftScoresSource. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
     """
@@ -56,25 +55,22 @@ class UnitScoresSource(LeftScoresSource):
 
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
-        """What is there for each unit, None for nothing; [] where there is nothing for the Doc.
-
-        RAISES C281: no such extension. C283: not as many values as units.
-        """
+        """Return the value of each unit, or None; [] for a Doc without values. RAISES C281: no extension. C283: other length."""
 
     @abstractmethod
     def named(self, doc: Doc, row: int) -> str:
-        """A unit, as messages name it."""
+        """Return a unit's name for messages."""
 
     def entries(self, pipe: Any, doc: Doc) -> list[dict[str, float]]:
-        """The scores of each unit by label. RAISES C281, C283: see `values`. C282: a score that is no number in [0, 1]."""
+        """Return the scores of each unit by label. RAISES C281, C283: see `values`. C282: a score not in [0, 1]."""
         annotation = self.annotation(pipe)
-        found = []
+        result = []
         for row, value in enumerate(self.values(doc)[: annotation.n_units(doc)]):
-            given = value if isinstance(value, Mapping) else {annotation.label_at(doc, row): value}
+            scores_by_label = value if isinstance(value, Mapping) else {annotation.label_at(doc, row): value}
             name = self.named(doc, row)
-            scores = {label: as_score(score, self.where, name) for label, score in given.items()}
-            found.append({label: score for label, score in scores.items() if label and not math.isnan(score)})
-        return found
+            scores = {label: as_score(score, self.where, name) for label, score in scores_by_label.items()}
+            result.append({label: score for label, score in scores.items() if label and not math.isnan(score)})
+        return result
 
     def missing_input(self, docs: Sequence[Doc]) -> list[str]:
         nothing = f"nothing has a score at {self.where}"
@@ -84,25 +80,22 @@ class UnitScoresSource(LeftScoresSource):
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """And find out whether units have the scores of several labels."""
+        """Learn the labels, and whether units have scores of several labels."""
         values = [value for doc in docs for value in self.values(doc) if value is not None]
         self.distributions = all(isinstance(value, Mapping) for value in values)
         return super().learn_labels(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Labels that are not known are left out.
-
-        RAISES C281 to C283: see `entries`. C288: labels that exclude each other have scores whose sum is above 1.
-        """
+        """Read the scores of known labels. RAISES C281 to C283: see `entries`. C288: exclusive labels that sum to more than 1."""
         column = {label: i for i, label in enumerate(self.labels(pipe))}
         units = [(doc, row, scores) for doc in docs for row, scores in enumerate(self.entries(pipe, doc))]
         cells = [sorted((column[label], score) for label, score in scores.items() if label in column) for _, _, scores in units]
         if not self.annotation(pipe).overlapping:
-            for (doc, row, _), own in zip(units, cells, strict=True):
-                total = sum(score for _, score in own)
+            for (doc, row, _), cell_list in zip(units, cells, strict=True):
+                total = sum(score for _, score in cell_list)
                 if total > 1 + _ROUNDED:
                     raise calib_error("C288", where=self.where, what=self.named(doc, row), given=f"{total:.3g}")
-        entries = [(number, *cell) for number, own in enumerate(cells) for cell in own]
+        entries = [(number, *cell) for number, cell_list in enumerate(cells) for cell in cell_list]
         table = np.array(entries, dtype=np.float64).reshape(-1, 3)
         rows, tags = table[:, :2].astype(np.intp).T
         return SparseScores(Marginals(rows, tags, table[:, 2].copy(), len(units)), absent=np.nan)
@@ -115,8 +108,9 @@ class TokenScoresSource(UnitScoresSource):
     """Reads a value for each token: a number, or a mapping of labels to scores (see UnitScoresSource).
 
     component, labels: See LeftScoresSource.
-    score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` that holds a list with one for each token.
-    layer (str): Which annotation the labels are of: tag, pos, morph, lemma, sent, dep, ent_type.
+    score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` that holds a list with one
+    for each token.
+    layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
     RAISES C001: no such annotation. C001, C111: see `distinct_labels`.
     """
 
@@ -143,26 +137,27 @@ class TokenScoresSource(UnitScoresSource):
             name = self.score.removeprefix(EXTENSION)
             check_extension(Token, name)
             return [token._.get(name) for token in doc]
-        given = doc.user_data.get(self.score)
-        if given is None:
+        stored = doc.user_data.get(self.score)
+        if stored is None:
             return []
-        values = list(given) if isinstance(given, (list, tuple)) else to_numpy(given).reshape(-1).tolist()
+        values = list(stored) if isinstance(stored, (list, tuple)) else to_numpy(stored).reshape(-1).tolist()
         if len(values) != len(doc):
             raise calib_error("C283", where=self.where, given=len(values), wanted=len(doc), text=doc.text[:40])
         return values
 
 
 class DocScoresSource(UnitScoresSource):
-    """Reads a value for each document: a mapping of categories to scores, or a number, which is the score of the likeliest category of
-    `doc.cats` (see UnitScoresSource). Gold categories stand in `doc.cats` of gold Docs. And perhaps more of them, which the fit looks at beside it.
+    """Reads a value for each document: a mapping of categories to scores, or the score of the top category of `doc.cats`.
 
-    A Doc without any of the categories in `doc.cats` gets their scores there.
+    Gold categories stand in `doc.cats` of gold Docs. A Doc without any of the categories in `doc.cats` gets their scores there.
 
     component, labels: See LeftScoresSource.
-    score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of `doc.user_data`. Behind commas, or in a
-        list, the names of further scores stand, in [0, 1]: of the likeliest category, or a mapping that has it. A document that lacks one has its first score there.
-    exclusive (bool): Whether a document has one of the categories alone.
-    RAISES C001: a score that is no name. C001, C111: see `distinct_labels`. C740: further scores of categories that do not exclude each other.
+    score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
+    `doc.user_data`. After commas, or in a list, follow the names of further scores in [0, 1], which the fit uses as features; a
+    document that lacks one has its first score there.
+    exclusive (bool): Whether a document has only one of the categories.
+    RAISES C001: a score that is no name. C001, C111: see `distinct_labels`. C740: further scores of categories that are not
+    exclusive.
     """
 
     def __init__(self, component: str = "", score: object = CATS, labels: list[str] | None = None, exclusive: bool = True):
@@ -189,30 +184,30 @@ class DocScoresSource(UnitScoresSource):
         return [_value(doc, self.score)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """With what further scores say of the likeliest category as hints; 0 for a document without any score. RAISES: See UnitScoresSource."""
+        """Read scores, with the further scores of the top category as hints; 0 for a document without any score."""
         scores = super().read(pipe, docs)
-        labels, found = self.labels(pipe), scores.marginals
-        leads = np.flatnonzero(leading(found.rows, found.scores))
+        labels, marginals = self.labels(pipe), scores.marginals
+        leads = np.flatnonzero(leading(marginals.rows, marginals.scores))
         units = [doc for doc in docs if len(doc)]
         for name in self.beside:
             column = np.zeros(scores.n_tokens)
-            for row, tag, own in zip(found.rows[leads], found.tags[leads], found.scores[leads], strict=True):
+            for row, tag, score in zip(marginals.rows[leads], marginals.tags[leads], marginals.scores[leads], strict=True):
                 value = _value(units[row], name)
                 value = value.get(labels[tag]) if isinstance(value, Mapping) else value
-                column[row] = own if value is None else as_score(value, _where(name), self.named(units[row], 0))
+                column[row] = score if value is None else as_score(value, _where(name), self.named(units[row], 0))
             scores.hints = {**scores.hints, name: column}
         return scores
 
 
 def _where(name: str) -> str:
-    """Where a score of documents stands, as messages name it."""
+    """Return where a score of documents is stored, for messages."""
     if name == CATS:
         return "doc.cats"
     return f"doc.{name}" if name.startswith(EXTENSION) else f"doc.user_data[{name!r}]"
 
 
 def _value(doc: Doc, name: str) -> Any:
-    """What stands there; None for nothing. RAISES C281: no such extension."""
+    """Return the stored value, or None. RAISES C281: no such extension."""
     if name == CATS:
         return doc.cats or None
     if not name.startswith(EXTENSION):
@@ -226,7 +221,7 @@ _SHOWN = 40
 
 
 class TextcatSource(OutputSource):
-    """A row of probabilities for each document: of classes that exclude each other (`textcat`), or each by itself (`textcat_multilabel`).
+    """A row of probabilities for each document, of exclusive classes (`textcat`) or not (`textcat_multilabel`).
 
     component (str): Name of the component. Others may write into `doc.cats` too: only its own labels are read.
     """
@@ -252,12 +247,12 @@ class TextcatSource(OutputSource):
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
         """RAISES C262: values that are no probabilities."""
         units = [doc for doc in docs if len(doc)]
-        held = [[doc.cats[label] for label in pipe.labels] for doc in units]
-        table = np.array([[value if isinstance(value, Real) else np.nan for value in row] for row in held], dtype=np.float64)
+        values = [[doc.cats[label] for label in pipe.labels] for doc in units]
+        table = np.array([[value if isinstance(value, Real) else np.nan for value in row] for row in values], dtype=np.float64)
         table = table.reshape(-1, len(pipe.labels))
         bad = ~((table >= -ROUNDING) & (table <= 1 + ROUNDING))  # NaN is bad too
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
-            given = f"{pipe.labels[column]} = {repr(held[row][column])[:_SHOWN]}"
+            given = f"{pipe.labels[column]} = {repr(values[row][column])[:_SHOWN]}"
             raise calib_error("C262", component=self.component, given=given, text=units[row].text[:_SHOWN])
         return DenseScores(np.clip(table, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Gold documents in a DataFrame -> a sample of them: a fit needs some 100,000 tokens, however many there are."""
+"""Samples gold documents of a DataFrame: a fit needs some 100,000 tokens, however many there are."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FIRST = -(1 << 63)
 def gold_docs(df: DataFrame, vocab: Vocab, *, gold: str = "gold", n_tokens: int = 100_000) -> Iterator[Doc]:
     """Sample whole documents until they have so many tokens: those with the smallest digests, however the rows are partitioned.
 
-    All Docs that name a document (`Doc.user_data["calib_document"]`) belong to it, in whatever rows they are; any other Doc
-    is a document by itself.
+    All Docs that name a document (`Doc.user_data["calib_document"]`) belong to it, in whatever rows they are; any other Doc is
+    a document by itself.
     gold (str): Column of binary DocBins: `spark.read.format("binaryFile")` reads .spacy files into the column `content`.
-    RAISES C001: df is no DataFrame, or n_tokens is below 1. C452, C453: the column is missing, or not binary.
-        C457: a row is no DocBin.
+    RAISES C001: df is no DataFrame, or n_tokens is below 1. C452, C453: the column is missing, or not binary. C457: a row is no
+    DocBin.
     """
     if n_tokens < 1:
         raise calib_error("C001", name="n_tokens", wanted="a whole number of at least 1", given=n_tokens)
@@ -42,7 +42,7 @@ def gold_docs(df: DataFrame, vocab: Vocab, *, gold: str = "gold", n_tokens: int 
 
 
 def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """DocBins -> a row for each of their Docs; for what is no DocBin a row with the reason."""
+    """Yield a row for each Doc of the DocBins; for anything else a row with the reason."""
     for batch in batches:
         for data in batch.column(0).to_pylist():
             try:
@@ -58,13 +58,13 @@ def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _digest(doc: Doc) -> int:
-    """A digest of the name of the Doc's document, else of its text."""
+    """Return a digest of the name of the Doc's document, else of its text."""
     name = repr(doc.user_data.get(DOC_KEY, doc.text)).encode("utf8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "little", signed=True)
 
 
 def _take(rows: Iterable[Any], vocab: Vocab, gold: str, n_tokens: int) -> Iterator[Doc]:
-    """The Docs of the first rows, until a document ends after so many tokens. RAISES C457: a row of the column is no DocBin."""
+    """Yield the Docs of the first rows, until a document ends after so many tokens. RAISES C457: a row is no DocBin."""
     n_taken, document = 0, None
     for row in rows:
         if row["fault"] is not None:

@@ -44,18 +44,18 @@ def score(
     """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those of `doc.score_rows`.
 
     Workers load the pipeline by its name or path, once each, and keep it for later jobs.
-    model (str | Path): Package, or path, there on every worker. text (str): Column of the texts. A null has no rows;
-        with unit document a row without score.
-    id (str | None): Column of the texts' ids, for the column `id`. The column `doc` numbers the texts, each number once
-        but with gaps, and otherwise when Spark computes the frame again.
-    keep (str | Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence
-        or document. attr (str | None): Prefix of the calib pipe; None for all fitted ones.
-    batch_size (int): Texts whose rows are made at a time; memory of a worker grows with it.
-    code (str | Path | None): Python file there on every worker, or module, imported before the pipeline.
-    check (bool): Let a worker load the pipeline before anything else, so that a fault is said at once.
-    RAISES C001: df is no DataFrame, unit or batch_size out of range. C452, C453: a column is missing, or no text. C455:
-        two columns of one name. C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. C446,
-        C447: none that scores such units. C062: the code cannot be imported. Others: as `pipe.loading`.
+    model (str | Path): Package, or path, there on every worker. text (str): Column of the texts. A null has no rows; with unit
+    document a row without score.
+    id (str | None): Column of the texts' ids, for the column `id`. The column `doc` numbers the texts, each number once but
+    with gaps, and otherwise when Spark computes the frame again.
+    keep (str | Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence or
+    document. attr (str | None): Prefix of the calib pipe; None for all fitted ones. batch_size (int): Texts whose rows are made
+    at a time; memory of a worker grows with it.
+    code (str | Path | None): Python file there on every worker, or module, imported before the pipeline. check (bool): Let a
+    worker load the pipeline first, so that a fault is reported at once.
+    RAISES C001: df is no DataFrame, unit or batch_size out of range. C452, C453: a column is missing, or no text. C455: two
+    columns of one name. C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. C446, C447: none that
+    scores such units. C062: the code cannot be imported.
     """
     schema = from_arrow_schema(score_schema(unit))
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
@@ -70,13 +70,13 @@ def score(
     task = _Scoring(Model.named(model, code), attr, unit, text, id, keep, batch_size)
     if check:
         ask_a_worker(df.sparkSession, task.loaded)
-    kept = [df.schema[name] for name in keep]
-    return df.select(*used).mapInArrow(task.batches, StructType([*kept, *schema.fields]))
+    kept_fields = [df.schema[name] for name in keep]
+    return df.select(*used).mapInArrow(task.batches, StructType([*kept_fields, *schema.fields]))
 
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What a task is to do. text, id, keep: Names of columns. n_texts (int): Texts scored at a time."""
+    """The task of a worker. text, id, keep: Names of columns. n_texts (int): Texts scored at a time."""
 
     model: Model
     attr: str | None
@@ -87,7 +87,7 @@ class _Scoring:
     n_texts: int
 
     def loaded(self) -> tuple[Language, list[str]]:
-        """The pipeline, and the prefixes of the pipes. RAISES C446, C447: no such unit. Others: as `Model.fitted`."""
+        """Return the pipeline, and the prefixes of the pipes. RAISES C446, C447: no such unit. Others: as `Model.fitted`."""
         nlp, pipes = self.model.fitted(self.attr)
         check_unit(nlp, pipes, self.unit)
         return nlp, [pipe.attr for pipe in pipes]
@@ -99,21 +99,21 @@ class _Scoring:
         for whole in batches:
             for start in range(0, whole.num_rows, self.n_texts):
                 batch = whole.slice(start, self.n_texts)
-                yield self._scored(batch, first)
+                yield self._score(batch, first)
                 first += batch.num_rows
 
-    def _scored(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    def _score(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
         nlp, attrs = self.loaded()
         texts = batch.column(self.text)
         ids = [None] * len(texts) if self.id is None else batch.column(self.id).to_pylist()
-        given = [(text or "", None) for text in texts.to_pylist()]
-        docs = (doc for doc, _ in pipe_in_zones(nlp, given, in_zone=self.n_texts))
+        items = [(text or "", None) for text in texts.to_pylist()]
+        docs = (doc for doc, _ in pipe_in_zones(nlp, items, in_zone=self.n_texts))
         columns = score_rows(docs, attrs, self.unit, ids=ids, first=first)
         rows = np.array(columns["doc"], dtype=np.int64) - first
         for row in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)[rows]):
             for name in columns.keys() - _OF_NO_TEXT:
                 columns[name][row] = None
         schema = score_schema(self.unit)
-        kept = [batch.column(name).take(pa.array(rows)) for name in self.keep]
+        kept_columns = [batch.column(name).take(pa.array(rows)) for name in self.keep]
         arrays = [pa.array(columns[field.name], field.type) for field in schema]
-        return pa.RecordBatch.from_arrays([*kept, *arrays], [*self.keep, *schema.names])
+        return pa.RecordBatch.from_arrays([*kept_columns, *arrays], [*self.keep, *schema.names])

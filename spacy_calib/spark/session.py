@@ -1,7 +1,4 @@
-"""What is checked before a job on Spark begins, and a session on this machine for trials and tests.
-
-Workers tell of faults in one sentence, not by a traceback.
-"""
+"""Checks before a job on Spark begins, whose faults become one sentence, and a local session for trials and tests."""
 
 from __future__ import annotations
 
@@ -28,12 +25,11 @@ _JAVA = 17
 def local_session(master: str = "local[*]", **settings: Any) -> SparkSession:
     """Start a Spark session on this machine, or take the one that runs.
 
-    Workers run this Python, and talk over the loopback interface, unless PYSPARK_PYTHON and SPARK_LOCAL_IP say
-    otherwise; the web page of the session is off.
-    master (str): As Spark has it: local[2] is one process with two workers, local-cluster[2,1,1024] two processes of
-        one core and 1,024 MB.
-    settings: Of Spark, with _ for each dot: `spark_task_maxFailures=1`.
-    RAISES C451: there is no Java, or an old one.
+    Workers run this Python, over the loopback interface, unless PYSPARK_PYTHON and SPARK_LOCAL_IP are set; the web page of the
+    session is off.
+    master (str): As in Spark: local[2] is one process with two workers, local-cluster[2,1,1024] two processes of one core and
+    1,024 MB.
+    settings: Of Spark, with _ for each dot: `spark_task_maxFailures=1`. RAISES C451: there is no Java, or an old one.
     """
     check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -45,22 +41,22 @@ def local_session(master: str = "local[*]", **settings: Any) -> SparkSession:
 
 
 def check_java() -> None:
-    """Ask for Java before Spark does, which shows two pages of traceback. RAISES C451: there is none, or an old one."""
+    """Check for Java before Spark does, with two pages of traceback. RAISES C451: there is none, or an old one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:
         raise calib_error("C451", why="there is none on the path, and JAVA_HOME is not set")
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace").stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace").stderr
     except OSError:
         raise calib_error("C451", why=f"there is none at {java}, where JAVA_HOME points") from None
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     if version is None or int(version[1]) < _JAVA:
         raise calib_error("C451", why=f"{java} is " + (f"Java {version[1]}" if version else "none that works"))
 
 
 def check_columns(df: DataFrame, names: Sequence[str]) -> None:
-    """RAISES C001: it is no DataFrame. C452: it has not all of them."""
+    """RAISES C001: it is no DataFrame. C452: a column is missing."""
     if not isinstance(df, DataFrame):
         raise calib_error("C001", name="df", wanted="a DataFrame of Spark", given=type(df).__name__)
     for name in names:
@@ -68,25 +64,25 @@ def check_columns(df: DataFrame, names: Sequence[str]) -> None:
             raise calib_error("C452", given=name, available=", ".join(df.columns))
 
 
-def check_type(df: DataFrame, name: str, wanted: DataType) -> None:
+def check_type(df: DataFrame, name: str, expected: DataType) -> None:
     """RAISES C453: the column is of another type."""
-    given = df.schema[name].dataType
-    if type(given) is not type(wanted):
-        raise calib_error("C453", name=name, wanted=wanted.simpleString(), given=given.simpleString())
+    actual = df.schema[name].dataType
+    if type(actual) is not type(expected):
+        raise calib_error("C453", name=name, wanted=expected.simpleString(), given=actual.simpleString())
 
 
 def ask_a_worker(session: SparkSession, load: Callable[[], Any]) -> None:
-    """Load what a job needs on one worker, in a small task; the process keeps it for the job.
+    """Load what a job needs on one worker, which keeps it for the job.
 
     load (Callable): Raises a CalibError for a fault. RAISES C454: workers do not find the pipeline. Others: as `load`.
     """
-    told = session.range(0, 1, 1, 1).mapInArrow(partial(_told, load), "code string, why string").collect()
-    if told:
-        code, why = told[0]["code"], told[0]["why"]
+    faults = session.range(0, 1, 1, 1).mapInArrow(partial(_report_fault, load), "code string, why string").collect()
+    if faults:
+        code, why = faults[0]["code"], faults[0]["why"]
         raise calib_error("C454", why=why) if code == "C050" else CalibError(code, why)
 
 
-def _told(load: Callable[[], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _report_fault(load: Callable[[], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in batches:
         try:
             load()

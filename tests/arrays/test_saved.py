@@ -123,11 +123,7 @@ def test_a_state_of_another_form_is_refused(made, change, why):
 def test_other_files_are_refused(made, tmp_path):
     data = TagCalibrator("platt").fit(made.P, made.y).to_bytes()
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
-    cases = {
-        "table.csv": "not a whole file of ours",
-        "nowhere": "No such file",
-        ".": "Is a directory",
-    }
+    cases = {"table.csv": "not a whole file of ours", "nowhere": "No such file", ".": "Is a directory"}
     for name, why in cases.items():
         with pytest.raises(CalibError, match=rf"\[C298\] No calibrator can be read from .*{why}.*; give a file that"):
             TagCalibrator.from_disk(tmp_path / name)

@@ -17,12 +17,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib import TagCalibrator
-from spacy_calib.arrays.tag_calibrator import _steps_of
 from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegression
 from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.registered import make_selector
 from tests.pipe.test_registered import Halved
 from tests.scores import LABELS, Made
 
@@ -64,10 +62,7 @@ def docs_of(made):
         ),
         (
             {"method": IsotonicRegression(), "sets": ConformalSets(0.2, "group"), "normalize": True},
-            {
-                "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "group"},
-                "normalize": True,
-            },
+            {"sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "group"}, "normalize": True},
         ),
     ],
     ids=["auto", "by hand", "promises"],
@@ -146,12 +141,6 @@ def test_forms_of_scores_are_one(made):
     assert_allclose(calibrator.transform(by_name).toarray(), calibrator.transform(made.P))
 
 
-def test_auto_tries_what_the_pipe_tries():
-    ours, theirs = _steps_of(TagCalibrator()).selection, make_selector()
-    assert list(ours.methods) == list(theirs.methods) == ["isotonic"]
-    assert list(ours.n_groups) == list(theirs.n_groups) == [1, 5]
-
-
 def test_what_another_package_registers_is_found_tried_and_read_again(made, register):
     register("calib_recalibrators", "elsewhere.Halved.v1", Halved)
     calibrator = TagCalibrator("halved").fit(made.P, made.y, made.documents)
@@ -223,12 +212,6 @@ def test_labels_may_be_columns_or_numbers(made):
     assert_array_equal(numbers.predict(made.P), np.array([7, 3, 5, 9, 1])[wanted.predict_proba(made.P).argmax(axis=1)])
     few = TagCalibrator("platt").fit(made.P[:3], np.array([0, 2, 2]))
     assert few.classes_.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_tag_counts_make_the_groups(made):
-    counts = {"X": 1000, "ADV": 10, "NOUN": 1}
-    groups = TagCalibrator("platt", n_groups=2, classes=LABELS, tag_counts=counts).fit(made.P, made.y).groups_
-    assert groups.of_tag.tolist() == [1, 1, 1, 1, 0]
 
 
 def test_the_report_holds_the_figures_of_evaluate(made):

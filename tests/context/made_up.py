@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.context.words import SHAPES, Words
+from spacy_calib.context.words import Words
 from spacy_calib.types import Pairs
 
 
 def words_of(forms: list[list[int]]) -> Words:
     """Docs whose forms are these numbers; a form below 0 is white space."""
     flat = np.array([form for doc in forms for form in doc], dtype=np.int64)
-    shapes = {name: np.zeros(len(flat), dtype=bool) for name in SHAPES}
     return Words(
         np.cumsum([0, *map(len, forms)]),
         np.abs(flat).astype(np.uint64),
         (np.abs(flat) % 7).astype(np.uint64),
-        shapes,
+        np.zeros(len(flat), dtype=np.intp),
         flat >= 0,
     )
 

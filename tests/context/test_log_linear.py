@@ -8,34 +8,53 @@ from sklearn.linear_model import LogisticRegression
 
 from spacy_calib.calibration.recalibrators.logistic import sigmoid
 from spacy_calib.context import log_linear
-from spacy_calib.context.blocks import Block
+from spacy_calib.context.blocks import N_SCORES, Block, PairInputs
 from spacy_calib.context.log_linear import LogLinear, PairData, Weights, fit_pairs
 from spacy_calib.schema import Misfit
 
 
+def inputs_of(blocks, codes, numbers=(), tag_codes=None) -> PairInputs:
+    """Inputs of pairs of one tag whose rival's code, which stands for a word here, is given."""
+    codes = np.atleast_2d(codes)
+    rows = np.zeros((N_SCORES, codes.shape[1]))
+    rows[: len(numbers)] = np.reshape(numbers, (-1, codes.shape[1]))
+    return PairInputs(blocks, np.zeros(codes.shape[1], dtype=np.intp) if tag_codes is None else tag_codes, codes, rows)
+
+
+def of_words(n_words: int, codes, log_odds=None) -> PairInputs:
+    """Inputs of a model with a weight for each word and, with log-odds, a line."""
+    blocks = [Block("rival", n_words)] if log_odds is None else [Block("line", 1, 2, 0.0), Block("rival", n_words)]
+    return inputs_of(blocks, codes, () if log_odds is None else (np.ones(len(codes)), log_odds))
+
+
 def test_a_prediction_by_hand():
     weights = {
-        "word": Weights(np.array([2]), np.array([[0.5]]), 4),
         "line": Weights(np.array([0]), np.array([[0.25, -1.0]]), 1),
+        "tag": Weights(np.array([1]), np.array([[0.0, 0.125, 0.0, 2.0]]), 2),
+        "rival": Weights(np.array([2]), np.array([[0.5]]), 4),
+        "ending": Weights(np.array([1]), np.array([[4.0]]), 2),
     }
-    own = np.array([0.0, 1.0, 2.0])
-    blocks = [
-        Block("word", np.array([2, 3, -1]), 4),  # the second was not met in the fit, the third says nothing
-        Block("line", np.zeros(3, dtype=np.intp), 1, np.stack([own, np.ones(3)])),
-        Block("unknown", np.array([0, 0, 0]), 1),
-    ]
-    margins = [0.0 + 0.5 - 1.0, 1.0 + 0.25 - 1.0, 2.0 + 0.5 - 1.0]
-    assert LogLinear(1.0, weights).predict(own, blocks) == pytest.approx([1 / (1 + np.exp(-m)) for m in margins])
+    log_odds = np.array([0.0, 1.0, 2.0])
+    # the second rival was not met in the fit; the block of endings says nothing about the first two pairs
+    codes, tag_codes = np.array([[2, 3, 2], [-1, -4, 1]]), np.array([0, 0, 1])
+    inputs = inputs_of((), codes, (np.ones(3), log_odds, np.zeros(3), np.full(3, 3.0)), tag_codes)
+    margins = [0.0 - 1.0 + 0.5, 1.0 + 0.25 - 1.0, 2.0 + 2 * (0.25 + 0.125) - 1.0 + 3 * 2.0 + 0.5 + 4.0]
+    expected = pytest.approx([1 / (1 + np.exp(-margin)) for margin in margins])
+    assert LogLinear(1.0, weights).predict(log_odds, inputs) == expected
 
 
-def test_weights_of_many_codes_are_looked_up_without_a_table(monkeypatch):
-    few = Weights(np.array([1, 5, 900]), np.array([[1.0], [2.0], [3.0]]), 1000)
-    asked = np.array([-1, 0, 1, 5, 899, 900, 999])
-    expected = few.of(asked)
-    monkeypatch.setattr(log_linear, "_CELLS", 10)
-    many = Weights(few.codes, few.values, 1000)
-    assert many.table is None
-    assert many.of(asked).tolist() == expected.tolist() == [[0], [0], [1], [2], [0], [3], [0]]
+def test_weights_of_many_codes_are_looked_up_one_by_one(monkeypatch):
+    weights = {
+        "tag": Weights(np.array([0]), np.zeros((1, 4)), 1),
+        "rival": Weights(np.array([1, 5, 900]), np.array([[1.0], [2.0], [3.0]]), 1000),
+    }
+    inputs = inputs_of((), np.array([-1, 0, 1, 5, 899, 900, 999]))
+    expected = sigmoid(np.array([0.0, 0, 1, 2, 0, 3, 0]))
+    assert LogLinear(1.0, weights).predict(np.zeros(7), inputs).tolist() == expected.tolist()
+    monkeypatch.setattr(log_linear, "_MAX_CELLS", 10)
+    model = LogLinear(1.0, weights)
+    assert model._table is None
+    assert model.predict(np.zeros(7), inputs).tolist() == expected.tolist()
 
 
 def made_up(n: int = 4000, seed: int = 0):
@@ -48,39 +67,39 @@ def made_up(n: int = 4000, seed: int = 0):
 
 def test_weights_are_those_of_scikit_learn():
     _, word, hits, documents = made_up()
-    data = PairData(np.zeros(len(word)), [Block("word", word, 6)], hits, documents)
+    data = PairData(np.zeros(len(word)), of_words(6, word), hits, documents)
     found = log_linear._fit(data, 3.0, 1e-12)
     # The penalty on a weight is ridge / 2 times its square; that of scikit-learn 1 / (2 C) times.
     theirs = LogisticRegression(C=1 / 3, fit_intercept=False, tol=1e-10).fit(np.eye(6)[word], hits)
-    assert found.weights["word"].values[:, 0] == pytest.approx(theirs.coef_[0], abs=1e-4)
+    assert found.weights["rival"].values[:, 0] == pytest.approx(theirs.coef_[0], abs=1e-4)
 
 
 def test_what_words_say_is_learned_and_held_out_documents_say_so():
-    own, word, hits, documents = made_up()
-    line = Block("line", np.zeros(len(own), dtype=np.intp), 1, np.stack([own, np.ones(len(own))]), 0.0)
-    model, held_out = fit_pairs(PairData(own, [line, Block("word", word, 6)], hits, documents))
-    assert model.weights["word"].values[:, 0] == pytest.approx([-2, -1, 0, 0, 1, 2], abs=0.4)
-    assert _loss(held_out, hits) < _loss(sigmoid(own), hits) - 0.05
+    log_odds, word, hits, documents = made_up()
+    model, held_out = fit_pairs(PairData(log_odds, of_words(6, word, log_odds), hits, documents))
+    assert model.weights["rival"].values[:, 0] == pytest.approx([-2, -1, 0, 0, 1, 2], abs=0.4)
+    assert _loss(held_out, hits) < _loss(sigmoid(log_odds), hits) - 0.05
 
 
 def test_words_that_say_nothing_are_held_back():
-    own, word, _, documents = made_up()
-    hits = np.random.default_rng(5).random(len(own)) < sigmoid(0.5 * own + 0.3)
-    line = Block("line", np.zeros(len(own), dtype=np.intp), 1, np.stack([own, np.ones(len(own))]), 0.0)
-    every = Block("word", np.arange(len(own)) // 2, len(own))
-    model, _ = fit_pairs(PairData(own, [line, every, Block("other", word, 6)], hits, documents))
+    log_odds, word, _, documents = made_up()
+    hits = np.random.default_rng(5).random(len(log_odds)) < sigmoid(0.5 * log_odds + 0.3)
+    n = len(log_odds)
+    blocks = [Block("line", 1, 2, 0.0), Block("rival", n), Block("ending", 6)]
+    inputs = inputs_of(blocks, [np.arange(n) // 2, word], (np.ones(n), log_odds))
+    model, _ = fit_pairs(PairData(log_odds, inputs, hits, documents))
     assert model.ridge >= 100
     # What is left is a line for all pairs: slope 1 + (-.5), and a constant of .3.
     assert model.weights["line"].values[0] == pytest.approx([-0.5, 0.3], abs=0.1)
 
 
 def test_of_one_document_little_more_than_a_line_is_learned():
-    own, word, hits, _ = made_up(400)
-    data = PairData(own, [Block("word", word, 6)], hits, np.zeros(400, dtype=np.intp))
+    log_odds, word, hits, _ = made_up(400)
+    data = PairData(log_odds, of_words(6, word), hits, np.zeros(400, dtype=np.intp))
     model, scores = fit_pairs(data)
     assert model.ridge == log_linear.RIDGES[0]
-    assert np.abs(model.weights["word"].values).max() < 0.05
-    assert np.array_equal(scores, model.predict(own, data.blocks))
+    assert np.abs(model.weights["rival"].values).max() < 0.05
+    assert np.array_equal(scores, model.predict(log_odds, data.inputs))
 
 
 @pytest.mark.parametrize("wrong", [{"size": 2}, {"codes": np.array([1, 9])}, {"values": np.zeros((1, 1))}])

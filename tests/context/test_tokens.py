@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.steps import ASKED, Predictions
+from spacy_calib.context.blocks import View
+from spacy_calib.context.features import NO_ENTRY, Document, Hints, Neighbours, TokenScores
 from spacy_calib.context.fit import Comparison, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
-from spacy_calib.context.surroundings import NO_ENTRY, Document, Hints, Neighbours, Surroundings
-from spacy_calib.context.tokens import TagsOfSpans, TokenContext, with_leads
+from spacy_calib.context.tokens import TagsOfSpans, TokenContext, replace_top
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import leading
 from spacy_calib.schema import Misfit
@@ -45,35 +44,48 @@ def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), (
     )
 
 
-def around_of(words, rows, tags, scores) -> Surroundings:
-    return Surroundings(np.array(rows), np.array(tags), np.array(scores), len(words), words)
+def token_scores(words, rows, tags, scores) -> TokenScores:
+    return TokenScores(np.array(rows), np.array(tags), np.array(scores), words)
 
 
 def test_entropy_counts_what_the_scores_leave_to_all_other_tags():
     # .5 log 2 + 2 * .25 log 4 = 1.5 log 2
-    assert around_of(words_of([[1]]), [0, 0], [0, 1], [0.5, 0.25]).entropy == pytest.approx([1.5 * np.log(2)])
+    assert token_scores(words_of([[1]]), [0, 0], [0, 1], [0.5, 0.25]).entropy == pytest.approx([1.5 * np.log(2)])
 
 
 def test_a_neighbour_is_of_the_same_doc_and_no_white_space():
-    around = around_of(words_of([[1, 2], [3, -4, 5]]), np.arange(5), np.arange(5), [0.5, 0.6, 0.7, 0.8, 0.9])
-    before, behind = around.neighbouring_tags(9)
-    assert before.tolist() == [9, 0, 9, 2, 9]
-    assert behind.tolist() == [1, 9, 9, 4, 9]
-    assert around.neighbours(around.first, 3.0)[0] == pytest.approx([3.0, 0.0, 3.0, log_odds(np.array([0.7]))[0], 3.0])
+    tokens = token_scores(words_of([[1, 2], [3, -4, 5]]), np.arange(5), np.arange(5), [0.5, 0.6, 0.7, 0.8, 0.9])
+    before, after = tokens.neighbours
+    assert before[1].tolist() == [-1, 0, -1, 2, -1]
+    assert after[1].tolist() == [1, -1, -1, 4, -1]
+    assert before[0] == pytest.approx([3.0, 0.0, 3.0, log_odds(np.array([0.7]))[0], 3.0])
 
 
-def test_document_means_are_shrunk_towards_those_of_usual_tokens():
-    around = around_of(words_of([[1, 2, -3], [4]]), [0, 1], [0, 0], [0.6, 0.8])
+def test_empty_docs_part_no_neighbours():
+    tokens = token_scores(words_of([[], [1, 2], [], []]), [0, 1], [4, 5], [0.5, 0.6])
+    before, after = tokens.neighbours
+    assert (before[1].tolist(), after[1].tolist()) == ([-1, 4], [5, -1])
+
+
+def test_document_means_are_shrunk_towards_those_of_average_tokens():
+    tokens = token_scores(words_of([[1, 2, -3], [4]]), [0, 1], [0, 0], [0.6, 0.8])
     # (.6 + .8 + 10 * .9) / (2 + 10), and of a Doc without scores .9
-    assert around.document_mean(np.array([0.6, 0.8, 0.0, 0.0]), 0.9) == pytest.approx([10.4 / 12] * 3 + [0.9])
+    (means,) = tokens.document_means([np.array([0.6, 0.8, 0.0, 0.0])], [0.9])
+    assert means == pytest.approx([10.4 / 12] * 3 + [0.9])
 
 
 def test_the_rival_is_the_second_likeliest_entry():
-    around = around_of(words_of([[1, 2]]), [0, 0, 0, 1], [4, 5, 6, 7], [0.1, 0.6, 0.2, 0.9])
-    assert around.first_tag.tolist() == [5, 7]
-    assert around.second_tag.tolist() == [6, -1]
-    assert around.first == pytest.approx(log_odds(np.array([0.6, 0.9])))
-    assert around.second == pytest.approx([log_odds(np.array([0.2]))[0], NO_ENTRY])
+    tokens = token_scores(words_of([[1, 2]]), [0, 0, 0, 1], [4, 5, 6, 7], [0.1, 0.6, 0.2, 0.9])
+    assert tokens.top_tags.tolist() == [[5, 7], [6, -1]]
+    assert tokens.top_log_odds[0] == pytest.approx(log_odds(np.array([0.6, 0.9])))
+    assert tokens.top_log_odds[1] == pytest.approx([log_odds(np.array([0.2]))[0], NO_ENTRY])
+    assert tokens.is_top.tolist() == [False, True, False, True]
+
+
+def test_of_equal_entries_the_first_is_the_top_one():
+    tokens = token_scores(words_of([[1, 2, 3]]), [0, 0, 2, 2, 2], [4, 5, 6, 7, 8], [0.4, 0.4, 0.0, 0.3, 0.0])
+    assert tokens.top_tags.tolist() == [[4, -1, 7], [5, -1, 6]]
+    assert tokens.is_top.tolist() == [True, False, False, True, False]
 
 
 def test_words_tell_apart_what_scores_cannot():
@@ -115,9 +127,11 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
     found, words, _ = fitted()
     seen = looked_at(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
     assert np.isfinite(seen.scores).all()
-    blocks = found.context.blocks(seen.view, np.array([1]), np.array([7]), np.zeros(1), np.array([True]))
-    named = {block.name: found.context.model_.weights[block.name].of(block.codes) for block in blocks}
-    assert not any(named[name].any() for name in ("tag", "form", "ending", "rival"))
+    places = found.context.known_.places(words_of([[1, 2]]))
+    pair = np.array([1]), np.array([7]), np.zeros(1), np.array([True])
+    inputs = found.context.inputs(seen.view.tokens, places, seen.view.columns, *pair)
+    weights = {block.name: found.context.model_.weights[block.name].find(inputs.codes_in(block)) for block in inputs.blocks}
+    assert not any(weights[name].any() for name in ("tag", "form", "ending", "rival"))
 
 
 def test_too_little_data_or_overlapping_labels_leave_scores_as_they_are():
@@ -141,13 +155,13 @@ def test_no_worse_is_so_in_the_mean():
     hits, documents = np.array([True, True, False, False]), np.array([0, 0, 1, 1])
     without = np.array([0.8, 0.8, 0.2, 0.2])
     # Log loss falls by log(.9/.8) in one document and rises by log(.8/.7) in the other.
-    compared = Comparison.of(without, np.array([0.9, 0.9, 0.3, 0.3]), hits, documents)
+    compared = Comparison.from_scores(without, np.array([0.9, 0.9, 0.3, 0.3]), hits, documents)
     fall, rise = np.log(0.9 / 0.8), np.log(0.8 / 0.7)
     mean = (rise - fall) / 2
     assert compared.with_context - compared.without == pytest.approx(mean)
     assert compared.error == pytest.approx(np.sqrt(2 * (2 * rise - 2 * mean) ** 2) / 4)
     assert not compared.no_worse  # one standard error would have kept it
-    assert Comparison.of(without, without, hits, documents).no_worse
+    assert Comparison.from_scores(without, without, hits, documents).no_worse
 
 
 def test_what_was_learned_survives_saving():
@@ -174,7 +188,7 @@ def test_columns_of_a_feature_that_is_not_there_are_refused():
 
 def test_a_whole_constant_is_a_number_like_others():
     model = RidgeModel(1.0, 0, np.array([0.5]))
-    assert model.around([np.array([1.0, -2.0])]).tolist() == [0.5, -1.0]
+    assert model.margins([np.array([1.0, -2.0])]).tolist() == [0.5, -1.0]
 
 
 def test_settings_out_of_range():
@@ -202,8 +216,8 @@ def test_what_a_fit_says_does_not_depend_on_its_salt():
 
 
 def view_of(n_tokens, rows, tags, scores):
-    view = TokenContext([]).seen(Surroundings(*map(np.array, (rows, tags, scores)), n_tokens, None), [])
-    return replace(view, moved=np.array(scores) / 2)
+    tokens = token_scores(words_of([[1] * n_tokens]), rows, tags, scores)
+    return View(tokens, np.zeros((0, n_tokens)), np.zeros(n_tokens, dtype=bool), np.array(scores) / 2)
 
 
 @pytest.mark.parametrize(
@@ -215,21 +229,21 @@ def view_of(n_tokens, rows, tags, scores):
     ],
 )
 def test_which_labels_of_tokens_are_those_of_spans(tags, prefixed, labels):
-    made = TagsOfSpans.of(tags, prefixed, labels)
+    made = TagsOfSpans.from_labels(tags, prefixed, labels)
     for tag, number in zip(tags, made.tags.tolist(), strict=True):
         own = [label for label, other in zip(labels, made.labels.tolist(), strict=True) if other == number]
         assert own == [label for label in labels if label in ("", tag[2:] if prefixed else tag)]
 
 
 def test_labels_that_share_a_counterpart_share_its_scores():
-    made = TagsOfSpans.of(("O", "LOC", "PER"), False, ("LOC", "PER", "LOC"))
+    made = TagsOfSpans.from_labels(("O", "LOC", "PER"), False, ("LOC", "PER", "LOC"))
     view = view_of(2, [0, 0, 1], [1, 2, 0], [0.6, 0.3, 0.9])
     # halves of .6, .3 and .6; at the other token LOC has no score, of the label that came later nothing is known
     assert made.scores(view, np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 3])).tolist() == [0.3, 0.15, 0.3, 0.0, 1.0]
 
 
 def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted():
-    made = TagsOfSpans.of(("O", "B-A", "I-A", "U-B"), True, ("A", "B"))
+    made = TagsOfSpans.from_labels(("O", "B-A", "I-A", "U-B"), True, ("A", "B"))
     view = view_of(3, [0, 0, 0, 2], [0, 1, 2, 9], [0.2, 0.5, 0.3, 0.9])
     assert made.scores(view, np.array([0, 1, 2]), np.array([0, 0, 1])).tolist() == [0.4, 1.0, 0.0]
 
@@ -237,7 +251,7 @@ def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted()
 def test_labels_beside_one_that_moved_share_what_it_leaves():
     """.4 of .4 becomes all of .7; .3 and .2 of .5 share .2. What leads nothing, and what is asked for below the threshold, keeps its proportion."""
     rows, scores = np.array([0, 0, 1, 1, 1, 2]), np.array([0.6, 0.4, 0.5, 0.3, 0.2, 0.004])
-    found = with_leads(rows, scores, np.array([0, 2]), np.array([0.3, 0.8]))
+    found = replace_top(rows, scores, np.array([0, 2]), np.array([0.3, 0.8]))
     assert found == pytest.approx([0.3, 0.7, 0.8, 0.12, 0.08, 0.004])
     # a certain label leaves nothing, and what rounding left beside it stays a probability
-    assert with_leads(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5])) == pytest.approx([0.5, 5e-6])
+    assert replace_top(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5])) == pytest.approx([0.5, 5e-6])

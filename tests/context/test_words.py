@@ -13,7 +13,7 @@ from tests.context.made_up import words_of
 @pytest.mark.parametrize("salt", ["", "a salt"])
 def test_what_stands_there_three_times_is_known(salt):
     words = words_of([[5, 5, 3, 3, 3], [9, 9, 9, 9, 1]])
-    found, places = KnownWords.of(words).salted(salt)
+    found, places = KnownWords.from_words(words).salted(salt)
     assert sorted(found.forms) == sorted(keyed(np.array([3, 9], dtype=np.uint64), salt))
     forms, endings = found.places(words_of([[1, 3, 5, 9, 77]]))
     assert (forms >= 0).tolist() == [False, True, False, True, False]
@@ -29,12 +29,12 @@ def test_what_stands_there_three_times_is_known(salt):
 
 
 def test_white_space_is_not_counted():
-    assert not len(KnownWords.of(words_of([[-4, -4, -4]])).forms)
+    assert not len(KnownWords.from_words(words_of([[-4, -4, -4]])).forms)
 
 
 def test_places_are_remembered_and_forgotten(monkeypatch):
-    monkeypatch.setattr("spacy_calib.context.words._MOST_REMEMBERED", 4)
-    found = KnownWords.of(words_of([[1, 1, 1, 2, 2, 2]])).salted("x")[0]
+    monkeypatch.setattr("spacy_calib.context.words._MAX_CACHED", 4)
+    found = KnownWords.from_words(words_of([[1, 1, 1, 2, 2, 2]])).salted("x")[0]
     rng = np.random.default_rng(0)
     expected = {1: found.places(words_of([[1]]))[0][0], 2: found.places(words_of([[2]]))[0][0]}
     for _ in range(20):
@@ -45,11 +45,11 @@ def test_places_are_remembered_and_forgotten(monkeypatch):
 
 def test_nothing_is_known_without_words():
     assert no_words().places(words_of([[1, 2]]))[0].tolist() == [-1, -1]
-    assert KnownWords.of(words_of([])).salted("x")[0].places(words_of([]))[0].tolist() == []
+    assert KnownWords.from_words(words_of([])).salted("x")[0].places(words_of([]))[0].tolist() == []
 
 
 def test_it_survives_saving():
-    found = KnownWords.of(words_of([[1, 1, 1, 2]])).salted("x")[0]
+    found = KnownWords.from_words(words_of([[1, 1, 1, 2]])).salted("x")[0]
     again = KnownWords.read(found.state())
     asked = words_of([[1, 2, 3]])
     assert [one.tolist() for one in again.places(asked)] == [one.tolist() for one in found.places(asked)]

@@ -61,12 +61,6 @@ def test_what_it_leaves_fits_together(nlp, doc):
     assert repr(view).startswith(f"<DocCoref: {len(view)} mentions")
 
 
-def test_the_matrix_has_the_probability_of_every_pair(doc):
-    view = doc._.coref
-    numbers = range(len(view))
-    assert view.matrix().tolist() == [[view.probability(i, j) for j in numbers] for i in numbers]
-
-
 def test_a_pair_below_the_threshold_has_the_share_of_its_group(doc):
     view = doc._.coref
     late, early = next((j, i) for j in range(len(view)) for i in range(j) if view.pairs.where(i, j) < 0)
@@ -168,13 +162,6 @@ def test_it_scores_clusters_and_pairs(nlp):
     assert set(nlp.get_pipe("calib_coref").score([]).values()) == {None}
 
 
-def test_the_batch_makes_no_difference(nlp):
-    docs = [example(nlp, seed).predicted for seed in range(5)]
-    alone = [nlp(doc.copy())._.coref.pairs.chances for doc in docs]
-    for one, doc in zip(alone, nlp.pipe(docs, batch_size=5), strict=True):
-        assert (one == doc._.coref.pairs.chances).all()
-
-
 def test_the_view_survives_storage_and_is_none_of_other_words(nlp, doc):
     kept = DocBin(docs=[doc], store_user_data=True).to_bytes()
     back = next(iter(DocBin().from_bytes(kept).get_docs(nlp.vocab)))
@@ -202,11 +189,6 @@ def test_clusters_by_samples(doc):
     assert view.calibrated is None
     assert view.first.tolist() in view.sample(100, 0).tolist()
     assert view.probability(0, 1) == view.raw(0, 1)
-
-
-def test_cross_validation_chooses_the_penalty():
-    nlp = trained(4, penalty=None)
-    assert nlp.get_pipe("calib_coref").learned.penalty in (0.3, 1.0, 3.0, 10.0)
 
 
 def test_mentions_are_found_where_none_are_given(nlp):
@@ -263,16 +245,6 @@ def test_a_mention_given_twice_is_refused(nlp):
     bad.reference.spans["coref_clusters_9"] = [bad.reference[0:1]]
     with pytest.raises(CalibError, match="C359"):
         nlp.get_pipe("calib_coref").gold_of(bad)
-
-
-def test_two_thousand_mentions_stay_sparse(nlp):
-    # Four hundred names, each five times.
-    many = Doc(nlp.vocab, words=[f"thing{i % 400}" for i in range(2000)])
-    many.spans["coref_mentions"] = [many[i : i + 1] for i in range(2000)]
-    view = nlp(many)._.coref
-    assert len(view) == 2000
-    assert len(view.antecedents.chances) <= 2000 * 100
-    assert len(view.pairs) < view.pairs.possible / 20
 
 
 def test_before_the_fit_and_without_gold_it_says_so():

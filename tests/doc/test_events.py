@@ -257,20 +257,6 @@ def test_exact_spans_are_the_true_positives_of_spacys_span_scorer(cut):
     assert scores["spans_sc_r"] == pytest.approx(right / n_gold)
 
 
-def test_exact_implies_type_implies_overlap():
-    rng = random.Random(2)
-    seen = set()
-    for _ in range(300):
-        predicted, gold = (
-            with_spans(words, draw_spans(rng, len(words)), spaces=bare(words))
-            for words in (draw_words(rng, "abcdefghij", 0.6) for _ in range(2))
-        )
-        own = [(s.start, s.end, s.label) for s in predicted.spans["sc"]]
-        each = [span_hits(Example(predicted, gold), SC, own, event).tolist() for event in ("exact", "type", "overlap")]
-        seen |= set(zip(*each, strict=True))
-    assert seen == {(0, 0, 0), (0, 0, 1), (0, 1, 1), (1, 1, 1)}
-
-
 OF_UNITS = ["a", "b", "\n", "c", "d", "e"]
 STARTS = [True, False, False, True, False, False]
 
@@ -329,8 +315,7 @@ def test_docs_without_what_is_asked_about():
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [("Sentence", {"max_errors": -1}), ("Entity", {"event": "nearly"}), ("Arc", {"event": "exact"})],
+    ("name", "settings"), [("Sentence", {"max_errors": -1}), ("Entity", {"event": "nearly"}), ("Arc", {"event": "exact"})]
 )
 def test_a_setting_out_of_range(name, settings):
     with pytest.raises(CalibError, match="C001"):

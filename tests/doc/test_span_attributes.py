@@ -15,7 +15,6 @@ from spacy.language import Language
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
@@ -370,33 +369,6 @@ def test_copies_lose_nothing(bench, operation):
     assert len(candidates) > 0
 
 
-def test_another_vocabulary(bench):
-    doc = first_doc(bench)
-    n = len(spans_of(doc, bench.layer))
-    packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-    other = next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(Vocab())))
-    assert bench.check(other) == (n, 0)
-
-
-def test_a_docbin_without_user_data_gives_none(bench):
-    packed = DocBin(docs=[first_doc(bench)]).to_bytes()
-    doc = next(iter(DocBin().from_bytes(packed).get_docs(bench.vocab)))
-    assert doc._.calib is None
-    assert all(span._.calib_score is None for span in spans_of(doc, bench.layer))
-
-
-def test_parts_and_wholes_keep_values(bench):
-    doc = first_doc(bench)
-    span = spans_of(doc, bench.layer)[-1]
-    cut = cut_out(bench, doc, span.start, len(doc))
-    assert bench.check(cut)[0] >= 1
-    assert bench.check(cut)[1] == 0
-    other = first_doc(bench, 4)
-    joined = Doc.from_docs([other, cut], exclude=["tensor"])
-    n = len(spans_of(other, bench.layer)) + len(spans_of(cut, bench.layer))
-    assert bench.check(joined) == (n, 0)
-
-
 def test_merging_an_entity_into_one_token_keeps_its_score(bench):
     doc = first_doc(bench)
     span = max(spans_of(doc, bench.layer), key=len)
@@ -518,10 +490,3 @@ def test_two_docs_with_the_same_words_keep_their_own(bench):
     assert len({*scores[0], *scores[1]}) == 4
     joined = Doc.from_docs(docs)
     assert [span._.calib_raw for span in spans_of(joined, bench.layer)] == scores[0] + scores[1]
-
-
-def test_docs_without_values(bench):
-    doc = bench.unscored(random.Random(1))
-    assert doc._.calib is None
-    for span in (*spans_of(doc, bench.layer), doc[0:0], doc[:]):
-        assert (span._.calib_score, span._.calib_raw, span._.calib_accept) == (None, None, None)

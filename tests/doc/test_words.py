@@ -21,8 +21,7 @@ def test_hashes_shapes_and_white_space(docs):
     assert words.docs.tolist() == [0, 0, 0, 0, 0, 0, 2]
     assert words.forms.tolist()[1] == words.forms.tolist()[5] == words.forms.tolist()[6] == get_string_id("dogs")
     assert words.endings.tolist()[5] == get_string_id("ogs")
-    assert words.shapes["title"].tolist() == [True, False, False, False, False, False, True]
-    assert words.shapes["number"].tolist() == [False, False, False, False, True, False, False]
+    assert words.shapes.tolist() == [1, 0, 0, 0, 2, 0, 1]
     assert words.counts.tolist() == [True, True, False, True, True, True, True]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -124,18 +123,6 @@ def test_intervals_hold_the_count_where_documents_differ():
             low, high = counted(chances, documents, effects if wide else None).interval()
             held[wide] += low <= holds.sum() <= high
     assert held[True] >= 52 > held[False]
-
-
-def test_many_units_take_little_more_than_their_chances():
-    rng = np.random.default_rng(0)
-    chances, documents = rng.beta(0.2, 0.6, 8000), np.sort(rng.integers(0, 1600, 8000))
-    effects = Effects(between=0.1, shift=0.05, shared=0.01)
-    counted(chances[:100], documents[:100], effects)  # imports
-    tracemalloc.start()
-    counted(chances, documents, effects)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 200 * len(chances)
 
 
 def test_the_parts_of_an_estimate():

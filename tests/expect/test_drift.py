@@ -34,8 +34,7 @@ def test_documents_of_the_same_kind_are_like_the_fit_data(profile):
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
-    [({"power": 0.6}, {"scores", "expected accuracy"}), ({"rare": 0.5}, {"labels"})],
+    ("settings", "named"), [({"power": 0.6}, {"scores", "expected accuracy"}), ({"rare": 0.5}, {"labels"})]
 )
 def test_documents_of_another_kind_differ_by_what_is_another(profile, settings, named):
     drift = profile.compare(drawn(1, 150, **settings))

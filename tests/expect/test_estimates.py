@@ -140,16 +140,6 @@ def test_95_percent_intervals_hold_the_truth_of_simulated_data(shift, bias, new_
     assert 0.925 <= share_inside(shift, bias, new_docs, new_length) <= 0.995
 
 
-def test_without_the_documents_the_interval_would_be_too_narrow():
-    rng = np.random.default_rng(1)
-    residuals = learned(rng, 200, shift=0.1)
-    scores, _, documents = simulated(rng, 100, 40)
-    sums = token_sums(scores, documents, 100)
-    found = expected_accuracy(residuals, sums)
-    alone = 2 * 1.96 * np.sqrt(sums.independent.sum()) / sums.units.sum()
-    assert found.high - found.low > 2 * alone
-
-
 def test_what_the_scores_miss_on_the_fit_data_is_corrected():
     rng = np.random.default_rng(2)
     residuals = learned(rng, 400, bias=0.08)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.expect.periods import PERIODS, named, period_of
+from spacy_calib.expect.periods import PERIODS, name_period, period_of
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_what_is_no_date_is_refused(given, every):
 @given(days=st.tuples(*[st.dates(date(1000, 1, 1), date(9999, 12, 31))] * 2), every=st.sampled_from(PERIODS))
 def test_the_names_of_periods_sort_in_the_order_of_time(days, every):
     first, last = sorted(days)
-    assert named(first, every) <= named(last, every)
+    assert name_period(first, every) <= name_period(last, every)

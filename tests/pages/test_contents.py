@@ -13,7 +13,7 @@ from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pages.contents import confident_errors
 from spacy_calib.pages.judged import WINDOW, gold_of, judged_tokens, passage_of
-from spacy_calib.pages.tag_rows import MAX_WORST, tag_rows, worst_tags
+from spacy_calib.pages.tag_rows import tag_rows, worst_tags
 from spacy_calib.pages.verdict import HEADINGS, right_at, verdict
 from tests.pages.made_up import FACTS, contents_of, corpus_of, judged_of, random_corpus, random_entities, view_of
 
@@ -190,19 +190,6 @@ def test_the_worst_tag_is_the_one_that_was_made_wrong():
     assert len(scores) == 3
 
 
-def test_all_tags_beyond_chance_are_counted_and_the_farthest_are_shown():
-    rng = np.random.default_rng(2)
-    tokens = []
-    for i in range(3000):
-        tag, score = i % 10, float(rng.uniform(0.4, 0.95))
-        tokens.append((f"w{i}", tag, tag if rng.random() < score - 0.3 else 10, [(tag, score, score)]))
-    corpus = corpus_of(tokens, (*"ABCDEFGHIJ", "other"), docs=[i // 40 for i in range(3000)])
-    worst = worst_tags(corpus, judged_of(corpus))
-    assert (worst["judged"], worst["beyond"], len(worst["tags"])) == (10, 10, MAX_WORST)
-    errors = [row["error"] for row in worst["tags"]]
-    assert min(errors) > 0.2
-
-
 def test_no_tag_is_called_wrong_when_none_has_enough_pairs():
     assert worst_tags(SMALL, small()) == {"enough": 20, "judged": 0, "beyond": 0, "tags": []}
 
@@ -295,7 +282,7 @@ def test_a_calibration_that_made_it_worse_is_called_so():
 @given(
     st.lists(
         st.tuples(
-            st.text(max_size=6), st.integers(-1, 2), st.integers(-1, 2),
+            st.text("aé< 😀", max_size=6), st.integers(-1, 2), st.integers(-1, 2),
             st.dictionaries(st.integers(0, 2), st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=3),
         ),
         min_size=1, max_size=12,

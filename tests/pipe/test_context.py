@@ -8,7 +8,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_calib.context.surroundings import FEATURES, FromDocs
+from spacy_calib.context.features import FEATURES, FromDocs
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator

@@ -48,7 +48,7 @@ def test_a_forecaster_where_it_is_better_or_the_only_one_that_was_asked_for():
 
 
 def test_where_it_has_to_be_surely_better():
-    assert learn("right", ("unit", "units"), "", units(useful=True), PROTOTYPES, sure=True).forecaster is not None
+    assert learn("right", ("unit", "units"), "", units(useful=True), PROTOTYPES, strict=True).forecaster is not None
     # Two long documents in which the feature tells the answer, and eight short ones in which it tells the opposite.
     documents = np.repeat(np.arange(10), [100] * 2 + [5] * 8)
     feature = np.tile([0.0, 1.0], 120)

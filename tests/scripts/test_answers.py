@@ -6,17 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from sequences.answers import (
-    FARTHEST_GAP,
-    Answers,
-    Rows,
-    answer_features,
-    best_answers,
-    columns,
-    margins,
-    position_features,
-    size_curve,
-)
+from sequences.answers import FARTHEST_GAP, Answers, Rows, answer_features, best_answers, position_features, size_curve
 
 from spacy_calib.expect.forecasters.trees import Tree
 from spacy_calib.sequence.inference.chains import Chains, Potentials
@@ -59,23 +49,6 @@ def test_neighbours_end_with_the_answer():
     assert found["neighbours"].tolist() == [0, 0, 1 / 2, 1 / 2]
 
 
-def test_what_the_model_did_not_say_is_left_out():
-    assert list(answer_features(answers())) == ["length"]
-    assert list(position_features(answers())) == ["share", "neighbours", "label_0", "label_1", "label_2"]
-
-
-def test_columns_by_name_and_by_beginning():
-    found = position_features(answers())
-    assert columns(found, ["share", "label_"]).shape == (5, 4)
-
-
-def test_one_label_alone_and_no_answers():
-    assert margins(np.array([[3.0], [2.0]])).tolist() == [3, 2]
-    none = Answers(np.zeros(0, int), np.zeros(0, int), 3, marginals=np.zeros((0, 3)))
-    assert [len(column) for column in (*answer_features(none).values(), *position_features(none).values())] == [0] * 9
-    assert none.each() == []
-
-
 def chains_of(lengths, width, seed=0):
     rng = np.random.default_rng(seed)
     potentials = Potentials(rng.normal(size=(width, width)), rng.normal(size=width), rng.normal(size=width))
@@ -114,16 +87,6 @@ def test_gaps_marginals_and_pseudomargins_equal_those_of_all_labellings():
         offset += n
 
 
-def test_a_single_labelling_has_no_second_best():
-    _, _, chains = chains_of((2,), 1)
-    assert best_answers(sum_chains(chains)).gaps.tolist() == [np.inf]
-
-
-def test_no_chains():
-    _, _, chains = chains_of((), 2)
-    assert len(best_answers(sum_chains(chains))) == 0
-
-
 def steps(n: int, seed: int = 0) -> Rows:
     """P(yes) is .9 above 0 and .2 below; two rows a unit."""
     rng = np.random.default_rng(seed)
@@ -139,8 +102,3 @@ def test_calibration_error_falls_with_the_size_and_sharpness_stays():
     assert np.mean([one.parts.calibration for one in large]) < 0.3 * np.mean([one.parts.calibration for one in small])
     assert np.mean([one.parts.sharpness for one in large]) == pytest.approx(0.35**2, abs=0.02)
     assert {one.size for one in points} <= {5, 20, 80}
-
-
-def test_more_units_than_there_are():
-    with pytest.raises(ValueError, match="800 units.*there are 10"):
-        size_curve(Tree(), steps(20), steps(20), (800,), 1, np.random.default_rng(0))

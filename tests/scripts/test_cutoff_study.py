@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import comb
 
 import cutoff_study as study
 import numpy as np
@@ -48,13 +47,6 @@ def test_a_cut_off_is_found_on_one_half_and_judged_on_the_other():
     assert spoil(second)["all"] == (found, 0.0, share)
 
 
-def test_keys_have_cut_offs_of_their_own():
-    data = made_up()
-    keys = ["AB"[tag] for tag in data.pairs.tags.tolist()]
-    second = study.deal(data.documents, np.random.default_rng(0))
-    assert set(study.precision_split(data, keys, second, 0.9, 0.95)) == {"A", "B"}
-
-
 def tokens(n_documents: int = 400):
     """Six tokens a document, of which two are one gold entity and likelier by their scores."""
     rng = np.random.default_rng(1)
@@ -77,17 +69,6 @@ def test_a_recall_cut_off_flags_what_it_must_of_the_other_half():
     assert one["inside"]
 
 
-def test_what_independent_repeats_would_allow():
-    """Quantiles of the binomial distribution, by its sums."""
-
-    def below(k: int) -> float:
-        return sum(comb(200, i) * 0.95**i * 0.05 ** (200 - i) for i in range(k))
-
-    least, most = study.allowed(0.95, 200)
-    assert below(least) < 0.025 <= below(least + 1)
-    assert below(most) < 0.975 <= below(most + 1)
-
-
 def test_precision_of_known_truth(capsys):
     assert study.true_precision(0.9) == pytest.approx(0.97)
     assert study.true_precision(0.8) == pytest.approx((0.15 * 0.97 + 0.05 * 0.2) / 0.2)
@@ -95,16 +76,3 @@ def test_precision_of_known_truth(capsys):
     printed = capsys.readouterr().out
     assert "| 1,000 | 0.8 | yes | 10 / 10 of 10 |" in printed
     assert "| 1,000 | 0.99 | no | 0 / 0 of 10 |" in printed
-
-
-def test_recall_of_known_truth(capsys):
-    assert study.main(["recall", "--repeats", "20", "--wanted", "0.9", "--sizes", "100"]) == 0
-    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [one[1] for one in rows] == ["0, 0", "0, 0.9", "0.3, 0.6"]
-    assert all(int(one[3]) >= 17 for one in rows)
-
-
-def test_model_and_gold_go_together():
-    for wrong in ([], ["recall", "--model", "x"], ["precision", "--test", "x.spacy"]):
-        with pytest.raises(SystemExit):
-            study.main(wrong)

@@ -11,11 +11,6 @@ import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.metrics import log_loss
-from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.types import Pairs
-
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 TREEBANK = """\
 # newdoc id = all.conllu
@@ -64,14 +59,6 @@ def test_reading_skips_contractions_empty_nodes_and_malformed_features(documents
     assert second.words == ["#vale5"], "a word that begins with # is no comment"
     assert third.gold["morphs"] == ["Polarity=Neg,Pos"]
     assert skipped == {"XXX": 1, "Gender=Fem=": 1, "Foreign=YesNumber=Inv": 1}
-
-
-def test_a_sentence_without_an_id_is_refused(scripts, tmp_path):
-    from quality.readers import read_dante
-
-    (tmp_path / "x.conllu").write_text("1\tSim\tsim\tADV\t_\t_\t_\t_\t_\t_\n", encoding="utf8")
-    with pytest.raises(ValueError, match="has no sent_id"):
-        read_dante(tmp_path / "x.conllu", Counter())
 
 
 @pytest.mark.parametrize(
@@ -138,57 +125,6 @@ def test_the_treebanks_are_what_the_demo_says(scripts):
     assert found["porttinari"] == (1073, 8420, 168400, 3)
     assert found["petrogold"] == (19, 9127, 253640, 1)
     assert found["dantestocks"] == (4048, 4048, 81050, 7)
-
-
-def test_training_documents_may_be_thinned_out_and_no_other_part_is(scripts, tmp_path, monkeypatch, capsys):
-    from demo import prepare
-    from quality import readers
-    from spacy.tokens import DocBin
-
-    rows = "\n".join(f"{i}\tSim\tsim\tADV\t_\t_\t_\t_\t_\t_" for i in range(1, 4))
-    sentences = [f"# sent_id = FOLHA_DOC{d:06}_SENT{n:03}\n{rows}\n" for d in range(40) for n in range(20)]
-    (tmp_path / "annotated.conllu").write_text("\n".join(sentences), encoding="utf8")
-    monkeypatch.setattr(readers, "dante_file", lambda name: tmp_path / "annotated.conllu")
-    sizes = {}
-    for every in (1, 2):
-        prepare(tmp_path, ["porttinari"], {"train": every})
-        parts = {part: DocBin().from_disk(tmp_path / f"{part}.spacy") for part in ("train", "dev", "fit", "test")}
-        sizes[every] = {part: sum(len(doc) for doc in held.get_docs(Vocab())) for part, held in parts.items()}
-    # 26 of 40 documents of 60 words are for training: two Docs of ten sentences each.
-    assert sizes[1] == {"train": 26 * 60, "dev": 2 * 60, "fit": 6 * 60, "test": 6 * 60}
-    assert sizes[2] == sizes[1] | {"train": 26 * 30}
-    assert "train          26     780" in capsys.readouterr().out
-
-
-def test_a_row_has_the_loss_and_each_error_beside_its_floor(scripts):
-    from demo import figures
-
-    rng = np.random.default_rng(0)
-    scores = rng.uniform(size=4000)
-    pairs = Pairs(np.arange(4000), rng.integers(0, 4, size=4000), scores, rng.uniform(size=4000) < scores**2, 4000)
-    groups = tag_frequency_groups(("A", "B", "C", "D"), {"A": 4, "B": 3, "C": 2, "D": 1}, 2)
-    judged = JudgedPairs(pairs, scores**2, pairs.rows)
-    raw, calibrated = (
-        figures(name, judged, given, groups) for name, given in (("raw", scores), ("calib fit", judged.calibrated))
-    )
-    assert (raw[0], calibrated[0]) == ("raw", "calib fit")
-    loss, smce, floor, gmce, mean_floor = map(float, calibrated[1:])
-    assert loss == pytest.approx(log_loss(scores**2, pairs.hits), abs=1e-4)
-    assert loss < float(raw[1])
-    # Hits are sampled with probability score squared, so that the errors of these scores are near their floors.
-    assert smce < float(raw[2]) / 4
-    assert gmce < float(raw[4]) / 4
-    assert smce < 2 * floor
-    assert gmce < 2 * mean_floor
-
-
-def test_the_table_lays_headings_over_the_columns(scripts):
-    from demo import as_table
-
-    text = as_table([("",), ("A heading longer than every label",), ("raw", "0.1", "0.2")], ("log loss", "SMCE"))
-    assert text.split("\n") == [
-        "       log loss      SMCE", "", "A heading longer than every label", "  raw       0.1       0.2",
-    ]  # fmt: skip
 
 
 def test_the_picture_keeps_its_words_apart_and_inside():

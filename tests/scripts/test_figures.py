@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import figures
@@ -86,20 +85,6 @@ def test_a_line_that_the_record_does_not_say_and_a_program_it_does_not_know_are_
     assert ["figures.json says" in fault for fault in figures.faults([{**one, "version": "1"}], house)] == [False, True]
 
 
-def test_the_line_of_a_how_to_stands_at_its_end(house):
-    (house / "docs" / "how-to" / "page.md").write_text("# How\n\nText.\n")
-    figures.save([entry(page="how-to/page.md")], house)
-    text = (house / "docs" / "how-to" / "page.md").read_text()
-    assert re.fullmatch(r"# How\n\nText\.\n\n\*Figures of .*\*\n", text)
-
-
-def test_rows_whose_numbers_the_output_has_not_are_shown():
-    page = "# P\n\n<!-- figures: made -->\n\n| a | b |\n| --- | --- |\n| one | 0.123 |\n| two | 0.5 (.25) |\n| the paper | 0.9 |\n\n| x |\n"
-    assert figures.differing(page, "made", "0.123 and .25, 0.5") == []
-    assert figures.differing(page, "made", "0.124 .25 0.5") == ["| one | 0.123 |"]
-    assert figures.differing(page, "other", "") == []
-
-
 def test_a_command_runs_once_for_one_code_and_its_output_makes_the_page(house, tmp_path, monkeypatch):
     docs = house / "docs"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -112,14 +97,6 @@ def test_a_command_runs_once_for_one_code_and_its_output_makes_the_page(house, t
     assert (house / "runs.txt").read_text() == "run\n"
     with pytest.raises(SystemExit, match="knows no figures or page nobody; it has made, page.md"):
         figures.main(["nobody"], house)
-
-
-def test_what_a_command_reads_is_made_first_and_is_no_figure(house, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    one = entry(command="cat input.txt", first=["echo told; echo 0.5 > input.txt", "echo 0.7 >> input.txt"])
-    assert figures.printed(one, house) == "0.5\n0.7\n"
-    with pytest.raises(SystemExit, match="broken: the command ended with 1: false"):
-        figures.printed(entry(name="broken", first=["false"]), house)
 
 
 def test_a_command_that_names_what_is_yours_is_not_run(house, tmp_path, monkeypatch):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import sys
 from pathlib import Path
@@ -18,7 +16,6 @@ from spacy_calib.types import Pairs
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 N_TAGS = 6
-FEW = ("raw", "SCW ", "TFG-5 histogram", "TFG-5 isotonic", "TFG-5 scaling binning", "matrix scaling", "auto")
 
 
 @pytest.fixture(autouse=True)
@@ -79,44 +76,6 @@ def test_a_task_holds_the_thresholded_pairs_of_tokens_with_gold(held, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "fit_groups.npy"), task.groups.of(task.fit_pairs.tags))
 
 
-def test_a_set_keeps_the_words_of_its_tokens_as_hashes(held, tmp_path):
-    from quality import data, ours
-
-    data.write(held, tmp_path)
-    task = ours.Task(data.load(tmp_path))
-    for found, written in ((task.data.words.words, held.fit.words), (task.test_words, held.test.words)):
-        for name in ("starts", "forms", "endings", "counts", "docs"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(written, name))
-        assert found.forms.dtype == np.uint64
-        assert {name: flags.tolist() for name, flags in found.shapes.items()} == {
-            name: flags.tolist() for name, flags in written.shapes.items()
-        }
-    # A set of before they were kept is made anew.
-    (tmp_path / "fit_endings.npy").unlink()
-    assert not data.is_whole(tmp_path)
-
-
-def test_words_of_a_set_are_those_of_its_docs():
-    import spacy
-    from quality import models, readers
-    from spacy.strings import get_string_id
-
-    from spacy_calib.sources.softmax import SoftmaxSource
-
-    nlp = spacy.blank("en")
-    tagger = nlp.add_pipe("tagger")
-    for tag in ("D", "N"):
-        tagger.add_label(tag)
-    nlp.initialize()
-    sentences = [readers.Sentence("a", ["The", "Dogs"], {"tags": ["D", "N"]})] * 11
-    logits, gold, documents, words = models.read(models.Head(nlp, SoftmaxSource("tagger")), [sentences, sentences[:1]])
-    assert words.starts.tolist() == [0, 20, 22, 24]
-    assert words.forms.tolist() == [get_string_id("the"), get_string_id("dogs")] * 12
-    assert words.endings.tolist() == [get_string_id("The"), get_string_id("ogs")] * 12
-    assert documents.tolist() == [0] * 22 + [1] * 2
-    assert len(logits) == len(gold) == len(words)
-
-
 def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_than_raw(held):
     from quality.ours import Task, methods
 
@@ -130,45 +89,6 @@ def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_tha
     worse = {name for name, loss in losses.items() if loss >= losses["raw"]} - {"raw"}
     assert all("sum to 1" in name for name in worse), worse
     assert losses["auto"] < min(losses[f"TFG-5 {method}"] for method in ("histogram", "isotonic", "scaling binning"))
-
-
-def test_the_benchmark_on_a_made_up_set(held, tmp_path, monkeypatch):
-    import bench_quality
-    from quality import data, ours, page
-
-    folder = tmp_path / "ewt-tagger"
-    folder.mkdir()
-    data.write(held, folder)
-    assert data.load(folder).labels == held.labels
-    assert data.is_whole(folder)
-    some = [(name, run) for name, run in ours.methods("ewt-tagger") if name.startswith(FEW)]
-    fixed = [name for name, _ in some if not name.startswith("auto")]
-    monkeypatch.setattr(bench_quality, "prepare", lambda name, cache: folder)
-    monkeypatch.setattr(bench_quality, "methods", lambda name: some)
-    row = bench_quality.run_set("ewt-tagger", tmp_path, [], 1.0, n_samples=2000)
-    total = bench_quality.acceptance([row])
-    assert total["sets"] == 1
-    # The head confuses two tags, which no map of single scores can tell apart.
-    assert total["better_than_paper"] == {"log_loss": 1, "brier": 1}
-    assert total["never_worse"] == {loss: int(row["never_worse"][loss]["held"]) for loss in ("log_loss", "brier")}
-    row["peers"].append(
-        {"set": "ewt-tagger", "peer": "other", "method": "slow", "how": "pooled", "version": "1", "failure": "too slow"}
-    )
-    page.write({"command": "python x", "acceptance": total, "sets": [row]}, tmp_path)
-    text = (tmp_path / "quality.md").read_text()
-    cells = list(csv.reader((tmp_path / "quality.csv").read_text().splitlines()))
-    assert [line[1] for line in cells] == ["method", *row["ours"], "other slow, pooled"]
-    assert (cells[2][2], cells[-1][-1]) == (f"{row['ours'][cells[2][1]]['log_loss']:.4f}", "too slow")
-    assert "why stands in quality.csv): other slow." in text
-    assert page.markdown(page.read(tmp_path / "quality.jsonl")) == text
-    assert "| **auto** |" in text
-    assert "Made up. 6 labels, accuracy 0.5000; fit: 900 tokens" in text
-    assert f"{row['ours']['auto']['log_loss']:.4f}" in text
-    assert json.loads(json.dumps(page.rounded(row)))["never_worse"]["brier"]["rivals"] == len(fixed)
-    # Sets of the right kind hold about as often as they promise.
-    marginal = [one for one in row["promises"] if one["coverage"] == "marginal"]
-    assert [one["alpha"] for one in marginal] == [0.1, 0.05]
-    assert all(one["low"] - 0.03 < 1 - one["alpha"] < one["high"] + 0.03 for one in marginal)
 
 
 def test_never_worse_sees_a_rival_that_is_better():
@@ -247,30 +167,6 @@ def test_features_of_pairs_look_at_their_tokens(tmp_path):
     np.testing.assert_allclose(numbers[:, 1], worker.log_odds(np.array([0.2, 0.7, 0.1, 0.8])))
     np.testing.assert_array_equal(numbers[:, 3:], [[1, 0], [1, 0], [0, 1], [0, 0]])
     np.testing.assert_array_equal(categories[:, 3:], [[-1, 0, 5], [-1, 0, 5], [0, -1, 7], [-1, -1, 7]])
-
-
-def test_categories_are_coded_by_the_values_of_the_fit_data():
-    from quality import peers
-
-    values = peers.peer_worker.common_values(np.array([9, 4, 4, 7, 7, 9, 4, 1]), 3)
-    np.testing.assert_array_equal(values, [4, 7, 9])
-    np.testing.assert_array_equal(peers.peer_worker.coded(np.array([7, 1, 4, 12]), values), [1, np.nan, 0, np.nan])
-
-
-def test_boosting_looks_at_tags_and_words(held, tmp_path, monkeypatch):
-    from quality import data, ours, peers
-
-    task = ours.Task(held)
-    data.write(held, tmp_path)
-    ours.write_pairs(task, tmp_path)
-    worker = peers.peer_worker
-    monkeypatch.setattr(worker, "ROUNDS", 40)
-    run = ("scikit-learn", "HistGradientBoostingClassifier", "features", "tag and ending")
-    assert run[2:0:-1] + run[3:] in list(peers.runs_of(peers.PEERS["scikit-learn"]))
-    scores, _ = worker.run(worker.Data(tmp_path), *run)
-    # One map for all tags is worse: the head takes tag 1 for tag 2.
-    pooled = Platt().fit(task.fit_pairs.scores, task.fit_pairs.hits).predict(task.test.scores)
-    assert log_loss(scores, task.test.hits) < log_loss(pooled, task.test.hits)
 
 
 # Readers

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sequences.data import Sentences, spans_of
-from sequences.judge import Sampled, Way, f_measure, rmse_of, weights_of
+from sequences.judge import Way, f_measure, rmse_of, weights_of
 from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
-from sequences.runs import Job, Plan, gaps_alone, jobs_of, parts_of, read_job, run_job
-from sequences.tables import Claim, learner_claims
+from sequences.runs import gaps_alone, parts_of
 from sklearn.metrics import average_precision_score
 from spacy.training import iob_to_biluo
 from spacy.training.iob_utils import biluo_tags_to_spans
@@ -32,11 +31,6 @@ def test_spans_are_those_of_spacy_where_tags_are_whole(tags):
     ]
     doc = Doc(Vocab(), words=["x"] * len(whole))
     assert spans_of(whole) == {(s.start, s.end, s.label_) for s in biluo_tags_to_spans(doc, iob_to_biluo(whole))}
-
-
-def test_an_inside_tag_alone_begins_a_span_as_conlleval_counts():
-    assert spans_of(["I-A", "I-A", "O", "I-B"]) == {(0, 2, "A"), (3, 4, "B")}
-    assert spans_of(["B-A", "I-B", "I-B", "B-B"]) == {(0, 1, "A"), (1, 3, "B"), (3, 4, "B")}
 
 
 def test_rmse_by_hand():
@@ -76,20 +70,6 @@ def test_f_of_sums():
     assert f_measure(np.array([[3.0, 4, 6, 0, 0], [0, 0, 0, 0, 0]])).tolist() == [0.6, 0]
 
 
-def test_verdicts():
-    draws = np.linspace(-1, 1, 1001)
-    assert [Claim("", Sampled(at, at + draws)).difference.verdict for at in (2.0, 0.0, -2.0)] == [
-        "held",
-        "not shown",
-        "not held",
-    ]
-    counts = np.array([[3.0, 3, 3, 0, 9]] * 20)
-    better = {"arow": [counts, counts], "perceptron": [counts - np.array([1.0, 0, 0, 0, 0])]}
-    assert [(one.words, one.difference.verdict) for one in learner_claims(better, 20)] == [
-        ("F: AROW at least perceptron (folds: 1)", "held")
-    ]
-
-
 # Runs
 
 
@@ -112,13 +92,6 @@ def data():
 PLAN = {"rounds": 1, "folds": 3, "quarters": 2, "tuning": Tuning(30, 10, 1, (0.01, 1.0), 4)}
 
 
-def test_folds_hold_each_sentence_once():
-    held = np.concatenate([parts_of(23, 4, number, 0)[1] for number in range(4)])
-    assert sorted(held.tolist()) == list(range(23))
-    training, judged = parts_of(23, 4, 1, 0)
-    assert not set(training.tolist()) & set(judged.tolist())
-
-
 def test_nothing_is_chosen_on_what_is_judged(data, monkeypatch):
     """Gold of the judged sentences is not read before the answers are there."""
     training, judged = parts_of(len(data), 3, 0, 0)
@@ -137,22 +110,6 @@ def test_nothing_is_chosen_on_what_is_judged(data, monkeypatch):
     assert set(choose_scale(data, training, "pa", 1, 0, {}, tuning)) == {"kd_fixed"}
     assert read
     assert not read & set(judged.tolist())
-
-
-def test_a_run_goes_on_where_it_stopped(data, tmp_path):
-    plan = Plan(tmp_path, **PLAN)
-    jobs = list(jobs_of(plan, ["learners", "confidence"], ["np", "spanish"]))
-    assert [job.path(tmp_path).name for job in jobs[:3]] == ["learners-np-0.npz", "learners-spanish-0.npz", "learners-np-1.npz"]
-    job = Job("confidence", "np", 0)
-    run_job(job, data, plan)
-    path = job.path(tmp_path)
-    arrays, notes = read_job(path)
-    for name in ("sure_cw_delta", "sure_cw_kd_pc", "sure_crf_crf", "right_cw", "right_crf"):
-        assert len(arrays[name]) == arrays["lengths"].sum()
-    assert set(notes) == {"settings", "precision_by_scale", "seconds"}
-    before = path.stat().st_mtime_ns
-    run_job(job, None, plan)
-    assert path.stat().st_mtime_ns == before
 
 
 def test_within_the_labelling_one_label_alone_is_changed():

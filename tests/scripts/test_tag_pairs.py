@@ -1,16 +1,22 @@
-"""Pairs of tags: products against every product."""
+"""Pairs of tags: products against every product, and against the attributes of the tokens of scored documents."""
 
 from __future__ import annotations
 
+import json
+import sys
+
 import numpy as np
 import pytest
-import study_tag_pairs
+import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from study_tag_pairs import product_pairs
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus, Example
+from study_tag_pairs import corpus_pairs, places_of, product_pairs
 
-from spacy_calib.pairs.build import from_dense, pair_up
-from spacy_calib.types import Pairs
+from spacy_calib.doc.annotations import get_annotation
+from spacy_calib.doc.collect import scored_corpus
+from tests.conftest import gold_doc, made_up_sentences
 
 from ..strategies import make_pairs, pairs_of_tokens
 
@@ -49,36 +55,87 @@ def test_no_product_is_missed_and_none_is_made_up(singles, threshold, joined):
     assert pairs.n_units == sum(joined)
 
 
-def test_a_few_products_at_a_time_are_the_same(monkeypatch):
-    rng = np.random.default_rng(0)
-    singles = pair_up(from_dense(rng.dirichlet(np.full(N_TAGS, 0.5), 300)), rng.integers(0, N_TAGS, 300))
-    joined = rng.random(299) < 0.8
-    whole = product_pairs(singles, joined, N_TAGS)
-    monkeypatch.setattr(study_tag_pairs, "_PRODUCTS", 10)
-    parts = product_pairs(singles, joined, N_TAGS)
-    for name in ("rows", "tags", "scores", "hits"):
-        assert np.array_equal(getattr(parts.pairs, name), getattr(whole.pairs, name))
+def gold_of_two(vocab, seed: int) -> Doc:
+    """A gold Doc of two sentences."""
+    return Doc.from_docs([gold_doc(vocab, sentence) for sentence in made_up_sentences(2, seed)])
 
 
-def test_six_hundred_tags_need_little_memory():
-    import tracemalloc
-
-    n, n_tags = 5000, 600
-    rng = np.random.default_rng(1)
-    # Two tags a token, of 0.6 and 0.4: a dense array of pairs would be 14 GB.
-    tags = np.sort(rng.permuted(np.tile(np.arange(n_tags), (n, 1)), axis=1)[:, :2], axis=1).ravel()
-    singles = Pairs(np.repeat(np.arange(n), 2), tags, np.tile([0.6, 0.4], n), np.tile([True, False], n), n)
-    joined = np.ones(n - 1, dtype=bool)
-    tracemalloc.start()
-    found = product_pairs(singles, joined, n_tags)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert len(found.pairs) == 4 * (n - 1)
-    assert int(found.pairs.tags.max()) < n_tags**2
-    assert peak < 20 << 20
+@pytest.fixture
+def examples(fitted) -> list[Example]:
+    """30 Docs of two sentences as the tagger sees them; the first one lacks the gold tag of its second token."""
+    made = []
+    with fitted.select_pipes(disable=["senter"]):
+        for seed in range(30):
+            gold = gold_of_two(fitted.vocab, seed)
+            if not seed:
+                gold[1].tag_ = ""
+            made.append(Example(fitted(Doc(fitted.vocab, words=[token.text for token in gold])), gold))
+    return made
 
 
-def test_nothing_gives_nothing():
-    empty = product_pairs(make_pairs([], [], n_units=0), [], 3)
-    assert (len(empty.pairs), empty.pairs.n_units) == (0, 0)
-    assert len(product_pairs(make_pairs([0.9], [1]), [], 1).pairs) == 0
+def expected_pairs(examples: list[Example], threshold: float) -> list[tuple]:
+    """(text of the two tags, raw product, calibrated product, both right), token by token."""
+    found = []
+    for example in examples:
+        view = example.predicted._.calib
+        of_token = [[] for _ in example.predicted]
+        for row, tag, raw, calibrated in zip(view.rows, view.tags, view.raw, view.calibrated, strict=True):
+            of_token[row].append((tag, raw, calibrated))
+        gold = example.reference
+        for i in range(len(gold) - 1):
+            if gold[i + 1].is_sent_start or not gold[i].tag_ or not gold[i + 1].tag_:
+                continue
+            for one, raw_one, calibrated_one in of_token[i]:
+                for two, raw_two, calibrated_two in of_token[i + 1]:
+                    if raw_one * raw_two >= threshold:
+                        right = (one, two) == (gold[i].tag_, gold[i + 1].tag_)
+                        found.append((f"{one} {two}", raw_one * raw_two, calibrated_one * calibrated_two, right))
+    return found
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.05])
+def test_pairs_are_those_of_neighbours_in_a_sentence(fitted, examples, threshold):
+    pipe = fitted.get_pipe("calib")
+    corpus = scored_corpus(examples, "calib", get_annotation("tag"), pipe.lookup.labels())
+    found = corpus_pairs(corpus, threshold)
+    pairs, n = found.pairs, len(corpus.names)
+    names = [f"{corpus.names[code // n]} {corpus.names[code % n]}" for code in pairs.tags.tolist()]
+    calibrated = found.of(corpus.pairs().calibrated)
+    expected = expected_pairs(examples, threshold)
+    assert len(expected) > 10
+    assert list(zip(names, pairs.scores, calibrated, pairs.hits, strict=True)) == expected
+    # Five or so tokens a sentence: a place less than tokens in each, and two less where a gold tag is missing.
+    n_tokens = sum(len(example.reference) for example in examples)
+    assert pairs.n_units == n_tokens - 2 * len(examples) - 2
+    assert np.array_equal(np.flatnonzero(~places_of(corpus))[:1], [0])
+
+
+def test_a_sequence_model_is_judged_by_its_joint_marginals_too(tmp_path, capsys, monkeypatch):
+    for name in ("study_tag_pairs", "frame"):  # which keeps the tables that were shown
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    from study_tag_pairs import main
+
+    from tests.cli.conftest import calib, ok
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("calib_hmm")
+    for name, seed in (("train", 1), ("dev", 2), ("test", 3)):
+        docs = [gold_doc(nlp.vocab, sentence) for sentence in made_up_sentences(40, seed)]
+        DocBin(docs=docs).to_disk(tmp_path / f"{name}.spacy")
+    nlp.initialize(lambda: list(Corpus(tmp_path / "train.spacy")(nlp)))
+    nlp.to_disk(tmp_path / "hmm")
+    dev, test, sure = tmp_path / "dev.spacy", tmp_path / "test.spacy", tmp_path / "sure"
+    ok(calib("fit", tmp_path / "hmm", dev, sure, "-C", "calib_hmm", "-m", "isotonic", "--silent"))
+    capsys.readouterr()
+    output = tmp_path / "pairs.json"
+    assert main([str(sure), str(test), "--fit", str(dev), "--gold-preproc", "--output", str(output)]) == 0
+    assert "pairs, joint calibrated, less pairs, joint raw: log loss -" in capsys.readouterr().out
+    (table,) = json.loads(output.read_text())
+    rows = [dict(zip(table["titles"], cells, strict=True)) for cells in table["rows"][4:]]
+    assert [(row["event"], row["scores"]) for row in rows] == [
+        ("pairs, joint", "raw"), ("pairs, joint", "calibrated"), ("pairs, product", "raw"),
+        ("pairs, product", "of calibrated tags"), ("pairs, product", "calibrated"),
+    ]  # fmt: skip
+    assert len({(row["events"], row["right"]) for row in rows}) == 1  # the same events
+    assert float(rows[1]["log loss"]) < float(rows[0]["log loss"])
+    assert all(row["by group"] != "-" for row in rows)

@@ -66,8 +66,8 @@ def test_confidences(device):  # noqa: F811
     host, there = (Chains.of(*one) for one in on_both(device))
     for way in (
         gaps,
-        lambda chains: k_best_shares(chains, 5, weighted=False),
-        lambda chains: k_best_shares(chains, 5, weighted=True),
+        lambda chains: k_best_shares(chains, 5, by_score=False),
+        lambda chains: k_best_shares(chains, 5, by_score=True),
     ):
         for found, wanted in zip(way(there), way(host), strict=True):
             assert found == pytest.approx(wanted, abs=1e-9)

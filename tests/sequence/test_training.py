@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import json
-import shutil
-import sys
 import warnings
 
 import pytest
@@ -84,12 +80,6 @@ def test_the_config_weighs_the_score_of_each_target(folder):
     }
 
 
-def test_files_of_labels(folder):
-    assert json.loads((folder / "labels" / "calib_hmm.json").read_text()) == ["ADJ", "DET", "NOUN", "PUNCT", "VERB"]
-    assert set(json.loads((folder / "labels" / "calib_online.json").read_text())) == {"O", *(f"{one}-THING" for one in "BILU")}
-    assert json.loads((folder / "labels" / "calib_crf.json").read_text()) == ["ADJ", "DET", "NOUN", "PUNCT", "VERB"]
-
-
 def test_a_best_model_is_kept_and_loads(folder):
     nlp = spacy.load(folder / "out" / "model-best")
     found = nlp.meta["performance"]
@@ -112,21 +102,6 @@ def test_processes_and_batches_give_the_same(folder):
     together = found(nlp.pipe(texts))
     assert found(map(nlp, texts)) == together
     assert found(nlp.pipe(texts, n_process=2, batch_size=3)) == together
-
-
-def test_a_package(folder):
-    run("package", folder / "out" / "model-best", folder, "--name", "sequences", "--build", "none")
-    package = next(folder.glob("xx_sequences-*"))
-    shutil.copy(package / "meta.json", package / "xx_sequences")  # as its setup.py does
-    sys.path.insert(0, str(package))
-    try:
-        nlp = importlib.import_module("xx_sequences").load()
-    finally:
-        sys.path.pop(0)
-        sys.modules.pop("xx_sequences", None)
-    again = spacy.load(folder / "out" / "model-best")
-    for name in nlp.pipe_names:
-        assert nlp.get_pipe(name).to_bytes() == again.get_pipe(name).to_bytes()
 
 
 def test_trained_further_and_rehearsed(folder):

@@ -22,7 +22,7 @@ from spacy_calib.doc.annotations.base import NOT_THOSE
 from spacy_calib.doc.score_rows import score_rows
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.viewing import Viewer, ways_of
-from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options, _Known, _learned
+from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options, _GoldOptions, _learn
 from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.links import NAMES, PRIORS, link_docs, linking
@@ -406,7 +406,7 @@ def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
     asked = hashes[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)]
     rejected = {(row, int(asked[row])) for row in np.flatnonzero(asked != gold)}
     full, partial = (
-        _learned(options, _Known.of(options, known, answers), towards, None, None)
+        _learn(options, _GoldOptions.of(options, known, answers), towards, None, None)
         for known, answers in ((gold, ()), (np.where(asked == gold, gold, NOT_THOSE), rejected))
     )
     assert full[1] == pytest.approx([covered, 0.5], abs=0.02)

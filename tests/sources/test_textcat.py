@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import load_model_from_config
 
 from spacy_calib.calibration.recalibrators.logistic import sigmoid
-from spacy_calib.context.surroundings import Document
+from spacy_calib.context.features import Document
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.unit_scores import TextcatSource

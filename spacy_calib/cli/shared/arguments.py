@@ -1,4 +1,4 @@
-"""What typer cannot read: dotted settings of the pipe."""
+"""Dotted settings of the pipe on the command line, which typer cannot read."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 
 
 class WithOverrides(CalibCommand):
-    """A command that takes dotted settings wherever they stand; every other option that it does not know stays an error.
+    """A command that accepts dotted settings anywhere; other unknown options stay an error.
 
     `spacy train` lets all unknown options pass instead, and then takes them for its arguments where one of those is missing.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        others, dotted = split_overrides(args)
-        ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted)}
-        return super().parse_args(ctx, others)
+        plain_arguments, dotted_settings = split_overrides(args)
+        ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted_settings)}
+        return super().parse_args(ctx, plain_arguments)
 
 
-def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
-    """Dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
+def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:
+    """Return dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
     settings: dict[str, Any] = {}
-    left = list(dotted)
-    while left:
-        setting, equals, value = left.pop(0).removeprefix("--").partition("=")
+    remaining = list(dotted_settings)
+    while remaining:
+        setting, equals, value = remaining.pop(0).removeprefix("--").partition("=")
         if not equals:
-            value = left.pop(0) if left and not left[0].startswith("--") else "true"
+            value = remaining.pop(0) if remaining and not remaining[0].startswith("--") else "true"
         try:
             settings[setting] = json.loads(value, parse_constant=str)  # NaN and Infinity are no values of a config
         except ValueError:
@@ -43,28 +43,25 @@ def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments without the dotted settings, and those with their values; a setting without a value is true."""
-    others: list[str] = []
-    dotted: list[str] = []
-    left = list(args)
-    while left:
-        argument = left.pop(0)
+    """Return (the arguments without dotted settings, these with their values); a setting without a value is true."""
+    plain_arguments: list[str] = []
+    dotted_settings: list[str] = []
+    remaining = list(args)
+    while remaining:
+        argument = remaining.pop(0)
         if argument == "--":
-            return [*others, argument, *left], dotted
+            return [*plain_arguments, argument, *remaining], dotted_settings
         if not _DOTTED.fullmatch(argument):
-            others.append(argument)
+            plain_arguments.append(argument)
             continue
-        dotted.append(argument)
-        if "=" not in argument and left and not left[0].startswith("--"):
-            dotted.append(left.pop(0))
-    return others, dotted
+        dotted_settings.append(argument)
+        if "=" not in argument and remaining and not remaining[0].startswith("--"):
+            dotted_settings.append(remaining.pop(0))
+    return plain_arguments, dotted_settings
 
 
 def override_path(name: str, setting: str) -> list[str]:
-    """Where a dotted setting belongs in the block of the pipe with this name.
-
-    RAISES C170: in no place of it.
-    """
+    """Return the path of a dotted setting in the block of this pipe. RAISES C170: it names no place in it."""
     prefix = f"components.{name}."
     path = setting.removeprefix(prefix).split(".")
     if not setting.startswith(prefix) or not all(path):
@@ -73,15 +70,11 @@ def override_path(name: str, setting: str) -> list[str]:
 
 
 def override(name: str, settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the pipe with this name, with the dotted ones in their places; the settings given are not changed.
-
-    Where another function is named (@calib_recalibrators), the settings of the one before are dropped.
-    RAISES C170: see `override_path`.
-    """
-    changed = copy.deepcopy(dict(settings))
+    """Return the settings with the dotted ones in place; a new function drops the old one's. RAISES C170: see `override_path`."""
+    new_settings = copy.deepcopy(dict(settings))
     places = [(override_path(name, setting), value) for setting, value in overrides.items()]
     for path, value in sorted(places, key=lambda place: (not place[0][-1].startswith("@"), place[0])):
-        block = changed
+        block = new_settings
         for part in path[:-1]:
             if not isinstance(block.get(part), dict):
                 block[part] = {}
@@ -89,4 +82,4 @@ def override(name: str, settings: Mapping[str, Any], overrides: Mapping[str, Any
         if path[-1].startswith("@") and block.get(path[-1]) != value:
             block.clear()
         block[path[-1]] = value
-    return changed
+    return new_settings

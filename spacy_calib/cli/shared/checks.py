@@ -1,4 +1,4 @@
-"""Whether the values of options are in range, and what is registered under the names that they give."""
+"""Checks of option values and of registered names."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
 
 def check_number(name: str, flag: str, value: int) -> None:
     """name (str): Of the field that holds the option. RAISES C056: a whole number out of range."""
-    least, most = RANGES.get(name, COUNT)
-    check_option(flag, least <= value <= most, f"at least {least}" if value < least else f"at most {most:,}", value)
+    minimum, maximum = RANGES.get(name, COUNT)
+    check_option(flag, minimum <= value <= maximum, f"at least {minimum}" if value < minimum else f"at most {maximum:,}", value)
 
 
 def check_choice(flag: str, words: Sequence[str], value: str) -> None:
@@ -38,7 +38,7 @@ def check_choice(flag: str, words: Sequence[str], value: str) -> None:
 
 
 def check_raw_cells(raw_cells: bool, as_csv: bool) -> None:
-    """RAISES C056: cells of CSV are asked for, but something else is written."""
+    """RAISES C056: cells of CSV are requested, but something else is written."""
     check_option("--raw-cells", as_csv or not raw_cells, "left out where no CSV is written", "it")
 
 
@@ -53,12 +53,9 @@ def check_path(option: str, path: Path | str | None) -> None:
 
 
 def check_confidence(confidence: float) -> None:
-    """Of an interval. The bounds keep off values so near 0 and 1 that floating-point numbers cannot tell them from these.
-
-    RAISES C056: no interval has this confidence.
-    """
-    least, most = 0.001, 0.99999
-    check_option("--confidence", least <= confidence <= most, f"between {least} and {most}", confidence)
+    """RAISES C056: out of range. The bounds exclude values that floating-point numbers cannot tell from 0 and 1."""
+    minimum, maximum = 0.001, 0.99999
+    check_option("--confidence", minimum <= confidence <= maximum, f"between {minimum} and {maximum}", confidence)
 
 
 def check_registered(setting: str, registry: str, given: object) -> None:
@@ -75,22 +72,19 @@ METHODS = "{methods}"
 
 
 def with_methods(help: str) -> str:
-    """The help of an option, with the short names of recalibrators. Asked when the help is shown, as this imports whatever is registered."""
+    """Return the help of an option with the short names of recalibrators, read when the help is shown."""
     from ...calibration.registered import recalibrators
 
     return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
 def method_name(method: str) -> str:
-    """The registered name of a recalibrator, which may be given by its short name.
-
-    RAISES C056: nothing of this name is registered. C185: two registered things have one short name.
-    """
+    """Return the registered name of a recalibrator or short name. RAISES C056: there is none. C185: two with one short name."""
     from ...calibration.registered import REGISTRIES, recalibrators
 
-    by_short_name, registered = recalibrators(), REGISTRIES["calib_recalibrators"]
-    if method in by_short_name and method not in registered:
+    by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]
+    if method in by_short_name and method not in registry:
         return str(by_short_name[method].registered)
     names = ", ".join(("auto", *by_short_name))
-    check_option("--method", method in registered, f"one of {names} or a registered recalibrator", repr(method))
+    check_option("--method", method in registry, f"one of {names} or a registered recalibrator", repr(method))
     return method

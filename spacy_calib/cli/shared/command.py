@@ -27,8 +27,8 @@ MORE_OPTIONS = "spacy_calib.more_options"
 class Declared(NamedTuple):
     """A parameter as it is written on the command line.
 
-    name (str): In Python. kind (Any): Type of its value, without None. optional (bool): Whether it may be None.
-    info (OptionInfo | ArgumentInfo): The declaration for typer. default (Any): The default in Python; `MISSING` where there is none.
+    name (str): In Python. kind (Any): Type of its value, without None. optional (bool): Whether it may be None. info
+    (OptionInfo | ArgumentInfo): For typer. default (Any): In Python; `MISSING` for none.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Declared(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What the user knows it by: its name on the command line, or the word that stands for it in the usage."""
+        """The name that the user knows: the flag, or the word in the usage."""
         return str(self.info.metavar) if isinstance(self.info, ArgumentInfo) else self.flag
 
     @property
@@ -54,7 +54,7 @@ class Declared(NamedTuple):
 
     @property
     def typer_parameter(self) -> inspect.Parameter:
-        """What typer reads. A flag that is not given is off there, also one that is on in Python."""
+        """The parameter for typer. A flag that is not given is off there, also one that is on in Python."""
         default = False if self.kind is bool and not self.optional else self.default
         kind = Union[self.kind, None] if self.optional else self.kind  # noqa: UP007  (typer before 0.10 does not know `X | None`)
         return inspect.Parameter(
@@ -66,7 +66,7 @@ class Declared(NamedTuple):
         )
 
     def check(self, value: Any) -> Any:
-        """Return a value as the command takes it: a path may be given as text. RAISES C056: it is out of range, or the system refuses the path."""
+        """Return a value as the command takes it. RAISES C056: out of range, or the system refuses the path."""
         if self.kind is Path and isinstance(value, str):
             value = Path(value)
         if self.names_a_path:
@@ -81,15 +81,15 @@ class Declared(NamedTuple):
 
 
 def declare(name: str, annotation: Any, default: Any) -> Declared:
-    """Read how a parameter is written on the command line. annotation (Any): `Annotated`, with what `argument` or `option` returned."""
+    """Read how a parameter is written on the command line. annotation (Any): `Annotated` with an `argument` or `option`."""
     kind, info = get_args(annotation)
     kinds = [part for part in get_args(kind) if part is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
-    return Declared(name, kinds[0], kinds[0] is not kind, _named(name, info), default)
+    return Declared(name, kinds[0], kinds[0] is not kind, _with_flag(name, info), default)
 
 
 @functools.cache
 def declared_parameters(run: Callable[..., Any]) -> tuple[Declared, ...]:
-    """The parameters of a plain function that stand on the command line. Its return annotation may be known to type checkers alone."""
+    """Return the command-line parameters of a plain function. Its return annotation may be known to type checkers alone."""
     parameters = []
     for name, parameter in inspect.signature(run).parameters.items():
         annotation = parameter.annotation
@@ -101,15 +101,15 @@ def declared_parameters(run: Callable[..., Any]) -> tuple[Declared, ...]:
 
 
 def argument(word: str, help: str) -> Any:
-    """An argument of a command line. word (str): What stands for it in the usage."""
+    """Declare an argument. word (str): Its name in the usage."""
     return typer.Argument(metavar=word, help=help)
 
 
 def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -> Any:
-    """An option, whose flag is the name of its parameter, unless the flags name it otherwise.
+    """Declare an option, whose flag is the name of its parameter, unless the flags name it.
 
-    flags (str): Its letter, or all that it is called. words (Sequence[str]): Those that it is one of: shown in the help, completed by
-    the shell, and checked when the command is called. settings: Further ones of typer's.
+    flags (str): Its letter, or all its names. words (Sequence[str]): The allowed values: shown in the help, completed by the
+    shell, and checked when the command is called. settings: Further ones of typer's.
     """
     if words:
         settings |= {
@@ -121,21 +121,18 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
     return declaration
 
 
-def _named(name: str, info: Any) -> Any:
-    """The declaration with the option's name among its flags."""
+def _with_flag(name: str, info: Any) -> Any:
+    """Return the declaration with the option's name among its flags."""
     flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
     if isinstance(info, ArgumentInfo) or any(flag.startswith("--") for flag in flags):
         return info
-    named = copy.copy(info)
-    named.default, named.param_decls = f"--{name.replace('_', '-')}", tuple(flags)
-    return named
+    declaration = copy.copy(info)
+    declaration.default, declaration.param_decls = f"--{name.replace('_', '-')}", tuple(flags)
+    return declaration
 
 
 class CalibCommand(TyperCommand):
-    """Its help lists what is registered.
-
-    headings (Mapping): Heading of the help -> names of the options below it; those that no heading has come first.
-    """
+    """A command whose help lists what is registered. headings (Mapping): Heading of the help -> options; others come first."""
 
     headings: Mapping[str, Sequence[str]] = {}
 
@@ -180,8 +177,8 @@ class Command(Generic[P, R]):
     def checked(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The arguments of a call by name, checked; see `Declared.check`."""
         arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
-        declared = {parameter.name: parameter for parameter in self.parameters}
-        return {name: declared[name].check(value) if name in declared else value for name, value in arguments.items()}
+        declaration = {parameter.name: parameter for parameter in self.parameters}
+        return {name: declaration[name].check(value) if name in declaration else value for name, value in arguments.items()}
 
     @property
     def parameters(self) -> tuple[Declared, ...]:
@@ -198,8 +195,8 @@ class Command(Generic[P, R]):
 
         def run(ctx: typer.Context, **values: Any) -> None:
             with user_errors():
-                more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-                result = self.run(**self.checked(**values, **more))
+                extra_options = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
+                result = self.run(**self.checked(**values, **extra_options))
                 code = 0 if self.exit_code is None else self.exit_code(values, result)
             if code:
                 raise typer.Exit(code)

@@ -1,4 +1,4 @@
-"""Where the labels of a component and those of the gold look like two conventions: what `fit`, `info`, `evaluate` and the page say of it."""
+"""Labels that differ between component and gold by convention, as `fit`, `info`, `evaluate` and the page show them."""
 
 from __future__ import annotations
 
@@ -19,28 +19,25 @@ _COLUMNS = (
 
 
 def map_to_paste(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """The value of --map for those that the gold calls otherwise in most cases; "" without any that could stand in it."""
-    mostly = {one["said"]: one["gold"] for one in conventions if 2 * one["tokens"] > one["of"]}
-    return ",".join(f"{said}={gold}" for said, gold in mostly.items() if not set(",=") & set(said + gold))
+    """Return the value of --map for labels that the gold mostly calls otherwise, or ""."""
+    mostly = {row["said"]: row["gold"] for row in conventions if 2 * row["tokens"] > row["of"]}
+    return ",".join(f"{label}={gold}" for label, gold in mostly.items() if not set(",=") & set(label + gold))
 
 
 def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """What a page shows of them: the first "rows", and the "map" to paste."""
-    found = conventions or ()
-    return {"rows": list(found[:SHOWN]), "map": map_to_paste(found)}
+    """Return the first "rows", and the "map" to paste, for a page."""
+    rows = conventions or ()
+    return {"rows": list(rows[:SHOWN]), "map": map_to_paste(rows)}
 
 
 def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
-    """Print the tags that the gold often calls otherwise though the component is sure, and the --map of those that it mostly does.
-
-    conventions (Sequence[Mapping] | None): As in `FitInfo`; None where it is not known.
-    """
+    """Print the tags that the gold often calls otherwise though the component is confident, and the --map."""
     if not conventions:
         return
     msg.divider("Looks like another convention")
     show_rows(conventions[:SHOWN], _COLUMNS if any(row["file"] for row in conventions) else _COLUMNS[1:])
     if len(conventions) > SHOWN:
         msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
-    pasted = map_to_paste(conventions)
-    if pasted:
-        msg.text(f"To go by the names of the gold: --map {pasted}")
+    map_text = map_to_paste(conventions)
+    if map_text:
+        msg.text(f"To go by the names of the gold: --map {map_text}")

@@ -1,8 +1,8 @@
-"""The counts of `calib count` as the lines of a CSV file, and as they are printed."""
+"""Output of `calib count`: the lines of a CSV file, and the printed tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -18,13 +18,13 @@ COLUMNS = (
 
 
 def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
-    """The lines of a CSV file: a row for each group of each query, or for all texts where there are none. raw (bool): See `csv_lines`."""
+    """Yield the lines of a CSV file: a row for each group of each query, or for all texts. raw (bool): See `csv_lines`."""
     from ...corpus.visible import csv_lines
 
     lines = (
-        [one["name"], one["query"], one["unit"], *(row[name] for name in COLUMNS[3:])]
-        for one in result["queries"]
-        for row in (one["rows"] or [one["total"]])
+        [query["name"], query["query"], query["unit"], *(row[name] for name in COLUMNS[3:])]
+        for query in result["queries"]
+        for row in (query["rows"] or [query["total"]])
     )
     return csv_lines(COLUMNS, lines, raw=raw)
 
@@ -36,47 +36,46 @@ def show(result: dict[str, Any]) -> None:
     """Print the counts."""
     per = result["per"]
     show_other_weights(result["weights_changed"])
-    for one in result["queries"]:
-        msg.divider(f"{one['name']} ({several(one['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
-        rows = [*one["rows"], {**one["total"], "group": "all"}]
+    for query in result["queries"]:
+        msg.divider(f"{query['name']} ({several(query['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
+        rows = [*query["rows"], {**query["total"], "group": "all"}]
         show_rows([told_by(row, per) for row in rows], columns_of(result["by"] or "Texts", result["confidence"], per))
-        if not one["matched"]:
+        if not query["matched"]:
             msg.warn(
                 "Nothing satisfies this query in any of the texts, and nothing has a chance to: look at how it is written."
             )
         elif (
-            not one["drawn"]
-            and one["effects"] is None
+            not query["drawn"]
+            and query["effects"] is None
             and result["gold"] is None
-            and one["total"]["low"] < one["total"]["high"]
+            and query["total"]["low"] < query["total"]["high"]
         ):
             msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
     if result["gold"] is None:
         for drift in result["drift"].values():
-            show_drift_of_counts(drift, [one for one in result["queries"] if one["centre"] == "found"])
+            show_drift_of_counts(drift, [query for query in result["queries"] if query["centre"] == "found"])
     else:
         among = result["gold_among"]
-        own = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
-        msg.text(f"Corrected by {result['gold']:,} labelled documents{own}.")
+        note = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
+        msg.text(f"Corrected by {result['gold']:,} labelled documents{note}.")
 
 
 def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:
-    """Of the table of a query: counts, or rates."""
+    """Return the columns of a query's table: counts, or rates."""
+    digits = 0 if per is None else 2
     return (
         Column(title, "group", align="l"),
         Column("Documents", "documents", whole),
         Column("Tokens", "tokens", whole),
         Column("Found", "raw", whole if per is None else partial(number, digits=2)),
         Column("Expected", "expected", partial(number, digits=1 if per is None else 2)),
-        Column(f"{100 * confidence:g} % interval", "", partial(_range, digits=0 if per is None else 2)),
+        Column(
+            f"{100 * confidence:g} % interval", "", lambda row: f"{number(row['low'], digits)} to {number(row['high'], digits)}"
+        ),
     )
 
 
 def told_by(row: dict[str, Any], per: int | None) -> dict[str, Any]:
-    """A row with rates in the place of counts. per (int | None): Tokens that the rates are of; None leaves the counts."""
+    """Return a row with rates for so many tokens in place of counts; None leaves the counts."""
     counts = ("raw", "expected", "low", "high")
     return row if per is None else {**row, **{name: row[name] * per / row["tokens"] for name in counts}}
-
-
-def _range(row: Mapping[str, Any], digits: int) -> str:
-    return f"{number(row['low'], digits)} to {number(row['high'], digits)}"

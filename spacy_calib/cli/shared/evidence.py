@@ -1,4 +1,4 @@
-"""Whether data can tell anything of a pipe: gold and scores, labels that it knows, texts that it was not fitted on, and of its kind."""
+"""Checks of whether data suit a pipe: gold and scores, known labels, unseen texts, and texts like those of the fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH = 90
 
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
-    """Why a pipe gave none of these Docs a score, as far as the first one that it ought to have read tells; "" where it found nothing to give one to."""
+    """Return why a pipe scored none of these Docs, by the first that it should have read; "" if it had nothing to score."""
     from ...doc.annotations import get_annotation
 
     annotation = get_annotation(pipe.fit_info.layer)
@@ -37,21 +37,21 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.first), None)
     if doc is None:
         return f"they hold no {annotation.unit}s that it could score"
-    found = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
+    obstacle = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
     nothing = "" if annotation.spans_are_units else f"no {annotation.unit} carries a {annotation.gold.name} annotation"
-    return found or nothing
+    return obstacle or nothing
 
 
 def nothing_scored(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
-    """C075, or C745. n_docs (int): How many there are. why (str): See `why_silent`."""
+    """Return C075, or C745 for an empty reason. n_docs (int): Number of Docs. why (str): See `why_silent`."""
     if not why:
         return calib_error("C745", name=pipe.name, n_docs=n_docs)
-    none = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
-    return calib_error("C075", name=pipe.name, none=none, n_docs=n_docs, why=why)
+    no_unit = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
+    return calib_error("C075", name=pipe.name, none=no_unit, n_docs=n_docs, why=why)
 
 
 class FirstDoc:
-    """Looks at Docs as they pass: why would a pipe be silent? After the Docs are gone, that is not to be found out."""
+    """Notes why a pipe is silent as Docs pass, since they are gone afterwards."""
 
     def __init__(self, nlp: Language, pipe: Calibrator):
         from ...doc.annotations import get_annotation
@@ -61,7 +61,7 @@ class FirstDoc:
         self.n_docs = 0
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples. The first predicted Doc that the pipe ought to have scored is looked at."""
+        """Yield the examples. The first predicted Doc that the pipe should have scored is checked."""
         for example in examples:
             self.n_docs += 1
             if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.first:
@@ -69,83 +69,90 @@ class FirstDoc:
             yield example
 
     def silent(self) -> CalibError:
-        """C075: the pipe gave none of these Docs a score."""
+        """Return C075: the pipe scored none of these Docs."""
         why = why_silent(self._nlp, self._pipe, ()) if self._why is None else self._why
         return nothing_scored(self._pipe, self.n_docs, why)
 
 
-def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
+def check_scored(nlp: Language, pipe: Calibrator, examples: Sequence[Example]) -> None:
     """RAISES C075: the pipe has written nothing on any of the predicted Docs."""
     from ...doc.view import doc_view
 
-    docs = [example.predicted for example in done]
+    docs = [example.predicted for example in examples]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
         raise nothing_scored(pipe, len(docs), why_silent(nlp, pipe, docs))
 
 
-def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bool) -> None:
-    """Compare the gold labels of examples with those of the component.
-
-    done (Sequence[Example]): Their predicted Docs have passed the pipe. RAISES C151: see `check_gold`.
-    """
+def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent: bool) -> None:
+    """Compare the gold labels of examples that passed the pipe with those of the component. RAISES C151: see `check_gold`."""
     from spacy.strings import get_string_id
 
     from ...doc.annotations import get_annotation, label_hashes
     from ...doc.annotations.base import NOT_THOSE
 
     annotation = get_annotation(pipe.fit_info.layer)
-    gold = annotation.count(example.reference for example in done)
+    gold = annotation.count(example.reference for example in examples)
     labels = pipe.lookup.labels()
-    known = label_hashes((*labels, *annotation.none))
-    found: Counter[tuple[int, int]] = Counter()
-    for example in done:
-        wanted = annotation.aligned_gold(example)
-        unknown = (wanted != 0) & (wanted != NOT_THOSE) & ~np.isin(wanted, known)
-        found.update(zip(annotation.hashes(example.predicted)[unknown].tolist(), wanted[unknown].tolist(), strict=True))
+    known_labels = label_hashes((*labels, *annotation.none))
+    unknown_pairs: Counter[tuple[int, int]] = Counter()
+    for example in examples:
+        gold_hashes = annotation.aligned_gold(example)
+        unknown = (gold_hashes != 0) & (gold_hashes != NOT_THOSE) & ~np.isin(gold_hashes, known_labels)
+        unknown_pairs.update(
+            zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
+        )
     names = {get_string_id(label): label for label in (*labels, *gold)}
-    check_gold(pipe, gold, Counter({(names.get(said, ""), names[key]): n for (said, key), n in found.items()}), silent)
+    check_gold(
+        pipe,
+        gold,
+        Counter({(names.get(predicted, ""), names[key]): n for (predicted, key), n in unknown_pairs.items()}),
+        silent,
+    )
 
 
 def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
     """Compare the gold labels of a scored corpus with those of the component. RAISES C151: see `check_gold`."""
     from ...doc.annotations import get_annotation
 
-    named = np.flatnonzero(corpus.gold >= 0)
+    gold_places = np.flatnonzero(corpus.gold >= 0)
     names = (*corpus.names, "")  # the place -1 is that of no label
-    pairs = Counter(zip(corpus.labels[named].tolist(), corpus.gold[named].tolist(), strict=True))
+    pairs = Counter(zip(corpus.labels[gold_places].tolist(), corpus.gold[gold_places].tolist(), strict=True))
     gold: Counter[str] = Counter()
-    for (_, wanted), n in pairs.items():
-        gold[names[wanted]] += n
+    for (_, gold_index), n in pairs.items():
+        gold[names[gold_index]] += n
     labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).none}
-    found = Counter({(names[said], names[wanted]): n for (said, wanted), n in pairs.items() if names[wanted] not in labels})
-    check_gold(pipe, gold, found, silent)
+    unknown_pairs = Counter(
+        {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
+    )
+    check_gold(pipe, gold, unknown_pairs, silent)
 
 
-def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, str]], silent: bool) -> None:
+def check_gold(pipe: Calibrator, gold: Counter[str], unknown_pairs: Counter[tuple[str, str]], silent: bool) -> None:
     """Warn of gold labels that the component does not know, as `fit` does.
 
-    gold (Counter): Gold label -> frequency; empty where the data has no gold, which is no fault here. found (Counter): (label on the Doc,
-        unknown gold label) -> tokens. silent (bool): True gives no warning.
-    RAISES C151: the component knows none of the gold labels. The label of tokens outside of entities does not count.
+    gold (Counter): Gold label -> frequency; empty without gold. unknown_pairs (Counter): (label on the Doc, unknown gold label)
+    -> tokens. RAISES C151: the component knows none of the gold labels, "O" aside.
     """
     if pipe.source.annotation(pipe.lookup.component()).any_label:
         return
     if pipe.fit_info.layer in OPEN:
         return
     labels = pipe.lookup.labels()
-    named: list[Any] = sorted(set(gold) - {OUTSIDE})
+    gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE})
     component = pipe.source.component or "the source"
-    if named and set(labels).isdisjoint(named):
-        shown = [shorten(", ".join(of), _WIDTH) for of in (named, labels)]
-        raise calib_error("C151", component=component, gold=shown[0], known=shown[1])
-    if found and not silent:
-        warn(unknown_sentence(UnknownGold.of(found, found.total(), gold, labels).words(), component, pipe.fit_info.row_unit))
+    if gold_labels and set(labels).isdisjoint(gold_labels):
+        texts = [shorten(", ".join(names), _WIDTH) for names in (gold_labels, labels)]
+        raise calib_error("C151", component=component, gold=texts[0], known=texts[1])
+    if unknown_pairs and not silent:
+        warn(
+            unknown_sentence(
+                UnknownGold.of(unknown_pairs, unknown_pairs.total(), gold, labels).words(), component, pipe.fit_info.row_unit
+            )
+        )
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Asked before the pipeline runs. RAISES C030: no example has gold of the annotation that the pipe calibrates. C263: it has categories of
-    another scheme alone.
-    """
+    """Check before the pipeline runs. RAISES C030: no gold of the pipe's annotation. C263: categories of another scheme."""
     from ...doc.annotations import has_gold
 
     annotation = pipe.source.annotation(pipe.lookup.component())
@@ -159,7 +166,7 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str:
-    """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`. unit (str): What has labels."""
+    """Describe which gold labels a component does not know, and what it predicts instead. words (dict): Of `UnknownGold`."""
     return (
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
         f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; `fit --map` says which labels are the same"
@@ -167,13 +174,13 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str
 
 
 def check_whole_documents(unit: str, gold_preproc: bool) -> None:
-    """unit (str): What has labels. RAISES C056: sentences are to be examples of their own, where documents have them."""
+    """RAISES C056: sentences are to be examples, but documents have the labels."""
     left_out = "left out for a component that labels whole documents"
     check_option("--gold-preproc", not (gold_preproc and unit == DOCUMENT), left_out, "it")
 
 
 def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
-    """RAISES C005: more bins are asked for than there are pairs."""
+    """RAISES C005: more bins are requested than there are pairs."""
     if bins is not None and n_pairs < bins:
         raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=bins)
 
@@ -185,7 +192,7 @@ TOO_FEW_TO_TELL = (
 
 
 class Seen:
-    """How much of the texts with gold that pass the fit of a pipe has seen."""
+    """Measures the overlap of texts with gold, as they pass, with the fit data of a pipe."""
 
     def __init__(self, pipe: Calibrator):
         from ...doc.annotations import get_annotation
@@ -195,22 +202,19 @@ class Seen:
         self._texts, self.over = pipe.learned.seen, self._watch.over
 
     def to_dict(self) -> dict[str, Any] | None:
-        """See `expect.record.SeenShare`; None where the pipe keeps no record of its texts, or no text counts."""
+        """Return the fields of `expect.record.SeenShare`; None without a record, or without texts."""
         share = None if self._texts is None else self._texts.share_of(self._watch.units())
         return None if share is None else share.to_dict()
 
 
-def check_apart(share: SeenShare | None, allowed: bool) -> None:
-    """Warn that a pipe is to be fitted, in part, on what its component was trained on. share (SeenShare | None): Of the fit data.
-
-    RAISES C482: in great part, and that was not allowed.
-    """
+def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
+    """Warn that a pipe is fitted, in part, on its component's training data. RAISES C482: in great part, and not allowed."""
     if share is None or not share.some:
         return
     part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
     if not share.many:
         warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
-    elif not allowed:
+    elif not is_allowed:
         raise calib_error("C482", part=part)
     else:
         msg.fail(
@@ -218,40 +222,40 @@ def check_apart(share: SeenShare | None, allowed: bool) -> None:
         )
 
 
-def show_seen(seen: dict[str, Any] | None) -> None:
-    """Warn that the data is, in part, that of the fit."""
+def show_seen(overlap: dict[str, Any] | None) -> None:
+    """Warn that the data overlap with those of the fit."""
     from ...expect.record import warning_of
 
-    warning = warning_of(seen)
+    warning = warning_of(overlap)
     if warning:
         msg.fail(warning)
 
 
-def show_other_weights(changed: bool | None) -> None:
-    """Warn that the component has other weights than at the fit. changed (bool | None): See `SourceLookup.weights_changed`."""
+def show_other_weights(has_changed: bool | None) -> None:
+    """Warn that the component has other weights than at the fit."""
     from ...expect.drift import OTHER_WEIGHTS_SENTENCE
 
-    if changed:
+    if has_changed:
         msg.fail(OTHER_WEIGHTS_SENTENCE)
 
 
 def differences_in(drift: dict[str, Any]) -> str:
-    """In what texts differ from the fit data."""
-    return ", ".join(one["name"] for one in drift["checks"] if one["differs"])
+    """Name the differences from the fit data."""
+    return ", ".join(check["name"] for check in drift["checks"] if check["differs"])
 
 
 def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
-    """Warn where texts are not known to be like the fit data. from_found (Sequence[dict]): Queries that are counted from what was found."""
+    """Warn where texts are not known to be like the fit data. from_found: Queries that are counted from found numbers."""
     from ...expect.drift import DIFFERENT, TOO_FEW
 
     if drift["verdict"] == TOO_FEW:
         msg.warn(TOO_FEW_TO_TELL)
     elif drift["verdict"] == DIFFERENT and from_found:
-        n = max(one["effects"]["sources"] for one in from_found)
-        told = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
+        n = max(query["effects"]["sources"] for query in from_found)
+        sources = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
         msg.warn(
             f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "
-            f"farther off. The intervals are as wide as {told}. Label a few of these texts: `count --gold` corrects the counts."
+            f"farther off. The intervals are as wide as {sources}. Label a few of these texts: `count --gold` corrects the counts."
         )
     elif drift["verdict"] == DIFFERENT:
         msg.warn(

@@ -32,25 +32,29 @@ def show(result: dict[str, Any]) -> None:
         show_slices(result["slices"], result["confidence"], unit)
     if "per_doc" in result:
         show_documents(result["per_doc"], result["confidence"], unit)
-    corrected = "gold" in result and result["trusted"]
+    is_corrected = "gold" in result and result["trusted"]
     if result["drift"] is not None:
-        show_drift(result["drift"], unit, corrected)
-    elif not corrected:
+        show_drift(result["drift"], unit, is_corrected)
+    elif not is_corrected:
         msg.warn(NO_RECORD)
 
 
 def show_estimates(result: dict[str, Any]) -> None:
     """Print the table of shares."""
     entities, true = result["entities"] or {}, result.get("true", {})
-    given = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
+    estimates = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
     nothing = {"value": None, "inside": None}
-    rows = [{"of": _title(name), **one, **true.get(name, nothing)} for name, one in given.items() if one is not None]
+    rows = [
+        {"of": _title(name), **estimate, **true.get(name, nothing)}
+        for name, estimate in estimates.items()
+        if estimate is not None
+    ]
     columns = [
         Column("", "of", align="l"),
         Column("Expected", "expected", percent),
         Column(f"{100 * result['confidence']:g} % interval", "", interval),
     ]
-    of_gold = [Column("True", "value", percent), Column("Inside", "inside", lambda inside: "yes" if inside else "NO")]
+    of_gold = [Column("True", "value", percent), Column("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO")]
     show_rows(rows, columns + of_gold if true else columns)
     if true and result["checked"] < result["checkable"]:
         msg.text(
@@ -92,9 +96,9 @@ def _title(name: str) -> str:
     return "Accuracy" if name == "accuracy" else f"{'F' if name == 'f' else name.capitalize()} of entities"
 
 
-def show_slices(told: dict[str, Any], confidence: float, unit: str) -> None:
+def show_slices(slices: dict[str, Any], confidence: float, unit: str) -> None:
     """Print what to expect of each slice, and which are not like the fit data. unit (str): What has labels."""
-    msg.divider(f"By {told['by']}, the worst to be expected first")
+    msg.divider(f"By {slices['by']}, the worst to be expected first")
     columns = (
         Column("Slice", "slice", align="l"),
         Column("Documents", "documents", whole),
@@ -103,14 +107,14 @@ def show_slices(told: dict[str, Any], confidence: float, unit: str) -> None:
         Column(f"{100 * confidence:g} % interval", "accuracy", interval),
         Column("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
     )
-    show_rows(told["rows"], columns)
+    show_rows(slices["rows"], columns)
 
 
 def show_documents(documents: list[dict[str, Any]], confidence: float, unit: str) -> None:
     """Print the documents that are expected to be worst. unit (str): What has labels."""
     msg.divider("Documents, the worst to be expected first")
-    worst = sorted(documents, key=lambda one: one["expected"])[:_SHOWN]
-    true = any(one["true"] is not None for one in worst)
+    worst = sorted(documents, key=lambda document: document["expected"])[:_SHOWN]
+    true = any(document["true"] is not None for document in worst)
     columns = (
         Column("Doc", "doc"),
         Column(f"{unit.capitalize()}s", "tokens", whole),
@@ -124,11 +128,8 @@ def show_documents(documents: list[dict[str, Any]], confidence: float, unit: str
         msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
 
-def show_drift(drift: dict[str, Any], unit: str, corrected: bool = False) -> None:
-    """Print the comparison with the fit data, and what follows.
-
-    unit (str): What has labels. corrected (bool): By labelled documents of the new kind.
-    """
+def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool = False) -> None:
+    """Print the comparison with the fit data, and what follows. is_corrected (bool): By labelled documents of the new kind."""
     from ...expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 
     msg.divider("Are these texts like the fit data?")
@@ -142,7 +143,7 @@ def show_drift(drift: dict[str, Any], unit: str, corrected: bool = False) -> Non
     show_rows(drift["checks"], columns)
     if drift["stretch"]:
         msg.text(f"Compared by stretches of about {drift['stretch']:,} {unit}s, as there are few documents, and long ones.")
-    if corrected and drift["verdict"] != LIKE:
+    if is_corrected and drift["verdict"] != LIKE:
         msg.good(
             f"{drift['verdict'].capitalize()}. That matters to the scores alone: the numbers above are corrected by labels of these texts."
         )

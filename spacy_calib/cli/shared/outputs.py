@@ -1,4 +1,4 @@
-"""Checks, made before a command begins its work, that its outputs may be written and replace nothing that they should not."""
+"""Checks, before a command begins its work, that its outputs may be written and replace nothing that they should not."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _STANDARD_STREAMS = (1, 2)
 
 
 class Output(NamedTuple):
-    """option (str): Where the path was given, for the sentence of an error. path (Path): A file."""
+    """option (str): That gave the path. path (Path): A file."""
 
     option: str
     path: Path
 
 
 def wanted_output(output: Path | None) -> list[Output]:
-    """The file of --output, for `check_files`."""
+    """Return the file of --output, for `check_files`."""
     return [] if output is None else [Output("--output", output)]
 
 
 def check_files(
     outputs: Sequence[Output], force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", folder: Path | None = None
 ) -> None:
-    """Whether these files may all be written.
+    """Check that these files may all be written.
 
-    force (bool): Files that exist may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str): The pipeline that
-        is loaded. folder (Path | None): A folder that the same run writes.
-    RAISES C054: a file exists. C055: it is a folder or a socket, or its place cannot be written. C056: it is one of the inputs, or would be
-        one of them the next time. C061: what draws a picture is not installed. C100: it lies in a pipeline. C102: two outputs are one.
+    force (bool): Existing files may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str):
+    The pipeline. folder (Path | None): A folder that the same run writes. RAISES C054: a file exists. C055: it is a folder or a
+    socket, or cannot be written. C056: it is one of the inputs, or would be next time. C061: what draws a picture is not
+    installed. C100: it lies in a pipeline. C102: two outputs are one.
     """
     if any(output.path.suffix.lower() in PICTURES for output in outputs):
         from ...pages.plots import figure_class
@@ -51,11 +51,11 @@ def check_files(
     for output in outputs:
         with as_sentence(output.path):
             _check_file(output, force, read, model)
-    for one, other in itertools.combinations(outputs, 2):
-        if is_same(one.path, other.path):
-            raise calib_error("C102", first=one.option, second=other.option, path=one.path)
+    for first, second in itertools.combinations(outputs, 2):
+        if is_same(first.path, second.path):
+            raise calib_error("C102", first=first.option, second=second.option, path=first.path)
     for output in outputs:
-        if folder is not None and _resolved(folder) in (_resolved(output.path), *_resolved(output.path).parents):
+        if folder is not None and _resolve(folder) in (_resolve(output.path), *_resolve(output.path).parents):
             raise calib_error("C102", first=output.option, second=f"the folder {folder}", path=output.path)
 
 
@@ -66,29 +66,29 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
         raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
     if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
         raise calib_error("C055", path=path, why="it is a socket.")
-    for given in inputs:
-        if given.is_dir():
-            among_them = suffix_of(path) in READABLE and _resolved(given) in _resolved(path).parents
+    for input_path in inputs:
+        if input_path.is_dir():
+            among_them = suffix_of(path) in READABLE and _resolve(input_path) in _resolve(path).parents
             check_option(option, not among_them, "outside the folder of the data", path)
         else:
-            check_option(option, not is_same(path, given), "none of the files that are read", path)
+            check_option(option, not is_same(path, input_path), "none of the files that are read", path)
     if is_stream(path):
         return
     _check_outside_pipelines(path, model)
     if path.exists() and not force:
         raise calib_error("C054", path=path)
-    _check_writable(_resolved(path))
+    _check_writable(_resolve(path))
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Whether a folder may be made, or replaced whole.
+    """Check that a folder may be made, or replaced whole.
 
-    RAISES C054: the target exists and may not be replaced. C055: it is not a pipeline, which --force would lose, or lies below a file. C100: it
-        lies in another pipeline.
+    RAISES C054: it exists. C055: it is no pipeline, which --force would delete, or lies below a file. C100: it lies in another
+    pipeline.
     """
     with as_sentence(target):
         _check_outside_pipelines(target)
-        _check_writable(_resolved(target))
+        _check_writable(_resolve(target))
         if not os.path.lexists(target):
             return
         if not force:
@@ -103,46 +103,46 @@ def check_folder(target: Path, force: bool) -> None:
 def check_pipeline_folder(
     target: Path, force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", option: str = "OUTPUT"
 ) -> None:
-    """Whether a pipeline may be written there; it may take the place of the one that is loaded, which is in memory by then.
+    """Check that a pipeline may be written there, also over the loaded one. inputs, model: As for `check_files`.
 
-    inputs, model: As for `check_files`. RAISES C054, C055, C100: see `check_folder`. C056: it lies among the data. C100: it lies in the
-        pipeline that is loaded. C101: what is read lies in it.
+    RAISES C054, C055, C100: see `check_folder`. C056: it lies among the data. C100: it lies in the loaded pipeline. C101: an
+    input lies in it.
     """
     check_folder(target, force)
     _check_apart(target, inputs, model, option)
 
 
 def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:
-    """Whether a folder that is written and what is read are apart. RAISES C056, C100, C101: see `check_pipeline_folder`."""
-    place = _resolved(target)
-    for given in filter(None, inputs):
-        if given.is_dir():
-            among_them = _resolved(given) in (place, *place.parents)
+    """Check that outputs and inputs do not contain each other. RAISES C056, C100, C101: see `check_pipeline_folder`."""
+    place = _resolve(target)
+    for input_path in filter(None, inputs):
+        if input_path.is_dir():
+            among_them = _resolve(input_path) in (place, *place.parents)
             check_option(option, not among_them, "outside the folder of the data", target)
-        if place in (_resolved(given), *_resolved(given).parents):
-            raise calib_error("C101", path=target, given=given)
-    loaded = model_folder(model)
-    if loaded is not None and loaded in place.parents:
-        raise calib_error("C100", path=target, folder=loaded)
-    if loaded is not None and place in loaded.parents:
-        raise calib_error("C101", path=target, given=loaded)
+        if place in (_resolve(input_path), *_resolve(input_path).parents):
+            raise calib_error("C101", path=target, given=input_path)
+    loaded_folder = model_folder(model)
+    if loaded_folder is not None and loaded_folder in place.parents:
+        raise calib_error("C100", path=target, folder=loaded_folder)
+    if loaded_folder is not None and place in loaded_folder.parents:
+        raise calib_error("C101", path=target, given=loaded_folder)
 
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
-    """RAISES C100: the path lies in the pipeline that is loaded, or in another one."""
-    above = _resolved(path).parents
-    loaded = model_folder(model)
-    for folder in above:
-        if folder == loaded or has_marks(folder):
+    """RAISES C100: the path lies in a pipeline."""
+    parents = _resolve(path).parents
+    loaded_folder = model_folder(model)
+    for folder in parents:
+        if folder == loaded_folder or has_marks(folder):
             raise calib_error("C100", path=path, folder=folder)
 
 
 def _check_writable(path: Path) -> None:
     """RAISES C055: the path lies below a file, or in a folder that may not be written."""
-    above = next(folder for folder in path.parents if folder.exists())
-    if not above.is_dir():
-        raise calib_error("C055", path=path, why=f"{above} is not a folder")
-    if not os.access(above, os.W_OK | os.X_OK):
+    parent = next(folder for folder in path.parents if folder.exists())
+    if not parent.is_dir():
+        raise calib_error("C055", path=path, why=f"{parent} is not a folder")
+    if not os.access(parent, os.W_OK | os.X_OK):
         raise calib_error("C055", path=path, why="Permission denied")
 
 
@@ -161,32 +161,32 @@ def as_sentence(path: Path) -> Iterator[None]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether it is opened and written as it is: a device or a FIFO, or the file that the standard output or error goes to."""
+    """Return whether it is written as it is: a device or a FIFO, or the file of the standard output or error."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return False
-    return not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)) or standard_stream(found) is not None
+    return not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)) or standard_stream(status) is not None
 
 
-def standard_stream(found: os.stat_result) -> int | None:
-    """The descriptor of the standard output or error, if that is this file and a regular one, as after `> file`."""
-    for number in _STANDARD_STREAMS if stat.S_ISREG(found.st_mode) else ():
+def standard_stream(status: os.stat_result) -> int | None:
+    """Return the descriptor of the standard output or error if that is this regular file, as after `> file`."""
+    for number in _STANDARD_STREAMS if stat.S_ISREG(status.st_mode) else ():
         with contextlib.suppress(OSError):
-            if os.path.samestat(found, os.fstat(number)):
+            if os.path.samestat(status, os.fstat(number)):
                 return number
     return None
 
 
-def is_same(one: Path, other: Path) -> bool:
-    """Whether two paths name one file; of files that are not there yet, whether they would."""
-    if one.exists() and other.exists():
-        return not is_stream(one) and one.samefile(other)
-    return _resolved(one) == _resolved(other)
+def is_same(a: Path, b: Path) -> bool:
+    """Return whether two paths name one file, or would if they existed."""
+    if a.exists() and b.exists():
+        return not is_stream(a) and a.samefile(b)
+    return _resolve(a) == _resolve(b)
 
 
 def is_pipeline(folder: Path) -> bool:
-    """Whether it is a pipeline as `nlp.to_disk` writes it: a config and a meta that can be read, a vocab, and what its components saved."""
+    """Return whether it is a pipeline as `nlp.to_disk` writes it: readable config and meta, a vocab, and saved components."""
     import srsly
     from thinc.api import Config
 
@@ -204,28 +204,28 @@ def is_pipeline(folder: Path) -> bool:
         or not isinstance(meta.get("pipeline"), list)
     ):
         return False
-    saved = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
-    return not meta["pipeline"] or any(name in saved for name in meta["pipeline"])
+    file_names = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
+    return not meta["pipeline"] or any(name in file_names for name in meta["pipeline"])
 
 
 def has_marks(folder: Path) -> bool:
-    """Whether it has the two files by which spaCy knows a pipeline."""
+    """Return whether it has the two files by which spaCy knows a pipeline."""
     return all((folder / name).is_file() for name in ("config.cfg", "meta.json"))
 
 
 def model_folder(model: str) -> Path | None:
-    """The folder of a pipeline that was named by its path, or by its package; None where there is none."""
+    """Return the folder of a pipeline given by path or package, or None."""
     if not model:
         return None
     if os.path.exists(model):
-        return _resolved(Path(model))
+        return _resolve(Path(model))
     with contextlib.suppress(ImportError, ValueError):
-        found = importlib.util.find_spec(model)
-        if found is not None and found.origin is not None:
-            return _resolved(Path(found.origin).parent)
+        spec = importlib.util.find_spec(model)
+        if spec is not None and spec.origin is not None:
+            return _resolve(Path(spec.origin).parent)
     return None
 
 
-def _resolved(path: Path) -> Path:
-    """The absolute path without links. (`os.path.realpath` keeps names whose bytes are not UTF-8.)"""
+def _resolve(path: Path) -> Path:
+    """Return the absolute path without links. (`os.path.realpath` keeps names whose bytes are not UTF-8.)"""
     return Path(os.path.realpath(path))

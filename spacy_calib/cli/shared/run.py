@@ -1,4 +1,4 @@
-"""A run of a calibrated pipeline over data: the options that commands share, how each begins, and what is scored and judged."""
+"""A run of a pipeline over data: the options that commands share, how each begins, and what it scores and evaluates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """The names of the pipes up to the calib pipe. Where sentences are wanted, and the first pipe that sets them stands behind it, up to that one."""
+    """Return the pipes up to the calib pipe, or, where sentences are needed, up to the first later one that sets them."""
     order = nlp.pipe_names
     last = order.index(pipe.name)
     if sentences:
@@ -52,7 +52,7 @@ ONE_PASS = Pass()
 def score(
     nlp: Language, pipe: Calibrator, examples: Iterable[Example], how: Pass = ONE_PASS, *, sentences: bool = False
 ) -> ScoredCorpus:
-    """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go.
+    """Run the pipeline over the examples and collect the scores of the calib pipe; the Docs are freed.
 
     sentences (bool): Whether the pipes that find sentences have to run too. RAISES C075: no token got a score.
     """
@@ -69,11 +69,7 @@ def score_blocks(
     sentences: bool = False,
     one: bool = False,
 ) -> Iterator[ScoredCorpus]:
-    """As `score`, but as corpora of some texts after the others, so that no more than one of them is held. Of gold there is one.
-
-    one (bool): Whether all are to be one block.
-    RAISES C075: no token got a score.
-    """
+    """Yield `score` of some texts at a time to save memory; of gold, or with `one`, all at once. RAISES C075: no scores."""
     from ...doc.annotations import get_annotation
     from ...doc.collect import Collector
 
@@ -81,27 +77,24 @@ def score_blocks(
     names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
     first = FirstDoc(nlp, pipe)
 
-    collector, scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
-    for _ in read_through(nlp, examples, names, lambda some: collector.add(first.over(some)), how):
+    collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
+    for _ in read_through(nlp, examples, names, lambda batch: collector.add(first.over(batch)), how):
         if collector.n_rows >= BLOCK and not (how.gold or one):
             corpus = collector.take()
-            scored, n_blocks = scored or bool(corpus.counted.any()), n_blocks + 1
+            any_scored, n_blocks = any_scored or bool(corpus.counted.any()), n_blocks + 1
             yield corpus
     if collector.n_docs or not n_blocks:
         corpus = collector.take()
-        scored = scored or bool(corpus.counted.any())
-        if scored:
+        any_scored = any_scored or bool(corpus.counted.any())
+        if any_scored:
             yield corpus
-    if not scored:
+    if not any_scored:
         raise first.silent()
 
 
 @dataclass(frozen=True)
 class Run:
-    """A pipeline and the data that it is run over, as the options of commands say it.
-
-    needs_gold (bool): Whether DATA has to be gold; plain texts will do else.
-    """
+    """A pipeline and the data that it runs over, by the options of commands. needs_gold (bool): Whether DATA has to be gold."""
 
     needs_gold: ClassVar[bool] = False
 
@@ -121,19 +114,19 @@ class Run:
 
     @property
     def fields(self) -> Fields:
-        """What text and id are called in DATA."""
+        """The names of text and id in DATA."""
         return Fields.read(self.columns)
 
     def data_files(self) -> list[Path]:
-        """The files at DATA. RAISES C051 to C053, C056, C073: see `data_files` and `text_files`."""
+        """Return the files at DATA. RAISES C051 to C053, C056, C073: see `data_files` and `text_files`."""
         return data_files(self.data) if self.needs_gold else text_files(self.data, self.fields)
 
     def begin(self, outputs: Sequence[Output] = (), *, folder: Output | None = None, read: Sequence[Path] = ()) -> Language:
-        """Look at all files before the work begins, then load the pipeline.
+        """Check all files before the work begins, then load the pipeline.
 
-        outputs (Sequence[Output]): The files that the command writes. folder (Output | None): Of a pipeline that it writes too.
-        read (Sequence[Path]): What it reads besides DATA.
-        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C057, C060, C050: code, GPU, model.
+        outputs (Sequence[Output]): Files to write. folder (Output | None): Of a pipeline to write. read (Sequence[Path]):
+        Inputs besides DATA. RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: see `check_files` and
+        `check_pipeline_folder`. C062, C057, C060, C050: code, GPU, model.
         """
         files = self.data_files()
         inputs = [self.data, *read, self.code]
@@ -143,9 +136,8 @@ class Run:
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
     def open(self, outputs: Sequence[Output] = (), **files: Any) -> tuple[Language, Calibrator]:
-        """The pipeline and the calib pipe that was asked for. outputs, files: See `begin`.
-
-        RAISES C027, C068: there is none. C021, C069: see `check_readable`; and see `begin`.
+        """Return the pipeline and the requested calib pipe. RAISES C027, C068: there is none. Others: see `begin`,
+        `check_readable`.
         """
         nlp = self.begin(outputs, **files)
         return nlp, pipe_of(nlp, self.attr)
@@ -153,9 +145,9 @@ class Run:
     def annotate(
         self, nlp: Language, pipes: Sequence[Calibrator], what: str = "Scoring", also: Sequence[str] = ()
     ) -> list[Example]:
-        """The gold examples with what these pipes say of them; all are held in memory.
+        """Return the gold examples annotated by these pipes and `also`, all in memory. what (str): For the progress bar.
 
-        what (str): Beside the progress bar. also (Sequence[str]): Names of other pipes that are to run. RAISES C030, C151: there is no gold, or none whose labels the component knows.
+        RAISES C030, C151: there is no gold, or none whose labels the component knows.
         """
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
@@ -163,15 +155,17 @@ class Run:
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
-        wanted = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
-        last = max(map(order.index, wanted), default=-1)
-        done = list(run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process))
+        pipe_names = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
+        last = max(map(order.index, pipe_names), default=-1)
+        annotated_examples = list(
+            run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process)
+        )
         for pipe in pipes:
-            check_gold_of_examples(pipe, done, self.silent)
-        return done
+            check_gold_of_examples(pipe, annotated_examples, self.silent)
+        return annotated_examples
 
     def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
-        """The examples of the data, or of another path, one by one, with what their lines have under the key of --by."""
+        """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by."""
         if gold or self.needs_gold:  # JSON is answers there, not texts
             return iter(read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key))
         return stream_examples(
@@ -179,7 +173,7 @@ class Run:
         )
 
     def passing(self, what: str, path: Path | None = None, gold: bool = False) -> Pass:
-        """How the pipeline runs over the data, or over another path. what (str): Beside the progress bar. gold (bool): Whether it is gold."""
+        """Return how the pipeline runs over the data, or over another path. what (str): For the progress bar."""
         return Pass(self.n_process, self.silent, what, gold=gold or self.needs_gold or holds_gold(path or self.data))
 
     def score(
@@ -191,10 +185,10 @@ class Run:
         what: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-        """The scored corpus of the data, and its overlap with the fit data (`SeenShare`); the Docs are let go one by one.
+        """Return the scored corpus of the data, and its overlap with the fit data (`SeenShare`); the Docs are freed one by one.
 
-        sentences (bool): Whether sentences have to be found too. also (Callable): Looks at the examples as they pass.
-        RAISES C075: no token got a score. C151: the component knows none of the gold labels.
+        sentences (bool): Whether sentences have to be found too. also (Callable): Sees the examples as they pass. RAISES C075:
+        no token got a score. C151: the component knows none of the gold labels.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         seen = Seen(pipe)
@@ -211,11 +205,7 @@ class Run:
         what: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> Iterator[ScoredCorpus]:
-        """The scored corpora of the data, some texts after the others; of gold, which is not looked at, one.
-
-        sentences (bool): Whether sentences have to be found too. also (Callable): Looks at the examples as they pass: at those of a corpus before it is
-        given. RAISES C075: no token got a score.
-        """
+        """Yield the corpora of some texts at a time; of gold, which is not checked, one. Arguments and RAISES: see `score`."""
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)
 
@@ -230,10 +220,10 @@ class GoldRun(Run):
 def judge(
     run: Run, nlp: Language, pipes: Sequence[Calibrator], also: Sequence[str] = ()
 ) -> tuple[list[Judged], list[ScoredCorpus], list[Example]]:
-    """What each pipe says of the gold data of a run, judged and as scores, and the examples, on whose predicted Docs all pipes have written.
+    """Return the evaluation and the scores of each pipe on the gold of a run, and the annotated examples.
 
-    also (Sequence[str]): Names of other pipes that are to run.
-    RAISES C021, C069: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
+    also (Sequence[str]): Other pipes to run. RAISES C021, C069: see `check_readable`. C030, C075: no gold, or no score; and see
+    `Run.annotate`.
     """
     from ...doc.annotations import plain_name
     from ...pipe.event import event_pipes
@@ -242,13 +232,16 @@ def judge(
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
-    events = [one.name for several in asked for one in several]
-    done = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
-    scored = [corpus_of(done, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
-    found = [judge_pipe(pipe, events, done, corpus) for pipe, events, corpus in zip(pipes, asked, scored, strict=True)]
-    if not any(one.anything for one in found):
-        check_scored(nlp, pipes[0], done)
+    event_pipe_lists = [event_pipes(nlp, pipe.attr) for pipe in pipes]
+    events = [event_pipe.name for pipe_list in event_pipe_lists for event_pipe in pipe_list]
+    examples = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
+    corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
+    evaluations = [
+        judge_pipe(pipe, events, examples, corpus)
+        for pipe, events, corpus in zip(pipes, event_pipe_lists, corpora, strict=True)
+    ]
+    if not any(evaluation.anything for evaluation in evaluations):
+        check_scored(nlp, pipes[0], examples)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
-    return found, scored, done
+    return evaluations, corpora, examples

@@ -1,4 +1,4 @@
-"""What a command evaluates, ranks or selects: a calib pipe and the data that it scored."""
+"""The subject of a command that evaluates, ranks or selects: a calib pipe and the data that it scored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ScoredPipe(NamedTuple):
-    """pipe (Calibrator): Fitted. corpus (ScoredCorpus): The data with its scores. seen (dict | None): See `expect.record.SeenShare`."""
+    """A fitted pipe and the data with its scores. seen (dict | None): See `expect.record.SeenShare`."""
 
     pipe: Calibrator
     corpus: ScoredCorpus
@@ -21,10 +21,10 @@ class ScoredPipe(NamedTuple):
 
 
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
-    """The unit that is asked for; without one entities where the pipe scores them, else what has labels.
+    """Return the requested unit, or by default entities if the pipe scores them, else the unit of its labels.
 
-    whole (bool): Whether sentences and documents may hold several labels. RAISES C065: entities are asked of what finds none. C265: what has labels is
-    another unit.
+    whole (bool): Whether sentences and documents may hold several labels. RAISES C065: the pipe has no entities. C265: its
+    labels are of another unit.
     """
     from ...doc.annotations import get_annotation
 
@@ -43,7 +43,7 @@ def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
 
 
 def fit_in_words(pipe: Calibrator) -> str:
-    """How a pipe was fitted, in a line."""
+    """Describe how a pipe was fitted, in a line."""
     from ...doc.annotations import get_annotation
     from ...pages.verdict import with_article
     from ...pairs.documents import extent

@@ -1,4 +1,4 @@
-"""What is printed: wasabi's printer, which shows what texts and labels hold of control characters instead of sending it to the terminal."""
+"""Printed output: wasabi's printer, with control characters of texts and labels made visible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...errors import CalibError
 
 
 class Screen(Printer):
-    """As `wasabi.msg`, with everything that it is given made visible; line breaks stay, but not in a table's cells."""
+    """A printer that makes everything visible; line breaks stay, but not in a table's cells."""
 
     def text(self, title: Any = "", text: Any = "", *args: Any, **kwargs: Any) -> Any:
         return super().text(visible(title, keep="\n"), visible(text, keep="\n"), *args, **kwargs)
@@ -51,17 +51,12 @@ def warn(sentence: str) -> None:
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
-    """Print a table whose columns are as wide as their longest cell. (Those of wasabi end at 30 characters, and a longer cell shifts the rest of
-    its row.)
-    """
+    """Print a table whose columns are as wide as their longest cell; wasabi's default ends at 30 characters."""
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 
 
 class Column(NamedTuple):
-    """A column of a table of rows: its title, what of a row stands in it, how that is written, and on which side.
-
-    key (str): Of a row, whose value is written; "" for the row as a whole. A value of None is written as a dash.
-    """
+    """A column of a table of rows. key (str): Of the value to show; "" for the row as a whole. None is shown as a dash."""
 
     title: str
     key: str
@@ -71,43 +66,46 @@ class Column(NamedTuple):
 
 def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[Column]) -> None:
     """Print a table with a line for each row."""
-    kept = tuple(columns)
-    held = [[row[one.key] if one.key else row for one in kept] for row in rows]
-    cells = [["-" if value is None else one.show(value) for one, value in zip(kept, line, strict=True)] for line in held]
-    print_table(cells, [one.title for one in kept], [one.align for one in kept])
+    shown_columns = tuple(columns)
+    values = [[row[column.key] if column.key else row for column in shown_columns] for row in rows]
+    cells = [
+        ["-" if value is None else column.show(value) for column, value in zip(shown_columns, line, strict=True)]
+        for line in values
+    ]
+    print_table(cells, [column.title for column in shown_columns], [column.align for column in shown_columns])
 
 
 def shorten(text: str, width: int) -> str:
-    """The text on one line, cut to at most `width` characters."""
+    """Cut a text on one line to at most `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first so many names, and how many more there are."""
-    return between.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+def first_of(names: Sequence[str], maximum: int, separator: str = ", ") -> str:
+    """Return the first names, and how many more there are."""
+    return separator.join(names[:maximum]) + (f" and {len(names) - maximum:,} more" if len(names) > maximum else "")
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A figure for a table; a dash where there is none."""
+    """Format a figure, or a dash."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def in_percent(share: float | None, digits: int = 1) -> str:
-    """A share in hundredths for a table; a dash where there is none."""
+    """Format a share in hundredths, or a dash."""
     return number(None if share is None else 100 * share, digits)
 
 
 def whole(value: int) -> str:
-    """A whole number for a table."""
+    """Format a whole number."""
     return f"{value:,}"
 
 
 def percent(share: float) -> str:
-    """A share for a table."""
+    """Format a share in percent."""
     return f"{in_percent(share, 2)} %"
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """The interval of a share for a table: its "low" and "high"; a dash where there is none."""
+    """Format the "low" and "high" of a share, or a dash."""
     return "-" if row["low"] is None else f"{in_percent(row['low'], 2)} to {in_percent(row['high'], 2)}"

@@ -1,4 +1,4 @@
-"""What all commands need of the process: a clean end, of its workers too, and a standard output that may be closed, full, or read no further."""
+"""The process of a command: a clean end, also of its workers, and a standard output that may be closed or full."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ _KNOWN = hasattr(signal, "SIGCHLD") and hasattr(os, "waitid")
 
 @contextlib.contextmanager
 def watched(n_process: int) -> Iterator[None]:
-    """Begin a block in which a pipeline runs with so many worker processes. Where the system has no signal for it, or somebody else handles it, nobody looks.
-
-    RAISES C471: one was killed.
-    """
+    """Watch worker processes in a block, where the system has a free signal for it. RAISES C471: one was killed."""
     is_main = threading.current_thread() is threading.main_thread()
     if n_process == 1 or not _KNOWN or not is_main or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL:
         yield
@@ -45,10 +42,10 @@ def _look(number: int, frame: FrameType | None) -> None:
     if multiprocessing.parent_process() is not None:
         return
     with contextlib.suppress(ChildProcessError):
-        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if ended is not None and ended.si_code != os.CLD_EXITED:
+        status = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if status is not None and status.si_code != os.CLD_EXITED:
             end_workers()
-            raise calib_error("C471", signal=signal.Signals(ended.si_status).name)
+            raise calib_error("C471", signal=signal.Signals(status.si_status).name)
 
 
 def _look_no_more() -> None:
@@ -57,9 +54,9 @@ def _look_no_more() -> None:
 
 
 def end_workers() -> None:
-    """End those that run, before an exception leaves the pipeline: it would wait for them, and they for somebody who reads what they send.
+    """End the workers before an exception leaves the pipeline, which would wait for them forever.
 
-    One that has only just been forked may lose the signal, since Python forgets those that came before it was ready: it is killed after a while.
+    One that has only just been forked may lose the signal, as Python forgets early ones: it is killed after a while.
     """
     _look_no_more()
     workers, until = multiprocessing.active_children(), time.monotonic() + PATIENCE
@@ -78,24 +75,19 @@ _SIGPIPE = 13
 
 @contextlib.contextmanager
 def session() -> Iterator[None]:
-    """The context in which a command runs. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe (`| head`) ends it
-    quietly.
-    """
+    """Run a command. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe ends it quietly."""
     with _signals_end(), _visible_warnings(), user_errors():
-        guarded = GuardedOutput(sys.stdout)
-        with contextlib.redirect_stdout(guarded):
+        output = GuardedOutput(sys.stdout)
+        with contextlib.redirect_stdout(output):
             try:
                 yield
             finally:
-                if not guarded.failed:
-                    guarded.flush()
+                if not output.failed:
+                    output.flush()
 
 
 class GuardedOutput:
-    """The standard output, whose system errors become errors of this package.
-
-    stream (TextIO | None): None where it was closed before Python started.
-    """
+    """The standard output, whose system errors become errors of this package. stream (TextIO | None): None if it was closed."""
 
     def __init__(self, stream: TextIO | None):
         self._stream = stream
@@ -120,9 +112,7 @@ class GuardedOutput:
 
     @contextlib.contextmanager
     def _sentence(self) -> Iterator[None]:
-        """Turn a system error into one of ours, and raise it again at each later write: typer swallows the first, as it tries a stream before it
-        prints.
-        """
+        """Turn a system error into one of ours, and raise it at each later write: typer swallows the first."""
         if self._fault is not None:
             raise self._fault
         try:
@@ -136,7 +126,7 @@ class GuardedOutput:
             raise self._fault
 
     def _give_up(self) -> None:
-        """Send what is still in the buffer to the null device; Python would report it as an error when it ends."""
+        """Send the rest of the buffer to the null device; Python would report it as an error when it ends."""
         if self._stream is sys.__stdout__ and self._stream is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
@@ -150,27 +140,25 @@ class GuardedOutput:
 
 
 def _encodable(text: str, encoding: str | None) -> str:
-    """The text with characters escaped that the encoding lacks, at which Python would fail."""
+    """Escape characters that the encoding lacks, at which Python would fail."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextlib.contextmanager
 def _signals_end() -> Iterator[None]:
-    """SIGTERM ends the command as SystemExit does, so that what it was writing is removed, and SIGINT (Ctrl-C) as it does without us. Worker processes end
-    at once, without a word; where somebody else handles a signal, that stays.
-    """
+    """Let SIGTERM end the command as SystemExit does, so that partial output is removed, and SIGINT as usual."""
     with contextlib.ExitStack() as stack:
         if threading.current_thread() is threading.main_thread():
-            stack.enter_context(_handled(signal.SIGTERM, signal.SIG_DFL, SystemExit(_ENDED_BY + signal.SIGTERM)))
-            stack.enter_context(_handled(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt()))
+            stack.enter_context(_handle_signal(signal.SIGTERM, signal.SIG_DFL, SystemExit(_ENDED_BY + signal.SIGTERM)))
+            stack.enter_context(_handle_signal(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt()))
         yield
 
 
 @contextlib.contextmanager
-def _handled(number: signal.Signals, usual: Any, end: BaseException) -> Iterator[None]:
-    """Begin a block that a signal ends by an exception. usual (Any): Its usual handler; beside another one nothing changes."""
-    if signal.getsignal(number) != usual:
+def _handle_signal(number: signal.Signals, usual_handler: Any, end: BaseException) -> Iterator[None]:
+    """Begin a block that a signal ends by an exception. usual_handler (Any): Another handler stays."""
+    if signal.getsignal(number) != usual_handler:
         yield
         return
     owner = os.getpid()
@@ -185,19 +173,19 @@ def _handled(number: signal.Signals, usual: Any, end: BaseException) -> Iterator
     try:
         yield
     finally:
-        signal.signal(number, usual)
+        signal.signal(number, usual_handler)
 
 
 @contextlib.contextmanager
 def _visible_warnings() -> Iterator[None]:
     """Make control characters visible in warnings, which may name labels and texts."""
-    before = warnings.formatwarning
+    format_warning = warnings.formatwarning
 
-    def formatted(*args: Any, **kwargs: Any) -> str:
-        return visible(before(*args, **kwargs), keep="\n")
+    def format_visible(*args: Any, **kwargs: Any) -> str:
+        return visible(format_warning(*args, **kwargs), keep="\n")
 
-    warnings.formatwarning = formatted
+    warnings.formatwarning = format_visible
     try:
         yield
     finally:
-        warnings.formatwarning = before
+        warnings.formatwarning = format_warning

@@ -1,4 +1,4 @@
-"""Which earlier mention each mention refers to: independent distributions (Nguyen & O'Connor 2015, definition 2)."""
+"""The antecedent of each mention: independent distributions (Nguyen & O'Connor 2015, definition 2)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NEW = -1
 class Candidates:
     """The earlier mentions that each mention may choose as its antecedent. RAISES C355: a wrong order.
 
-    starts (Ints): Where the candidates of each of the n mentions begin, and the end of the last, shape (n + 1,).
-    earlier (Ints): The candidates, ascending within a mention, each less than the mention itself.
+    starts (Ints): First candidate of each of the n mentions, and the end, shape (n + 1,). earlier (Ints): The candidates,
+    ascending within a mention.
     """
 
     starts: Ints
@@ -33,14 +33,13 @@ class Candidates:
             or (np.diff(self.starts) < 0).any()
         ):
             raise calib_error("C355", why="the starts of their candidates do not rise from 0 to the end of the last")
-        late = self.mentions
-        if len(late) and (self.earlier.min() < 0 or (self.earlier >= late).any()):
+        mentions = self.mentions
+        if len(mentions) and (self.earlier.min() < 0 or (self.earlier >= mentions).any()):
             raise calib_error("C355", why="an antecedent has to stand before its mention")
-        if ((np.diff(self.earlier) <= 0) & (np.diff(late) == 0)).any():
+        if ((np.diff(self.earlier) <= 0) & (np.diff(mentions) == 0)).any():
             raise calib_error("C355", why="the candidates of a mention have to rise")
 
     def __len__(self) -> int:
-        """How many mentions there are."""
         return len(self.starts) - 1
 
     @property
@@ -50,7 +49,7 @@ class Candidates:
 
     @property
     def options(self) -> Ints:
-        """Where each mention's options begin, with NEW before the candidates; shape (n + 1,)."""
+        """First option of each mention, with NEW before the candidates; shape (n + 1,)."""
         return self.starts + np.arange(len(self.starts))
 
     def of(self, mention: int) -> Ints:
@@ -59,10 +58,10 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Antecedents:
-    """P(a_j) of each mention j of a document, in the order of the text.
+    """P(a_j) of each mention j of a document, in text order.
 
-    candidates (Candidates): Whom each may choose. chances (Floats): P(a_j = k) of each candidate; the rest is of NEW.
-    RAISES C355: no probabilities, or not one for each candidate.
+    chances (Floats): P(a_j = k) of each candidate; NEW has the rest. RAISES C355: no probabilities, or not one for each
+    candidate.
     """
 
     candidates: Candidates
@@ -77,52 +76,51 @@ class Antecedents:
             raise calib_error("C355", why="the chances of the candidates of a mention are not in [0, 1], or sum to more than 1")
 
     def __len__(self) -> int:
-        """How many mentions there are."""
         return len(self.candidates)
 
     @classmethod
     def from_scores(cls, scores: Floats, candidates: Candidates) -> Antecedents:
-        """The softmax of each mention's scores. scores (Floats): Of all options, see `Candidates.options`."""
+        """Apply the softmax to each mention's scores. scores (Floats): Of all options, see `Candidates.options`."""
         chances = softmax(scores, candidates.options)
         keep = np.ones(len(scores), dtype=bool)
         keep[candidates.options[:-1]] = False
         return cls(candidates, chances[keep])
 
     def of(self, mention: int) -> tuple[Ints, Floats]:
-        """(the candidates of a mention, their chances)."""
-        own = slice(self.candidates.starts[mention], self.candidates.starts[mention + 1])
-        return self.candidates.earlier[own], self.chances[own]
+        """Return (the candidates of a mention, their probabilities)."""
+        part = slice(self.candidates.starts[mention], self.candidates.starts[mention + 1])
+        return self.candidates.earlier[part], self.chances[part]
 
     def best(self) -> Ints:
-        """The likeliest antecedent of each mention, NEW where none is likelier than that."""
-        found = np.full(len(self), NEW)
+        """Return the top antecedent of each mention, or NEW."""
+        best = np.full(len(self), NEW)
         for mention in range(len(self)):
             earlier, chances = self.of(mention)
             if len(chances) and chances.max() > max(0.0, 1.0 - chances.sum()):
-                found[mention] = earlier[chances.argmax()]
-        return found
+                best[mention] = earlier[chances.argmax()]
+        return best
 
     def sample(self, n: int, seed: int) -> Ints:
-        """Independent clusterings: first mention of each one's cluster, (n, n_mentions). RAISES C001: n is negative."""
+        """Sample clusterings: the first mention of each one's cluster, (n, n_mentions). RAISES C001: n is negative."""
         if n < 0:
             raise calib_error("C001", name="n", wanted="0 or more", given=n)
         return self.drawn(np.random.default_rng(seed).random((len(self), n)).T)
 
     def drawn(self, numbers: Floats) -> Ints:
-        """`sample` with given random numbers in [0, 1), one for each clustering and mention."""
+        """Return `sample` for given random numbers in [0, 1), one for each clustering and mention."""
         n = len(numbers)
         labels = np.tile(np.arange(len(self)), (n, 1))
-        every = np.arange(n)
+        rows = np.arange(n)
         for mention in range(len(self)):
             earlier, chances = self.of(mention)
-            drawn = np.searchsorted(np.cumsum(chances), numbers[:, mention], side="right")
-            linked = drawn < len(earlier)
-            labels[linked, mention] = labels[every[linked], earlier[drawn[linked]]]
+            choices = np.searchsorted(np.cumsum(chances), numbers[:, mention], side="right")
+            is_linked = choices < len(earlier)
+            labels[is_linked, mention] = labels[rows[is_linked], earlier[choices[is_linked]]]
         return labels
 
 
 def first_mentions(antecedents: Ints) -> Ints:
-    """The first mention of each mention's cluster. antecedents (Ints): Of each mention, NEW for none."""
+    """Return the first mention of each mention's cluster. antecedents (Ints): Of each mention, NEW for none."""
     first = np.arange(len(antecedents))
     for mention, earlier in enumerate(antecedents.tolist()):
         if earlier != NEW:
@@ -135,26 +133,28 @@ def first_mentions(antecedents: Ints) -> Ints:
 _HOLD, _WHOLE = 0.01, 100.0
 
 
-def refit(antecedents: Antecedents, wanted: Floats) -> Antecedents:
-    """Chances of the same candidates that give the wanted pair probabilities, or come near them.
+def refit(antecedents: Antecedents, target: Floats) -> Antecedents:
+    """Fit probabilities of the same candidates to target pair probabilities.
 
-    Mention by mention, P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the chances of j, so non-negative
-    least squares find them. Some arrays of pair probabilities belong to no distribution of clusterings, whose P(a ~ c)
-    is at least P(a ~ b) + P(b ~ c) - 1. wanted (Floats): P(i ~ j), symmetric, shape (n, n).
+    Mention by mention, P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the chances of j, so non-negative least
+    squares find them. Some pair probabilities belong to no distribution of clusterings, whose P(a ~ c) is at least P(a ~ b) +
+    P(b ~ c) - 1. target (Floats): Symmetric, shape (n, n).
     """
     from scipy.optimize import nnls
 
     n = len(antecedents)
-    together, chances = np.eye(n), antecedents.chances.copy()
-    for late in range(1, n):
-        earlier, raw = antecedents.of(late)
+    pair_chances, chances = np.eye(n), antecedents.chances.copy()
+    for mention in range(1, n):
+        earlier, raw = antecedents.of(mention)
         if not len(earlier):
             continue
         options = np.append(raw, max(0.0, 1.0 - raw.sum()))  # NEW is the last
-        pairs = np.column_stack([together[earlier, :late].T, np.zeros(late)])
+        pairs = np.column_stack([pair_chances[earlier, :mention].T, np.zeros(mention)])
         table = np.vstack([pairs, _HOLD * np.eye(len(options)), np.full(len(options), _WHOLE)])
-        found = nnls(table, np.concatenate([wanted[late, :late], _HOLD * options, [_WHOLE]]))[0]
-        own = found[:-1] / found.sum()
-        chances[antecedents.candidates.starts[late] : antecedents.candidates.starts[late + 1]] = own
-        together[late, :late] = together[:late, late] = np.minimum(own @ together[earlier, :late], 1.0)
+        solution = nnls(table, np.concatenate([target[mention, :mention], _HOLD * options, [_WHOLE]]))[0]
+        new_chances = solution[:-1] / solution.sum()
+        chances[antecedents.candidates.starts[mention] : antecedents.candidates.starts[mention + 1]] = new_chances
+        pair_chances[mention, :mention] = pair_chances[:mention, mention] = np.minimum(
+            new_chances @ pair_chances[earlier, :mention], 1.0
+        )
     return Antecedents(antecedents.candidates, chances)

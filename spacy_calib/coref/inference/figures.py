@@ -1,4 +1,4 @@
-"""How near a clustering comes to the gold: MUC (Vilain et al. 1995), B3 (Bagga & Baldwin 1998), CEAF and LEA."""
+"""Scores of a clustering against gold: MUC (Vilain et al. 1995), B3 (Bagga & Baldwin 1998), CEAF and LEA."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ Clusters = Sequence[Cluster]
 
 @dataclass(frozen=True)
 class Shares(Adds):
-    """What makes precision and recall: (how much was right, of how much), so that documents add up.
-
-    precision, recall (tuple[float, float]): Of the clusters found, and of the gold ones.
-    """
+    """The sums of precision and recall, over documents: (how much was right, of how much)."""
 
     precision: tuple[float, float]
     recall: tuple[float, float]
@@ -43,63 +40,73 @@ class Shares(Adds):
 NOTHING = Shares((0.0, 0.0), (0.0, 0.0))
 
 
-def _both_ways(share: Callable[[Clusters, Clusters], tuple[float, float]], found: Clusters, gold: Clusters) -> Shares:
-    return Shares(share(found, gold), share(gold, found))
+def _both_ways(share: Callable[[Clusters, Clusters], tuple[float, float]], clusters: Clusters, gold: Clusters) -> Shares:
+    return Shares(share(clusters, gold), share(gold, clusters))
 
 
-def _parts(cluster: Cluster, others: Clusters) -> list[int]:
-    """How many mentions of a cluster lie in each of the others; a mention in none is a part by itself."""
-    of_mention = {mention: i for i, other in enumerate(others) for mention in other}
+def _parts(cluster: Cluster, clusters: Clusters) -> list[int]:
+    """Count a cluster's mentions in each of the other clusters; a mention in none is a part by itself."""
+    of_mention = {mention: i for i, other_cluster in enumerate(clusters) for mention in other_cluster}
     counts = Counter(of_mention.get(mention, (mention,)) for mention in cluster)
     return list(counts.values())
 
 
-def muc(found: Clusters, gold: Clusters) -> Shares:
-    """Links of clusters that the other clustering keeps: size less number of parts, of size less one."""
+def muc(predicted_clusters: Clusters, gold: Clusters) -> Shares:
+    """Count links of clusters that the other clustering keeps: size minus number of parts, of size minus one."""
 
-    def share(own: Clusters, other: Clusters) -> tuple[float, float]:
-        return (float(sum(len(one) - len(_parts(one, other)) for one in own)), float(sum(len(one) - 1 for one in own)))
+    def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
+        return (
+            float(sum(len(cluster) - len(_parts(cluster, reference)) for cluster in clusters)),
+            float(sum(len(cluster) - 1 for cluster in clusters)),
+        )
 
-    return _both_ways(share, found, gold)
-
-
-def b_cubed(found: Clusters, gold: Clusters) -> Shares:
-    """Of each mention's cluster, the share that the other clustering puts with it."""
-
-    def share(own: Clusters, other: Clusters) -> tuple[float, float]:
-        of_mention = {mention: one for one in other for mention in one}
-        right = sum(len(one & of_mention.get(mention, frozenset())) / len(one) for one in own for mention in one)
-        return float(right), float(sum(map(len, own)))
-
-    return _both_ways(share, found, gold)
+    return _both_ways(share, predicted_clusters, gold)
 
 
-def ceaf(found: Clusters, gold: Clusters) -> Shares:
-    """CEAF-e (Luo 2005): clusters are paired one to one so that the sum of 2 |both| / (|one| + |other|) is largest."""
+def b_cubed(predicted_clusters: Clusters, gold: Clusters) -> Shares:
+    """Compute, for each mention's cluster, the share that the other clustering puts with it."""
+
+    def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
+        of_mention = {mention: cluster for cluster in reference for mention in cluster}
+        right = sum(
+            len(cluster & of_mention.get(mention, frozenset())) / len(cluster) for cluster in clusters for mention in cluster
+        )
+        return float(right), float(sum(map(len, clusters)))
+
+    return _both_ways(share, predicted_clusters, gold)
+
+
+def ceaf(predicted_clusters: Clusters, gold: Clusters) -> Shares:
+    """Compute CEAF-e (Luo 2005): clusters are paired one to one so that the sum of 2 |both| / (|a| + |b|) is largest."""
     from scipy.optimize import linear_sum_assignment
 
-    if not found or not gold:
-        return Shares((0.0, float(len(found))), (0.0, float(len(gold))))
-    likeness = np.array([[2 * len(one & other) / (len(one) + len(other)) for other in gold] for one in found])
+    if not predicted_clusters or not gold:
+        return Shares((0.0, float(len(predicted_clusters))), (0.0, float(len(gold))))
+    likeness = np.array(
+        [
+            [2 * len(cluster & gold_cluster) / (len(cluster) + len(gold_cluster)) for gold_cluster in gold]
+            for cluster in predicted_clusters
+        ]
+    )
     best = float(likeness[linear_sum_assignment(likeness, maximize=True)].sum())
-    return Shares((best, float(len(found))), (best, float(len(gold))))
+    return Shares((best, float(len(predicted_clusters))), (best, float(len(gold))))
 
 
-def lea(found: Clusters, gold: Clusters) -> Shares:
-    """LEA (Moosavi & Strube 2016): shares of clusters' links kept, by size; a single mention is linked to itself."""
+def lea(predicted_clusters: Clusters, gold: Clusters) -> Shares:
+    """Compute LEA (Moosavi & Strube 2016): shares of clusters' links kept, by size; a single mention is linked to itself."""
 
-    def share(own: Clusters, other: Clusters) -> tuple[float, float]:
-        alone = {next(iter(one)) for one in other if len(one) == 1}
+    def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
+        singletons = {next(iter(cluster)) for cluster in reference if len(cluster) == 1}
         right = 0.0
-        for one in own:
-            if len(one) == 1:
-                right += float(next(iter(one)) in alone)
+        for cluster in clusters:
+            if len(cluster) == 1:
+                right += float(next(iter(cluster)) in singletons)
                 continue
-            kept = sum(size * (size - 1) / 2 for size in _parts(one, other))
-            right += len(one) * kept / (len(one) * (len(one) - 1) / 2)
-        return right, float(sum(map(len, own)))
+            links = sum(size * (size - 1) / 2 for size in _parts(cluster, reference))
+            right += len(cluster) * links / (len(cluster) * (len(cluster) - 1) / 2)
+        return right, float(sum(map(len, clusters)))
 
-    return _both_ways(share, found, gold)
+    return _both_ways(share, predicted_clusters, gold)
 
 
 FIGURES: dict[str, Callable[[Clusters, Clusters], Shares]] = {"muc": muc, "b3": b_cubed, "ceaf": ceaf, "lea": lea}

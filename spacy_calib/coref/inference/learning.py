@@ -1,4 +1,4 @@
-"""The fit: weights that let mentions choose any antecedent in their gold cluster (Durrett & Klein 2013)."""
+"""The fit of weights that let mentions choose any antecedent in their gold cluster (Durrett & Klein 2013)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _STEPS = 60
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What the mentions of a document may choose. features (csr_matrix): Shape (n_options, n_features).
+    """The options of a document's mentions: NEW, then the candidates. features (csr_matrix): Shape (n_options, n_features).
 
-    candidates (Candidates): The options are NEW and these, mention after mention. right (NDArray[bool]): Whether an
-    option is right: a candidate of the same gold cluster, or NEW if there is none.
+    right (NDArray[bool]): Whether an option is right: a candidate of the same gold cluster, or NEW if there is none.
     """
 
     features: Any
@@ -38,7 +37,7 @@ class Choices:
 
 
 def right_options(candidates: Candidates, clusters: Ints) -> NDArray[np.bool_]:
-    """`Choices.right`. clusters (Ints): The gold cluster of each mention."""
+    """Return `Choices.right`. clusters (Ints): The gold cluster of each mention."""
     links = clusters[candidates.earlier] == clusters[candidates.mentions]
     n_right = np.bincount(candidates.mentions, weights=links, minlength=len(candidates))
     right = np.zeros(len(links) + len(candidates), dtype=bool)
@@ -51,7 +50,7 @@ def right_options(candidates: Candidates, clusters: Ints) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class _Stacked:
-    """The options of several documents. starts (Ints): Where those of each mention begin, and the end of the last."""
+    """The options of several documents. starts (Ints): First option of each mention, and the end."""
 
     features: Any
     starts: Ints
@@ -61,46 +60,45 @@ class _Stacked:
     def of(cls, documents: Sequence[Choices]) -> _Stacked:
         from scipy.sparse import vstack
 
-        lengths = np.concatenate([np.diff(one.candidates.options) for one in documents])
-        right = np.concatenate([one.right for one in documents])
-        return cls(vstack([one.features for one in documents], format="csr"), np.concatenate([[0], np.cumsum(lengths)]), right)
+        lengths = np.concatenate([np.diff(choices.candidates.options) for choices in documents])
+        right = np.concatenate([choices.right for choices in documents])
+        return cls(
+            vstack([choices.features for choices in documents], format="csr"), np.concatenate([[0], np.cumsum(lengths)]), right
+        )
 
     def loss(self, weights: Floats) -> tuple[float, Floats]:
-        """(minus the log likelihood of the right options, its slope)."""
+        """Return (the negative log likelihood of the right options, its gradient)."""
         return choice_loss(self.features, self.starts, self.right, weights)
 
 
-def known_features(documents: Sequence[Choices], least: int) -> NDArray[np.bool_]:
-    """Which features so many documents (or all) have, shape (n_features,); the first, which all options have, does."""
+def known_features(documents: Sequence[Choices], minimum: int) -> NDArray[np.bool_]:
+    """Return which features at least so many documents (or all) have; the first, which all options have, always."""
     counts = np.zeros(documents[0].features.shape[1], dtype=np.intp)
-    for one in documents:
-        counts[np.unique(one.features.indices)] += 1
+    for choices in documents:
+        counts[np.unique(choices.features.indices)] += 1
     counts[0] = len(documents)
-    return counts >= min(least, len(documents))
+    return counts >= min(minimum, len(documents))
 
 
-def fit_weights(documents: Sequence[Choices], penalty: float, least: int = 1) -> Floats:
-    """Weights that minimize minus the log likelihood plus penalty / 2 times their squares, by L-BFGS from 0.
-
-    least (int): The weights of features that fewer of the documents have stay 0.
-    """
+def fit_weights(documents: Sequence[Choices], penalty: float, minimum: int = 1) -> Floats:
+    """Minimize the penalized negative log likelihood by L-BFGS. minimum (int): Rarer features (by document) keep weight 0."""
     from scipy.optimize import minimize
 
-    stacked, known = _Stacked.of(documents), known_features(documents, least)
+    data, is_known = _Stacked.of(documents), known_features(documents, minimum)
 
     def objective(weights: Floats) -> tuple[float, Floats]:
-        loss, slope = stacked.loss(weights)
-        return loss + 0.5 * penalty * float(weights @ weights), np.where(known, slope, 0.0) + penalty * weights
+        loss, slope = data.loss(weights)
+        return loss + 0.5 * penalty * float(weights @ weights), np.where(is_known, slope, 0.0) + penalty * weights
 
-    start = np.zeros(stacked.features.shape[1])
+    start = np.zeros(data.features.shape[1])
     return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """weights (Floats): Of the features. penalty (float): The chosen one. held_out (list[Antecedents]): Of each
-    document, by weights that did not see it; [] for a single document. losses (dict): Penalty -> mean loss of a
-    held-out mention."""
+    """The fitted weights. held_out (list[Antecedents]): Cross-validated, or []. losses (dict): Penalty -> mean loss of a
+    mention.
+    """
 
     weights: Floats
     penalty: float
@@ -109,33 +107,33 @@ class Learned:
 
 
 def learn(
-    documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, least: int = 1
+    documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, minimum: int = 1
 ) -> Learned:
     """Fit with the penalty that cross-validation over whole documents chooses.
 
-    penalties (Sequence[float]): To choose from; a single one is cross-validated too. least (int): As in `fit_weights`,
-    counted over the documents to learn from. RAISES C356: nothing to learn from. C001: a penalty is not positive.
+    penalties (Sequence[float]): Candidates. minimum (int): As in `fit_weights`. RAISES C356: nothing to learn from. C001: a
+    penalty is not positive.
     """
-    if not documents or not any(one.right.any() for one in documents):
+    if not documents or not any(choices.right.any() for choices in documents):
         raise calib_error("C356")
     if not penalties or not all(penalty > 0 for penalty in penalties):
         raise calib_error("C001", name="penalty", wanted="greater than 0", given=list(penalties))
     if len(documents) == 1:
         return Learned(fit_weights(documents, penalties[-1]), penalties[-1], [], {})
     folds = contiguous_folds(np.arange(len(documents)), min(n_folds, len(documents)))
-    n_mentions = sum(len(one.candidates) for one in documents)
+    n_mentions = sum(len(choices.candidates) for choices in documents)
     losses: dict[float, float] = {}
     best: list[Antecedents] = []
     for penalty in penalties:
         held_out: dict[int, Antecedents] = {}
         total = 0.0
         for fold in range(int(folds.max()) + 1):
-            inside = np.flatnonzero(folds == fold).tolist()
-            weights = fit_weights([documents[i] for i in np.flatnonzero(folds != fold).tolist()], penalty, least)
-            total += _Stacked.of([documents[i] for i in inside]).loss(weights)[0]
-            held_out.update({i: documents[i].chances(weights) for i in inside})
+            test = np.flatnonzero(folds == fold).tolist()
+            weights = fit_weights([documents[i] for i in np.flatnonzero(folds != fold).tolist()], penalty, minimum)
+            total += _Stacked.of([documents[i] for i in test]).loss(weights)[0]
+            held_out.update({i: documents[i].chances(weights) for i in test})
         losses[penalty] = total / n_mentions
         if losses[penalty] == min(losses.values()):
             best = [held_out[i] for i in range(len(documents))]
-    chosen = min(losses, key=losses.__getitem__)
-    return Learned(fit_weights(documents, chosen, least), chosen, best, losses)
+    best_penalty = min(losses, key=losses.__getitem__)
+    return Learned(fit_weights(documents, best_penalty, minimum), best_penalty, best, losses)

@@ -1,4 +1,4 @@
-"""The annotations of a Doc: which label a token or a whole Doc carries, in the predicted and in the gold Doc.
+"""The annotations of a Doc: which label a token or a whole Doc has, in the predicted and in the gold Doc.
 
 Configs, saved pipelines and `DocCalib` call the name of an annotation ("tag", "ner", "spans:sc", "cats") `layer`.
 """
@@ -65,7 +65,7 @@ ANNOTATIONS: dict[str, Annotation] = {
 def get_annotation(name: str) -> Annotation:
     """RAISES C001: no annotation has this name."""
     if MAPPED in name:
-        return _mapped(name)
+        return _mapped_annotation(name)
     if name.startswith(SPANS_PREFIX):
         return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
     if name.startswith(FOUND_PREFIX):
@@ -80,47 +80,25 @@ def get_annotation(name: str) -> Annotation:
 
 
 @cache
-def _mapped(name: str) -> MappedAnnotation:
+def _mapped_annotation(name: str) -> MappedAnnotation:
     inner, table = named_map(name)
     return MappedAnnotation(get_annotation(inner), table)
 
 
 def plain_name(name: str) -> str:
-    """The name of an annotation without its map of labels and its list of categories."""
+    """Return the name of an annotation without its map of labels and its categories."""
     inner = name.partition(MAPPED)[0]
     return inner.partition(" ")[0] if inner.startswith(CATS) else inner
 
 
 def unit_of(layer: str) -> str:
-    """What a row of an annotation's scores is of, "token" or "document". layer (str): The annotation's name, or ""."""
+    """Return what a row of an annotation's scores is of, "token" or "document". layer (str): Its name, or ""."""
     return get_annotation(layer).unit if layer else TOKEN
 
 
 __all__ = [
-    "ANNOTATIONS",
-    "ARC_EVENTS",
-    "EXTENSION_PREFIX",
-    "FOUND_PREFIX",
-    "LINK",
-    "REJECTED",
-    "SPANS_PREFIX",
-    "Annotation",
-    "CatsAnnotation",
-    "DocumentAnnotation",
-    "Hashes",
-    "MappedAnnotation",
-    "SpanAnnotation",
-    "columns_of",
-    "count_misaligned",
-    "get_annotation",
-    "has_gold",
-    "head_places",
-    "is_blank",
-    "is_space",
-    "label_hashes",
-    "plain_name",
-    "rejected_in",
-    "span_scores",
-    "texts_of",
-    "unit_of",
-]
+    "ANNOTATIONS", "ARC_EVENTS", "EXTENSION_PREFIX", "FOUND_PREFIX", "LINK", "REJECTED", "SPANS_PREFIX", "Annotation",
+    "CatsAnnotation", "DocumentAnnotation", "Hashes", "MappedAnnotation", "SpanAnnotation", "columns_of",
+    "count_misaligned", "get_annotation", "has_gold", "head_places", "is_blank", "is_space", "label_hashes",
+    "plain_name", "rejected_in", "span_scores", "texts_of", "unit_of",
+]  # fmt: skip

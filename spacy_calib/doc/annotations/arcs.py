@@ -18,13 +18,11 @@ ARC_EVENTS = ("head", "arc")
 
 
 class ArcAnnotation(Annotation):
-    """The label of a token's arc, right where the arc is: by its head alone ("head"), or by head and label ("arc").
+    """The label of a token's arc, right by its head alone ("head"), or by head and label ("arc").
 
-    As in spaCy's `score_deps`, a head is right where token and head each align with one gold token and these two are a
-    gold arc; labels are compared in lower case. Unlike there, arcs of punctuation count. The label of a token without a
-    head is "ROOT", whatever its case in the gold. The spans are sentences, right where all their arcs are.
-
-    name (str): "head" or "arc".
+    As in spaCy's `score_deps`, token and head each have to align with one gold token of a gold arc, and labels are compared in
+    lower case, but arcs of punctuation count. The label without a head is "ROOT", whatever its case in the gold. The spans are
+    sentences, right if all their arcs are.
     """
 
     arcs = judges = True
@@ -39,7 +37,9 @@ class ArcAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         strings = doc.vocab.strings
-        return map_unique(column_of(doc, "DEP").view(np.uint64), lambda key: _label_hash(strings, key))
+        return map_unique(
+            column_of(doc, "DEP").view(np.uint64), lambda key: get_string_id(_as_label(strings[key])) if key else 0
+        )
 
     def label(self, token: Token) -> str:
         return _as_label(token.dep_)
@@ -55,11 +55,11 @@ class ArcAnnotation(Annotation):
         if self.any_label:
             return right
         strings = example.predicted.vocab.strings
-        return right & (_lowered(strings, hashes) == _lowered(strings, self.aligned_gold(example)[rows]))
+        return right & (_lower_hashes(strings, hashes) == _lower_hashes(strings, self.aligned_gold(example)[rows]))
 
     @staticmethod
     def _right_heads(example: Example) -> NDArray[np.bool_]:
-        """Which predicted tokens have their gold head, shape (n_tokens,)."""
+        """Return which predicted tokens have their gold head."""
         n, alignment = len(example.predicted), example.alignment.x2y
         lengths = np.asarray(alignment.lengths)
         partner = np.full(n, -1)
@@ -78,9 +78,9 @@ class ArcAnnotation(Annotation):
         right = self.is_gold(example, np.arange(len(doc)), self.hashes(doc))
         hits = []
         for start, end, _ in spans:
-            own = start + np.flatnonzero(words[start:end])
-            known = len(own) > 0 and bool((gold[own] != 0).all())
-            hits.append(int(right[own].all()) if known else -1)
+            tokens = start + np.flatnonzero(words[start:end])
+            has_gold = len(tokens) > 0 and bool((gold[tokens] != 0).all())
+            hits.append(int(right[tokens].all()) if has_gold else -1)
         return np.array(hits, dtype=np.intp)
 
     def _string(self, key: int, strings: object) -> str:
@@ -88,12 +88,12 @@ class ArcAnnotation(Annotation):
 
 
 def _heads(doc: Doc) -> NDArray[np.int64]:
-    """The head of each token, itself for a root."""
+    """Return the head of each token, itself for a root."""
     return np.arange(len(doc)) + column_of(doc, "HEAD")
 
 
 def head_places(doc: Doc) -> NDArray[np.int32]:
-    """How many characters behind each token its head begins, 0 for a root."""
+    """Return how many characters after each token its head begins, 0 for a root."""
     starts = column_of(doc, "IDX")
     return (starts[_heads(doc)] - starts).astype(np.int32)
 
@@ -102,17 +102,13 @@ def _as_label(name: str) -> str:
     return _ROOT if name.lower() == "root" else name
 
 
-def _label_hash(strings: StringStore, key: int) -> int:
-    return get_string_id(_as_label(strings[key])) if key else 0
+def _lower_hashes(strings: StringStore, hashes: Hashes) -> Hashes:
+    """Return the hash of each label in lower case; a label that only a map names may be unknown to the vocab and stays."""
 
-
-def _lowered(strings: StringStore, hashes: Hashes) -> Hashes:
-    """The hash of each label in lower case. A label that only a map names may be unknown to the vocab: it stays."""
-
-    def lowered(key: int) -> int:
+    def lower_hash(key: int) -> int:
         try:
             return get_string_id(strings[key].lower())
         except KeyError:
             return key
 
-    return map_unique(hashes, lowered)
+    return map_unique(hashes, lower_hash)

@@ -1,4 +1,4 @@
-"""Labels that stand in the attributes of tokens: tags, lemmas, parts of speech, features, sentence starts, and extensions of the user's."""
+"""Labels in the attributes of tokens: tags, lemmas, parts of speech, features, sentence starts, and user extensions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTENSION_PREFIX = "_."
 
 
 class AttributeAnnotation(Annotation):
-    """A label that stands in one attribute of the token: TAG, LEMMA, POS, ENT_TYPE, DEP."""
+    """A label in one attribute of the token: TAG, LEMMA, POS, ENT_TYPE, DEP."""
 
     def __init__(self, name: str, attribute: str):
         self.name = name
@@ -48,17 +48,17 @@ class MorphAnnotation(Annotation):
     def hashes(self, doc: Doc) -> Hashes:
         if not len(doc):
             return np.zeros(0, dtype=np.uint64)
-        both = doc.to_array(["POS", "MORPH"]).astype(np.uint64)
-        kinds, inverse = np.unique(both, axis=0, return_inverse=True)
+        codes = doc.to_array(["POS", "MORPH"]).astype(np.uint64)
+        kinds, inverse = np.unique(codes, axis=0, return_inverse=True)
         strings = doc.vocab.strings
-        known = [self._joined(doc.vocab, strings[int(pos)], strings[int(morph)]) for pos, morph in kinds]
-        return np.array([get_string_id(label) if label else 0 for label in known], dtype=np.uint64)[inverse.reshape(-1)]
+        labels = [self._join(doc.vocab, strings[int(pos)], strings[int(morph)]) for pos, morph in kinds]
+        return np.array([get_string_id(label) if label else 0 for label in labels], dtype=np.uint64)[inverse.reshape(-1)]
 
     def label(self, token: Token) -> str:
-        return self._joined(token.vocab, token.pos_, str(token.morph) if token.has_morph() else "", token.has_morph())
+        return self._join(token.vocab, token.pos_, str(token.morph) if token.has_morph() else "", token.has_morph())
 
     @staticmethod
-    def _joined(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
+    def _join(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
         if not pos and not morph and not has_morph:
             return ""
         feats = Morphology.feats_to_dict(morph)

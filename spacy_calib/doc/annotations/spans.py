@@ -1,4 +1,4 @@
-"""What tokens carry of the spans of their Doc (its entities, span groups), and of its dependency tree: heads and arcs."""
+"""Labels that tokens get from the spans of their Doc: entities, span groups and links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import StringStore, get_string_id
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
@@ -24,9 +24,7 @@ _OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
 
 
 class _OfSpans(Annotation):
-    """An annotation of tokens by the spans that cover them. Answers about spans say nothing of tokens: they were asked where a span was
-    predicted, and what an accepted one covers is no fair sample of tokens.
-    """
+    """An annotation of tokens by their spans. Answers about spans are no gold of tokens, as predictions chose the spans."""
 
     rejected_key = REJECTED
 
@@ -40,13 +38,16 @@ class _OfSpans(Annotation):
 class _OfEntities(_OfSpans):
     """An annotation read from `doc.ents`."""
 
+    of_entities = True
+
     def aligned_gold(self, example: Example) -> Hashes:
-        """Where entities are given for parts of a Doc, and seldom where the prediction has none, those parts were chosen by the prediction
-        (`doc.set_ents(accepted, outside=rejected, default="missing")`): of its tokens nothing is known then.
+        """Ignore partial gold that was chosen by the prediction: `doc.set_ents(accepted, outside=rejected, default="missing")`.
+
+        It is recognized by seldom covering tokens that the prediction leaves outside.
         """
         gold = super().aligned_gold(example)
-        words, found = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
-        shares = [float((gold[own] != 0).mean()) for own in (words & ~found, words & found) if own.any()]
+        words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
+        shares = [float((gold[mask] != 0).mean()) for mask in (words & ~is_entity, words & is_entity) if mask.any()]
         return np.zeros_like(gold) if len(shares) == 2 and 2 * shares[0] < shares[1] else gold
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
@@ -60,7 +61,7 @@ class _OfEntities(_OfSpans):
 
 
 def _label_or_out(key: int, strings: object) -> str:
-    """The label of a hash; "O" may be missing from the strings of a vocab."""
+    """Return the label of a hash; "O" may be missing from the strings of a vocab."""
     return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
 
 
@@ -85,13 +86,17 @@ class BiluoAnnotation(_OfEntities):
 
     def hashes(self, doc: Doc) -> Hashes:
         iob, kinds = _entity_columns(doc)
+
+        def hash_of_tag(letter: str, kind: Any) -> int:
+            return get_string_id(f"{letter}-{doc.vocab.strings[int(kind)]}")
+
         goes_on = np.append(iob[1:] == 1, False)[: len(iob)]
         prefix = np.where(iob == 3, np.where(goes_on, 1, 4), np.where(goes_on, 2, 3))  # B, U, I, L
         codes = np.where(kinds != 0, prefix, 0)
         hashes = np.where(iob != 0, _OUT, np.uint64(0))
         for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
-            own = np.flatnonzero(codes == code)
-            hashes[own] = map_unique(kinds[own], partial(_hash_of_tag, doc.vocab.strings, letter))
+            tokens = np.flatnonzero(codes == code)
+            hashes[tokens] = map_unique(kinds[tokens], partial(hash_of_tag, letter))
         return hashes
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
@@ -107,15 +112,11 @@ class BiluoAnnotation(_OfEntities):
         return f"{prefix}-{token.ent_type_}"
 
 
-def _hash_of_tag(strings: StringStore, letter: str, kind: Any) -> int:
-    return get_string_id(f"{letter}-{strings[int(kind)]}")
-
-
 class SpanAnnotation(_OfSpans):
     """The label of the best span in `doc.spans[key]` that covers a token; "O" where none does.
 
-    The best has the highest of `attrs["scores"]`; of equal ones, or without scores, the first of the group. A token may
-    be covered by several gold spans: each of their labels is right.
+    The best has the highest of `attrs["scores"]`, else it is the first. A token may be covered by several gold spans: each of
+    their labels is right.
     """
 
     overlapping = True
@@ -151,7 +152,7 @@ class SpanAnnotation(_OfSpans):
         return _label_or_out(key, strings)
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
-        """The spans of the group; none where tokens were merged since, as spaCy does not update span groups."""
+        """Return the spans of the group; none if tokens were merged since, as spaCy does not update span groups."""
         try:
             return list(doc.spans[self.key]) if self.key in doc.spans else ()
         except IndexError:
@@ -163,18 +164,18 @@ class SpanAnnotation(_OfSpans):
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         hits = self.aligned_gold(example)[rows] == hashes
         alignment = example.alignment.x2y
-        covered = {
+        gold_tokens = {
             (token, span.label) for span in example.reference.spans.get(self.key, ()) for token in range(span.start, span.end)
         }
         for i in np.flatnonzero(~hits).tolist():
             hits[i] = (
-                (int(alignment[int(rows[i])][0]), int(hashes[i])) in covered if len(alignment[int(rows[i])]) == 1 else False
+                (int(alignment[int(rows[i])][0]), int(hashes[i])) in gold_tokens if len(alignment[int(rows[i])]) == 1 else False
             )
         return hits
 
 
 class FoundAnnotation(SpanAnnotation):
-    """Whether a token is in any span of `doc.spans[key]`, whatever the span's label: "SPAN", or "O" where none covers it."""
+    """Whether a token is in any span of `doc.spans[key]`, whatever its label: "SPAN" or "O"."""
 
     overlapping = False
 
@@ -183,14 +184,14 @@ class FoundAnnotation(SpanAnnotation):
         self.name = f"{FOUND_PREFIX}{key}"
 
     def hashes(self, doc: Doc) -> Hashes:
-        found = super().hashes(doc)
+        hashes = super().hashes(doc)
         for span in self.spans_on(doc):
-            found[span.start : span.end] = _FOUND
-        return found
+            hashes[span.start : span.end] = _FOUND
+        return hashes
 
     def label(self, token: Token) -> str:
-        inside = any(span.start <= token.i < span.end for span in self.spans_on(token.doc))
-        return "" if self.key not in token.doc.spans else FOUND if inside else "O"
+        is_covered = any(span.start <= token.i < span.end for span in self.spans_on(token.doc))
+        return "" if self.key not in token.doc.spans else FOUND if is_covered else "O"
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return [Span(doc, span.start, span.end) for span in super().spans_on(doc)]
@@ -202,15 +203,16 @@ class FoundAnnotation(SpanAnnotation):
 
 
 class LinkAnnotation(_OfEntities):
-    """The identity that an entity is linked to (`ent.kb_id_`), as the label of its first token; none for all other tokens.
+    """The identity of an entity (`ent.kb_id_`), as the label of its first token.
 
-    As in spaCy's `score_links`, the gold of an entity is that of the gold entity with the same characters, whatever the types; it is not known
-    where there is none, or one without identity. "NIL" is an identity like others: that the knowledge base has none. Rejected ones are the labels of
+    As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever the
+    types, and unknown without one. "NIL" is an identity: that the knowledge base has none. Rejected ones are the labels of
     spans with the same characters.
     """
 
     name = LINK
     rejected_key = REJECTED_LINKS
+    of_entities = False
     spans_are_units = True
     span_event = "link"
     accuracy_name = "share of right links"
@@ -248,8 +250,8 @@ class LinkAnnotation(_OfEntities):
     def refused(self, example: Example) -> set[tuple[int, int]] | None:  # type: ignore[override]
         if rejected_in(self, example.reference) is None:
             return None
-        found = {(entity.start_char, entity.end_char): entity.start for entity in example.predicted.ents}
-        spans = ((found.get((span.start_char, span.end_char)), span.label) for span in example.reference.spans[REJECTED_LINKS])
+        starts = {(entity.start_char, entity.end_char): entity.start for entity in example.predicted.ents}
+        spans = ((starts.get((span.start_char, span.end_char)), span.label) for span in example.reference.spans[REJECTED_LINKS])
         return {(row, label) for row, label in spans if row is not None}
 
     def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
@@ -257,20 +259,20 @@ class LinkAnnotation(_OfEntities):
             np.array([start for start, _, _ in spans], dtype=np.intp),
             np.array([label for *_, label in spans], dtype=np.uint64),
         )
-        known, right = self.is_known(example, rows, hashes), self.is_gold(example, rows, hashes)
-        return np.where(known, right, -1).astype(np.intp)
+        has_gold, right = self.is_known(example, rows, hashes), self.is_gold(example, rows, hashes)
+        return np.where(has_gold, right, -1).astype(np.intp)
 
 
 def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
-    """The spans' scores in a group, `attrs["scores"]`, shape (len(group),); None where missing or of another length."""
-    given = group.attrs.get("scores")
-    if given is None:
+    """Return `attrs["scores"]` of a group, or None if missing or of another length."""
+    values = group.attrs.get("scores")
+    if values is None:
         return None
-    scores = np.asarray(given.get() if hasattr(given, "get") else given, dtype=np.float64).reshape(-1)
+    scores = np.asarray(values.get() if hasattr(values, "get") else values, dtype=np.float64).reshape(-1)
     return scores if len(scores) == len(group) else None
 
 
 def _entity_columns(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """ENT_IOB and ENT_TYPE."""
+    """Return ENT_IOB and ENT_TYPE."""
     columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64, copy=False).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]

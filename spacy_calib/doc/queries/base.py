@@ -1,4 +1,4 @@
-"""What a query is asked of, and what it answers; and the simplest query: how often a label stands there."""
+"""The interface of queries, and the simplest one: how often a label occurs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ ViewOf = Callable[[Doc, str], DocCalib | None]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a query says of one Doc.
+    """The answer of one Doc to a query.
 
-    raw, calibrated (Floats): The chance of each unit that may satisfy the query, shape (n,).
-    found (int): How many units satisfy it by the labels on the Doc. tokens (float | None): Where entities are counted
-        by their beginnings, the expected number of tokens in them. draws (Ints | None): Where units depend on each
-        other, how many satisfy it in each of some draws; `raw` and `calibrated` are then of the Doc.
+    raw, calibrated (Floats): Probability of each unit that may satisfy it. found (int): Units that satisfy it by the labels on
+    the Doc. tokens (float | None): Expected tokens in entities that are counted by their beginnings. draws (Ints | None): For
+    dependent units, how many satisfy it in each sample; `raw` and `calibrated` are then of the Doc.
     """
 
     raw: Floats
@@ -45,10 +44,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of one pipe. attr (str): Prefix of its attributes. layer (str): Name of its annotation.
-
-    labels (Sequence[str]): Labels of its source.
-    """
+    """The scores of one pipe. attr (str): Its prefix. layer (str): Its annotation. labels (Sequence[str]): Of its source."""
 
     attr: str
     layer: str
@@ -65,11 +61,11 @@ class Scored:
 
     @property
     def key(self) -> str:
-        """The labels' attribute of spaCy's Matcher, "" for none."""
+        """The labels' attribute of spaCy's Matcher, or ""."""
         return _KEYS.get(self.plain, "")
 
     def value(self, label: str) -> str:
-        """A label as a value of that attribute."""
+        """Return a label as a value of that attribute."""
         if self.plain == "morph":
             return dict(part.split("=", 1) for part in label.split("|") if "=" in part).get("POS", "")
         if self.key == "ENT_TYPE":
@@ -77,29 +73,31 @@ class Scored:
         return label
 
     def chances(self, doc: Doc, satisfies: Satisfies, view_of: ViewOf = doc_view) -> tuple[Floats, Floats]:
-        """(raw, calibrated) probability of each unit to satisfy it. satisfies (Satisfies): Asks a source's label."""
+        """Return (raw, calibrated) probability of each unit to have a label that satisfies."""
         n_units = self.annotation.n_units(doc)
         view = view_of(doc, self.attr)
         if view is None:
             return np.zeros(n_units), np.zeros(n_units)
-        known = {tag: satisfies(tag) for tag in set(view.tags.tolist())}
-        own = np.array([known[tag] for tag in view.tags.tolist()], dtype=bool)
-        raw, calibrated = (np.bincount(view.rows[own], held[own], minlength=n_units) for held in (view.raw, view.calibrated))
+        is_match = {tag: satisfies(tag) for tag in set(view.tags.tolist())}
+        entries = np.array([is_match[tag] for tag in view.tags.tolist()], dtype=bool)
+        raw, calibrated = (
+            np.bincount(view.rows[entries], column[entries], minlength=n_units) for column in (view.raw, view.calibrated)
+        )
         return np.minimum(raw, 1.0), np.minimum(calibrated, 1.0)
 
     def carried(self, doc: Doc, satisfies: Satisfies, gold: bool = False) -> NDArray[np.bool_]:
-        """Which units carry a label that satisfies. gold (bool): Whether it is a gold Doc, maybe of another scheme."""
+        """Return which units have a label that satisfies. gold (bool): Whether it is a gold Doc."""
         annotation = self.annotation.gold if gold else self.annotation
         hashes = annotation.gold_hashes(doc) if gold else annotation.hashes(doc)
-        found, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        kept = [
-            key != 0 and satisfies(annotation.label_at(doc, i)) for key, i in zip(found.tolist(), first.tolist(), strict=True)
+        keys, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        matches = [
+            key != 0 and satisfies(annotation.label_at(doc, i)) for key, i in zip(keys.tolist(), first.tolist(), strict=True)
         ]
-        return np.array(kept, dtype=bool)[inverse.reshape(-1)]
+        return np.array(matches, dtype=bool)[inverse.reshape(-1)]
 
 
 class Query(ABC):
-    """A question to Docs. text (str): As it was given. unit (str): What it counts, one of the class's `units`."""
+    """A question to Docs. text (str): As given. unit (str): What it counts, one of the class's `units`."""
 
     text: str
     unit: str
@@ -107,40 +105,40 @@ class Query(ABC):
 
     @property
     def labels(self) -> list[tuple[str, str]]:
-        """(prefix of the pipe, label) of each label that it asks for."""
+        """(prefix of the pipe, label) of each label that it reads."""
         return []
 
     @property
     def needs(self) -> list[str]:
-        """Attributes that it takes as they are on a Doc, and that may be missing there."""
+        """Attributes that it reads from a Doc and that may be missing there."""
         return []
 
     @property
     def of_scores(self) -> bool:
-        """Whether it asks for scores and words alone."""
+        """Whether it reads scores and words alone."""
         return True
 
     @abstractmethod
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
-        """The answer for an annotated Doc. view_of (ViewOf): What reads its scores; many queries may share it."""
+        """Return the answer of an annotated Doc. view_of (ViewOf): Reads its scores, for many queries."""
 
     @abstractmethod
     def true(self, doc: Doc) -> int:
-        """How many units of a gold Doc satisfy it; with documents as units 1 or 0."""
+        """Return how many units of a gold Doc satisfy it; with documents as units 1 or 0."""
 
 
-def units_of(scored: Scored) -> tuple[str, ...]:
-    """What a label of these scores may be counted in; the first is the default."""
-    if scored.annotation.unit == DOCUMENT:
+def units_of(label_scores: Scored) -> tuple[str, ...]:
+    """Return the units in which a label of these scores may be counted; the first is the default."""
+    if label_scores.annotation.unit == DOCUMENT:
         return (DOCUMENT,)
-    if scored.plain.startswith(SPANS_PREFIX):
+    if label_scores.plain.startswith(SPANS_PREFIX):
         return (ENTITY, DOCUMENT)
-    return (ENTITY, TOKEN, DOCUMENT) if scored.key == "ENT_TYPE" else (TOKEN, DOCUMENT)
+    return (ENTITY, TOKEN, DOCUMENT) if label_scores.key == "ENT_TYPE" else (TOKEN, DOCUMENT)
 
 
 @dataclass(frozen=True)
 class LabelQuery(Query):
-    """How often a label stands there. scored: Its pipe's scores. label: As the gold calls it, without B- and such."""
+    """How often a label occurs. label: In the words of the gold, without B- and the like."""
 
     text: str
     unit: str
@@ -152,11 +150,8 @@ class LabelQuery(Query):
         return [(self.scored.attr, label) for label in self.scored.labels if self._is_label(label)]
 
     def _is_label(self, label: str) -> bool:
-        scored = self.scored
-        return label == self.label or (scored.annotation.prefixed and label[2:] == self.label)
-
-    def _begins(self, label: str) -> bool:
-        return self._is_label(label) and label[:2] in ("B-", "U-")
+        label_scores = self.scored
+        return label == self.label or (label_scores.annotation.prefixed and label[2:] == self.label)
 
     @property
     def _of_entities(self) -> bool:
@@ -164,28 +159,28 @@ class LabelQuery(Query):
         return ENTITY in units_of(self.scored) and self.unit != TOKEN
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
-        found = self._count(doc)
+        n_found = self._count(doc)
         tokens = None
         if self._of_entities and self.scored.plain.startswith(SPANS_PREFIX):
             view = view_of(doc, self.scored.attr)
             spans = [] if view is None else [span for span in (*view.ents, *view.candidates) if span.label == self.label]
-            return Answer(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), found)
+            return Answer(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), n_found)
         if self._of_entities and self.scored.annotation.prefixed:
-            raw, calibrated = self.scored.chances(doc, self._begins, view_of)
+            raw, calibrated = self.scored.chances(doc, lambda name: self._is_label(name) and name[:2] in ("B-", "U-"), view_of)
         elif self._of_entities:
             of_tokens = self.scored.chances(doc, self._is_label, view_of)
-            raw, calibrated = (self._beginnings(doc, held) for held in of_tokens)
+            raw, calibrated = (self._beginnings(doc, column) for column in of_tokens)
             tokens = float(of_tokens[1].sum())
         else:
             raw, calibrated = self.scored.chances(doc, self._is_label, view_of)
-        own = (raw > 0) | (calibrated > 0)
-        return Answer(raw[own], calibrated[own], found, tokens=tokens)
+        is_possible = (raw > 0) | (calibrated > 0)
+        return Answer(raw[is_possible], calibrated[is_possible], n_found, tokens=tokens)
 
     def _beginnings(self, doc: Doc, chances: Floats) -> Floats:
-        """The chance that an entity of the label begins at a token.
+        """Return the probability that an entity of the label begins at a token.
 
-        Only the chance that the token has the type is known, and the tokens of one entity stand or fall together: a
-        token begins none if the token before is at least as likely, unless an entity on the Doc begins there.
+        Only the probability that the token has the type is known, and the tokens of one entity depend on each other: a token
+        begins none if the token before is at least as likely, unless an entity on the Doc begins there.
         """
         begins = chances.copy()
         begins[1:] = np.maximum(0.0, chances[1:] - chances[:-1])
@@ -195,11 +190,11 @@ class LabelQuery(Query):
 
     def _count(self, doc: Doc, gold: bool = False) -> int:
         if self._of_entities:
-            annotation, wanted = self.scored.annotation, get_string_id(self.label)
+            annotation, label = self.scored.annotation, get_string_id(self.label)
             if gold:
-                n = sum(span.label == wanted for span in annotation.gold.spans_on(doc))
+                n = sum(span.label == label for span in annotation.gold.spans_on(doc))
             else:
-                n = sum(annotation.gold_span_label(span.label) == wanted for span in annotation.spans_on(doc))
+                n = sum(annotation.gold_span_label(span.label) == label for span in annotation.spans_on(doc))
         else:
             n = int(self.scored.carried(doc, self._is_label, gold).sum())
         return min(n, 1) if self.unit == DOCUMENT else n

@@ -25,9 +25,9 @@ COREF = "coref"
 
 @dataclass(frozen=True)
 class EventQuery(Query):
-    """Whether an entity does something. verbs (frozenset[str]): Lemmas. names (frozenset[str]): Lower-case words, one
-    of which has to describe the entity; none for any entity. others (frozenset[str]): Words that must not describe it.
-    n_draws, seed (int): Of clusterings; draws with one number, over all documents, belong together.
+    """Whether an entity does something. verbs (frozenset[str]): Lemmas. names (frozenset[str]): Lower-case words, one of which
+    has to describe the entity; none for any entity. others (frozenset[str]): Words that must not describe it. n_draws, seed
+    (int): Of clusterings.
     """
 
     units: ClassVar[tuple[str, ...]] = (DOCUMENT, ENTITY)
@@ -46,43 +46,43 @@ class EventQuery(Query):
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
         view = doc._.get(COREF)
-        none = np.zeros(0)
+        empty = np.zeros(0)
         if view is None or not len(view):
-            return Answer(none, none, 0, np.zeros(self.n_draws, dtype=np.intp))
+            return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
         roles = self._roles(doc, view.found.heads.tolist())
         if not (roles[0].any() and roles[1].any()):
-            return Answer(none, none, 0, np.zeros(self.n_draws, dtype=np.intp))
-        draws = self._satisfied(view.sample(self.n_draws, self.seed), *roles)
-        found = int(self._satisfied(view.first[None, :], *roles)[0])
+            return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
+        draws = self._count_satisfied(view.sample(self.n_draws, self.seed), *roles)
+        n_found = int(self._count_satisfied(view.first[None, :], *roles)[0])
         if self.unit == DOCUMENT:
-            draws, found = np.minimum(draws, 1), min(found, 1)
+            draws, n_found = np.minimum(draws, 1), min(n_found, 1)
         share = np.array([float(np.minimum(draws, 1).mean())])
-        return Answer(share, share, found, draws)
+        return Answer(share, share, n_found, draws)
 
     def true(self, doc: Doc) -> int:
-        """0: gold Docs carry no clusterings."""
+        """Return 0: gold Docs have no clusterings."""
         return 0
 
     def _roles(self, doc: Doc, heads: list[int]) -> tuple[NDArray[np.bool_], ...]:
-        """Which mentions are the agent of a verb, are described by one of `names`, and by one of `others`."""
+        """Return which mentions are the agent of a verb, are described by one of `names`, and by one of `others`."""
         agents = [_is_agent(doc[head], self.verbs) for head in heads]
-        named = [not self.names or _described(doc[head], self.names) for head in heads]
-        others = [_described(doc[head], self.others) for head in heads]
-        return np.array(agents, dtype=bool), np.array(named, dtype=bool), np.array(others, dtype=bool)
+        is_named = [not self.names or _is_described(doc[head], self.names) for head in heads]
+        is_excluded = [_is_described(doc[head], self.others) for head in heads]
+        return np.array(agents, dtype=bool), np.array(is_named, dtype=bool), np.array(is_excluded, dtype=bool)
 
-    def _satisfied(self, clusters: Ints, agents: Any, named: Any, others: Any) -> Ints:
-        """How many entities satisfy the query. clusters (Ints): First mention of each one's cluster, (n, mentions)."""
-        held = np.zeros(
+    def _count_satisfied(self, clusters: Ints, agents: Any, is_named: Any, is_excluded: Any) -> Ints:
+        """Return how many entities satisfy the query. clusters (Ints): First mention of each one's cluster, (n, mentions)."""
+        has_role = np.zeros(
             (3, *clusters.shape), dtype=bool
         )  # of each clustering and cluster: whether a mention of it has the role
         rows = np.arange(len(clusters))[:, None]
-        for role, own in enumerate((agents, named, others)):
-            held[role][rows, clusters[:, own]] = True
-        return (held[0] & held[1] & ~held[2]).sum(axis=1)
+        for role, mentions in enumerate((agents, is_named, is_excluded)):
+            has_role[role][rows, clusters[:, mentions]] = True
+        return (has_role[0] & has_role[1] & ~has_role[2]).sum(axis=1)
 
 
 def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
-    """Whether it is the subject of one of these verbs, or the agent in the passive ("attacked by them")."""
+    """Return whether it is the subject of one of these verbs, or the agent in the passive ("attacked by them")."""
     governor = token.head
     if token.dep_ == "pobj" and governor.dep_ == "agent":
         governor = governor.head
@@ -91,9 +91,9 @@ def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
     return governor.lemma_.lower() in verbs
 
 
-def _described(token: Token, words: frozenset[str]) -> bool:
-    """Whether the head of a mention or a modifier is one of the words ("American forces", "president of Iraq")."""
-    return bool(words) and any(one.lower_ in words for one in (token, *_modifiers(token)))
+def _is_described(token: Token, words: frozenset[str]) -> bool:
+    """Return whether the head of a mention or a modifier is one of the words ("American forces", "president of Iraq")."""
+    return bool(words) and any(word.lower_ in words for word in (token, *_modifiers(token)))
 
 
 def _modifiers(token: Token) -> Iterable[Token]:
@@ -101,4 +101,4 @@ def _modifiers(token: Token) -> Iterable[Token]:
         if child.dep_ in _MODIFIERS:
             yield child
         elif child.dep_ == "prep" and child.lower_ == "of":
-            yield from (other for other in child.children if other.dep_ == "pobj")
+            yield from (noun for noun in child.children if noun.dep_ == "pobj")

@@ -1,4 +1,4 @@
-"""One decision tree, and many small ones that correct one another; decision trees as arrays of nodes."""
+"""One decision tree, and gradient boosting of many small ones; trees as arrays of nodes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LEAF = -1
 class Nodes(Saved):
     """Trees whose m nodes follow one another.
 
-    n_features (int): Features to look at. roots (Ints): First node of each tree. left, right (Ints): Its children, -1
-    for a leaf. feature (Ints), threshold (Floats): A row with at most this goes left. value (Floats): Of leaves.
+    roots (Ints): First node of each tree. left, right (Ints): Children, -1 for a leaf. feature (Ints), threshold (Floats): A
+    row with at most this goes left.
     """
 
     n_features: int = kept(whole(1))
@@ -37,20 +37,20 @@ class Nodes(Saved):
     value: Floats = kept(floats())
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        """Children stand behind their parents, so that no walk is endless."""
-        left, right, roots = held["left"], held["right"], held["roots"]
-        n = len(left)
-        wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), held)
+    def agree(cls, fields: dict[str, Any]) -> str:
+        """Children follow their parents, so that no walk is endless."""
+        left_children, right, roots = fields["left"], fields["right"], fields["roots"]
+        n = len(left_children)
+        wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), fields)
         if wrong:
             return wrong
-        inner = np.flatnonzero(left != _LEAF)
-        if not len(roots) or (roots >= n).any() or ((left == _LEAF) != (right == _LEAF)).any():
+        inner = np.flatnonzero(left_children != _LEAF)
+        if not len(roots) or (roots >= n).any() or ((left_children == _LEAF) != (right == _LEAF)).any():
             return "each tree begins at a node, and each node has two children or none"
-        children = np.concatenate([left[inner], right[inner]])
+        children = np.concatenate([left_children[inner], right[inner]])
         if (children <= np.tile(inner, 2)).any() or (children >= n).any():
             return "children stand behind their parents"
-        return "" if (held["feature"][inner] < held["n_features"]).all() else f"there are {held['n_features']} features"
+        return "" if (fields["feature"][inner] < fields["n_features"]).all() else f"there are {fields['n_features']} features"
 
     @classmethod
     def of(cls, trees: Sequence[Any], n_features: int) -> Nodes:
@@ -59,39 +59,37 @@ class Nodes(Saved):
         roots = np.cumsum(sizes) - sizes
         starts = np.repeat(roots, sizes)
 
-        def joined(name: str, kind: Any) -> Any:
+        def concatenate(name: str, kind: Any) -> Any:
             return np.concatenate([np.zeros(0, dtype=kind), *(getattr(tree, name).reshape(-1) for tree in trees)]).astype(kind)
 
-        left, right = joined("children_left", np.intp), joined("children_right", np.intp)
-        leaf = left == _LEAF
-        feature, threshold = joined("feature", np.intp), joined("threshold", np.float64)
+        left_children, right = concatenate("children_left", np.intp), concatenate("children_right", np.intp)
+        leaf = left_children == _LEAF
+        feature, threshold = concatenate("feature", np.intp), concatenate("threshold", np.float64)
         return cls(
             n_features,
             roots,
-            np.where(leaf, _LEAF, left + starts),
+            np.where(leaf, _LEAF, left_children + starts),
             np.where(leaf, _LEAF, right + starts),
             np.where(leaf, 0, feature),
             np.where(leaf, 0.0, threshold),
-            joined("value", np.float64),
+            concatenate("value", np.float64),
         )
 
     def values_of(self, features: Floats) -> Floats:
-        """The value of each tree for each of n rows, shape (n, number of trees)."""
+        """Return the value of each tree for each of n rows, shape (n, number of trees)."""
         rows = features.astype(np.float32)  # as scikit-learn compares them
-        at = np.tile(self.roots, (len(rows), 1))
-        inner = self.left[at] != _LEAF
+        nodes = np.tile(self.roots, (len(rows), 1))
+        inner = self.left[nodes] != _LEAF
         while inner.any():
             row, _ = np.nonzero(inner)
-            node = at[inner]
+            node = nodes[inner]
             goes_left = rows[row, self.feature[node]] <= self.threshold[node]
-            at[inner] = np.where(goes_left, self.left[node], self.right[node])
-            inner = self.left[at] != _LEAF
-        return self.value[at]
+            nodes[inner] = np.where(goes_left, self.left[node], self.right[node])
+            inner = self.left[nodes] != _LEAF
+        return self.value[nodes]
 
 
 class _OfTrees(Forecaster):
-    """nodes_ (Nodes): Of all trees."""
-
     nodes_: Nodes
 
     @property
@@ -121,8 +119,8 @@ class Tree(_OfTrees):
     def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None:
         from sklearn.tree import DecisionTreeRegressor
 
-        found = DecisionTreeRegressor(min_samples_leaf=self.min_leaf, random_state=0).fit(features, hits.astype(np.float64))
-        self.nodes_ = Nodes.of([found.tree_], features.shape[1])
+        model = DecisionTreeRegressor(min_samples_leaf=self.min_leaf, random_state=0).fit(features, hits.astype(np.float64))
+        self.nodes_ = Nodes.of([model.tree_], features.shape[1])
 
     def _predict(self, features: Floats) -> Floats:
         return np.clip(self.nodes_.values_of(features)[:, 0], 0.0, 1.0)
@@ -142,9 +140,7 @@ class Boosting(_OfTrees):
     start_: float
 
     def __init__(self, n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25):
-        """n_trees, depth, rate, min_leaf: scikit-learn's `n_estimators`, `max_depth`, `learning_rate` and
-        `min_samples_leaf`. RAISES C001: a count below 1, or a rate outside of (0, 1].
-        """
+        """Take scikit-learn's `n_estimators`, `max_depth`, `learning_rate`, `min_samples_leaf`. RAISES C001: out of range."""
         self.n_trees, self.depth = check_count("n_trees", n_trees), check_count("depth", depth)
         self.min_leaf = check_count("min_leaf", min_leaf)
         if not 0 < rate <= 1:
@@ -159,25 +155,25 @@ class Boosting(_OfTrees):
 
         trees: list[Any] = []
         if hits.any() and not hits.all():
-            found = GradientBoostingClassifier(
+            model = GradientBoostingClassifier(
                 n_estimators=self.n_trees,
                 max_depth=self.depth,
                 learning_rate=self.rate,
                 min_samples_leaf=self.min_leaf,
                 random_state=0,
             ).fit(features, hits)
-            trees = [tree.tree_ for tree in found.estimators_[:, 0]]
+            trees = [tree.tree_ for tree in model.estimators_[:, 0]]
         self.start_ = float(log_odds(np.array([hits.mean()]))[0])
         self.nodes_ = Nodes.of(trees, features.shape[1])
 
-    def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], asked: Floats, sizes: Sequence[int]) -> Floats:
-        """See `Forecaster`; one fit for all sizes, as the first trees of many are those of a fit of few."""
-        made = Boosting(max(sizes), self.depth, self.rate, self.min_leaf)
-        made._fit(features, hits)
-        sums = made.nodes_.values_of(asked).cumsum(axis=1)
+    def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], new_features: Floats, sizes: Sequence[int]) -> Floats:
+        """Fit once for all sizes, as the first trees of many are those of a fit of few."""
+        largest = Boosting(max(sizes), self.depth, self.rate, self.min_leaf)
+        largest._fit(features, hits)
+        sums = largest.nodes_.values_of(new_features).cumsum(axis=1)
         if not sums.shape[1]:
-            return np.tile(made._predict(asked), (len(sizes), 1))
-        return sigmoid(made.start_ + self.rate * sums[:, np.asarray(sizes) - 1]).T
+            return np.tile(largest._predict(new_features), (len(sizes), 1))
+        return sigmoid(largest.start_ + self.rate * sums[:, np.asarray(sizes) - 1]).T
 
     def _predict(self, features: Floats) -> Floats:
         return sigmoid(self.start_ + self.rate * self.nodes_.values_of(features).sum(axis=1))

@@ -1,9 +1,9 @@
 """Linear chains over label sequences, packed so that all sequences of a batch take each step together.
 
-Also a chain with given marginals that stays as near to another as it can. Of all distributions of labellings with
-marginals q_t, the one nearest to a chain p (the least KL(q || p)) is a chain, too. With q_t fixed the divergence is a
-sum over neighbours, so each P(y_t, y_t+1) is brought to the margins q_t and q_t+1 by itself, by iterative proportional
-fitting (Deming and Stephan 1940; Csiszár 1975), which keeps its odds ratios.
+Also a chain with given marginals that is nearest to another. Of all distributions of labellings with marginals q_t, the one
+nearest to a chain p (the least KL(q || p)) is a chain, too. With q_t fixed the divergence is a sum over neighbours, so each
+P(y_t, y_t+1) is fitted to the margins q_t and q_t+1 by itself, by iterative proportional fitting (Deming and Stephan 1940;
+Csiszár 1975), which keeps its odds ratios.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Potentials:
 
     @classmethod
     def none(cls, n_labels: int) -> Potentials:
-        """No preference: all sequences alike."""
+        """Return potentials of 0: all sequences alike."""
         return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
 
     def on(self, xp: Any) -> Potentials:
-        """The potentials in arrays of numpy or cupy; the device's copy is made once."""
+        """Return the potentials in arrays of numpy or cupy; the device's copy is made once."""
         if xp is np:
             return self
         if not self._copies:
@@ -52,15 +52,17 @@ class Potentials:
     def _copies(self) -> list[Potentials]:
         return []
 
-    def only(self, allowed: Potentials) -> Potentials:
-        """The same with what `allowed` forbids forbidden too; the weights are added."""
-        return Potentials(self.transitions + allowed.transitions, self.starts + allowed.starts, self.ends + allowed.ends)
+    def only(self, constraints: Potentials) -> Potentials:
+        """Add constraints: potentials of 0, or -inf to forbid."""
+        return Potentials(
+            self.transitions + constraints.transitions, self.starts + constraints.starts, self.ends + constraints.ends
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Where the positions of B sequences stand in order of time: the first of each, longest sequence first, then the
-    second of each that has one, and so on. The sequences alive at a time are the first ones of the time before.
+    """The positions of B sequences in time order: the first of each, longest sequence first, then the second of each that has
+    one, and so on.
 
     lengths (Ints): Of each sequence, in the order given, shape (B,); none is 0.
     """
@@ -75,17 +77,17 @@ class Packing:
     @cached_property
     def alive(self) -> Ints:
         """How many sequences reach each time, shape (T,)."""
-        ended = np.searchsorted(np.sort(self.lengths), np.arange(int(self.lengths.max(initial=0))), side="right")
-        return len(self.lengths) - ended
+        n_ended = np.searchsorted(np.sort(self.lengths), np.arange(int(self.lengths.max(initial=0))), side="right")
+        return len(self.lengths) - n_ended
 
     @cached_property
     def begins(self) -> Ints:
-        """Where the positions of each time begin, and where the last end: shape (T + 1,)."""
+        """First position of each time, and the end, shape (T + 1,)."""
         return np.concatenate([[0], np.cumsum(self.alive)])
 
     @cached_property
     def flat(self) -> Ints:
-        """For each packed position its place where the sequences follow one another, shape (N,)."""
+        """For each packed position its place in the concatenated sequences, shape (N,)."""
         starts = np.cumsum(self.lengths) - self.lengths
         rank = np.concatenate([np.zeros(0, dtype=np.intp), *map(np.arange, self.alive.tolist())]).astype(np.intp)
         time = np.repeat(np.arange(len(self.alive)), self.alive)
@@ -93,7 +95,7 @@ class Packing:
 
     @cached_property
     def packed(self) -> Ints:
-        """The inverse: for each position of the sequences one after another its packed place."""
+        """The inverse of `flat`: for each position of the concatenated sequences its packed place."""
         places = np.empty(len(self.flat), dtype=np.intp)
         places[self.flat] = np.arange(len(self.flat))
         return places
@@ -110,12 +112,12 @@ class Packing:
         return of_flat[self.flat]
 
     def on(self, xp: Any, name: str) -> Any:
-        """One of the arrays here, or a pair of them, as arrays of numpy or cupy; the device's copy is made once."""
-        held = getattr(self, name)
+        """Return an array of this class, or a pair, as arrays of numpy or cupy; the device's copy is made once."""
+        array = getattr(self, name)
         if xp is np:
-            return held
+            return array
         if name not in self._copies:
-            self._copies[name] = tuple(map(xp.asarray, held)) if isinstance(held, tuple) else xp.asarray(held)
+            self._copies[name] = tuple(map(xp.asarray, array)) if isinstance(array, tuple) else xp.asarray(array)
         return self._copies[name]
 
     @cached_property
@@ -123,11 +125,11 @@ class Packing:
         return {}
 
     def at(self, time: int) -> slice:
-        """The packed places of a time."""
+        """Return the packed places of a time."""
         return slice(int(self.begins[time]), int(self.begins[time + 1]))
 
     def before(self, time: int) -> slice:
-        """The places at the time before of the sequences that reach this one."""
+        """Return the places at the previous time of the sequences that reach this one."""
         first = int(self.begins[time - 1])
         return slice(first, first + int(self.alive[time]))
 
@@ -139,17 +141,17 @@ class Packing:
     def followed(self) -> tuple[Ints, Ints]:
         """(packed place of each position with a successor, that of the successor), in the order of the second."""
         befores = [np.arange(*self.before(time).indices(len(self.flat))) for time in range(1, self.n_times)]
-        none = np.zeros(0, dtype=np.intp)
-        return np.concatenate([none, *befores]), np.arange(int(self.begins[1]) if self.n_times else 0, len(self.flat))
+        empty = np.zeros(0, dtype=np.intp)
+        return np.concatenate([empty, *befores]), np.arange(int(self.begins[1]) if self.n_times else 0, len(self.flat))
 
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """B sequences with the score of each label at each position: P(labels) is proportional to the exponential of the
-    sum of the scores of its positions and transitions.
+    """B sequences with the score of each label at each position: P(labels) is proportional to exp(sum of scores and
+    transitions).
 
-    scores (array): Packed, with those of starts and ends added to the first and last positions, shape (N, K).
-    transitions (array): As in Potentials. packing (Packing): Where each position stands.
+    scores (array): Packed, with starts and ends added to the first and last positions, shape (N, K). transitions (array): As in
+    Potentials.
     """
 
     scores: Any
@@ -158,22 +160,19 @@ class Chains:
 
     @classmethod
     def of(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
-        """scores: Of each sequence, shape (length, K), at least one position each.
-
-        RAISES C321: no labels, or another number of them than the potentials have. C322: NaN or infinity.
-        """
+        """scores: Of each sequence, (length, K). RAISES C321: another number of labels. C322: NaN or infinity."""
         xp = get_array_module(potentials.transitions)
         width = potentials.n_labels
-        given = next((one.shape[1] for one in scores if one.shape[1] != width), width)
-        if not width or given != width:
-            raise calib_error("C321", given=given, wanted=width)
-        packing = Packing(np.array([len(one) for one in scores], dtype=np.intp))
-        joined = xp.concatenate([*map(xp.asarray, scores)]) if len(scores) else xp.zeros((0, width))
-        packed = joined[packing.on(xp, "flat")].astype("float64", copy=False)
-        if len(packed):
-            packed[packing.at(0)] += xp.asarray(potentials.starts)
-            packed[packing.on(xp, "lasts")] += xp.asarray(potentials.ends)
-        chains = cls(packed, xp.asarray(potentials.transitions, dtype="float64"), packing)
+        other_width = next((array.shape[1] for array in scores if array.shape[1] != width), width)
+        if not width or other_width != width:
+            raise calib_error("C321", given=other_width, wanted=width)
+        packing = Packing(np.array([len(array) for array in scores], dtype=np.intp))
+        flat = xp.concatenate([*map(xp.asarray, scores)]) if len(scores) else xp.zeros((0, width))
+        packed_scores = flat[packing.on(xp, "flat")].astype("float64", copy=False)
+        if len(packed_scores):
+            packed_scores[packing.at(0)] += xp.asarray(potentials.starts)
+            packed_scores[packing.on(xp, "lasts")] += xp.asarray(potentials.ends)
+        chains = cls(packed_scores, xp.asarray(potentials.transitions, dtype="float64"), packing)
         if not (chains.greatest_step < np.inf and bool((chains.highest < np.inf).all())):
             raise calib_error("C322")
         return chains
@@ -194,29 +193,29 @@ class Chains:
 
     @property
     def xp(self) -> Any:
-        """numpy or cupy, as the arrays are."""
+        """numpy or cupy."""
         return get_array_module(self.scores)
 
     def unpacked(self, of_positions: Any) -> list[Any]:
-        """Values of packed positions, sequence by sequence in the order given."""
+        """Return values of packed positions, sequence by sequence in the order given."""
         xp = get_array_module(of_positions)
         flat = of_positions[self.packing.on(xp, "packed")]
         return xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
 
     def packed(self, labels: Sequence[Any]) -> Any:
-        """The labels of each sequence in the order given, packed, shape (N,)."""
+        """Pack the labels of each sequence, shape (N,)."""
         xp = self.xp
         return xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[self.packing.on(xp, "flat")]
 
     def scores_of(self, labels: Sequence[Any]) -> Any:
-        """The score of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
-        flat, (before, after) = self.packed(labels), self.packing.on(self.xp, "followed")
-        own = self.scores[self.xp.arange(len(flat)), flat]
-        own[after] += self.transitions[flat[before], flat[after]]
-        return self.summed(own)
+        """Return the score of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
+        flat, (previous, following) = self.packed(labels), self.packing.on(self.xp, "followed")
+        values = self.scores[self.xp.arange(len(flat)), flat]
+        values[following] += self.transitions[flat[previous], flat[following]]
+        return self.summed(values)
 
     def summed(self, of_positions: Any) -> Any:
-        """The sum of the values of each sequence's packed positions, in the order given, shape (B,)."""
+        """Sum the values of each sequence's packed positions, shape (B,)."""
         owner, n = self.packing.on(self.xp, "owner"), len(self.packing.lengths)
         return self.xp.bincount(owner, weights=of_positions, minlength=n) if n else self.xp.zeros(0)
 
@@ -229,33 +228,33 @@ _LEAST = 1e-100
 _LOOK = 10
 
 
-def fit_joints(joints: Floats, before: Floats, after: Floats) -> Floats:
-    """P(label at t + 1 | label at t) with the margins wanted.
+def fit_joints(joints: Floats, first_margins: Floats, second_margins: Floats) -> Floats:
+    """Return P(label at t + 1 | label at t) with the given margins.
 
-    joints (Floats): P(labels at t and t + 1) as it is, of E places, shape (E, K, K). before, after (Floats): The
-        margins wanted, shape (E, K), rows of sum 1. Where a forbidden transition bars them, the result is near.
-    RETURNS (Floats): Shape (E, K, K), each row with sum 1; that of a label which cannot come is 0.
+    joints (Floats): P(labels at t and t + 1), shape (E, K, K). first_margins, second_margins (Floats): Shape (E, K), rows of
+    sum 1; nearest ones where a forbidden transition bars them. RETURNS (Floats): Shape (E, K, K), each row with sum 1; that of
+    an impossible label is 0.
     """
-    columns, left = np.ones_like(after), np.arange(len(joints))
-    own = joints
+    columns, remaining = np.ones_like(second_margins), np.arange(len(joints))
+    tables = joints
     for round_ in range(1, _ROUNDS + 1):
-        rows = _over(before[left], _times(own, columns[left]))
-        reached = _times(own.transpose(0, 2, 1), rows)
+        rows = _divide(first_margins[remaining], _times(tables, columns[remaining]))
+        column_sums = _times(tables.transpose(0, 2, 1), rows)
         if round_ % _LOOK == 0:
-            off = np.abs(reached * columns[left] - after[left]).max(axis=1, initial=0.0) > _NEAR
+            off = np.abs(column_sums * columns[remaining] - second_margins[remaining]).max(axis=1, initial=0.0) > _NEAR
             if not off.all():
-                left, own, reached = left[off], own[off], reached[off]
-        columns[left] = _over(after[left], reached)
+                remaining, tables, column_sums = remaining[off], tables[off], column_sums[off]
+        columns[remaining] = _divide(second_margins[remaining], column_sums)
     kernel = joints * columns[:, None, :]
     stuck = kernel.sum(axis=2) <= 0  # a label that never comes, or of which all that may follow has no share any more
     kernel[stuck] = joints[stuck]
-    return _over(kernel, kernel.sum(axis=2, keepdims=True))
+    return _divide(kernel, kernel.sum(axis=2, keepdims=True))
 
 
-def _over(wanted: Floats, given: Floats) -> Floats:
-    """The quotient, 0 where nothing is given."""
-    shape = np.broadcast_shapes(wanted.shape, given.shape)
-    return np.divide(wanted, given, out=np.zeros(shape), where=np.broadcast_to(given > _LEAST, shape))
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
+    """Return the quotient, 0 for a denominator of 0."""
+    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=np.broadcast_to(denominator > _LEAST, shape))
 
 
 def _times(matrices: Floats, vectors: Floats) -> Floats:

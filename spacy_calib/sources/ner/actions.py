@@ -22,10 +22,9 @@ from ...types import Ints
 class Actions:
     """Which class of the model is which transition.
 
-    types (tuple[str, ...]): Entity types, in the order in which the recognizer got them: types added later come last.
-    hashes (NDArray[uint64]): spaCy's hash of each type. n_classes (int): Classes of the model.
-    begin, inside, last, unit (Ints): Class of B-, I-, L- and U- of each type, shape (n_types,).
-    out, blocked (int): Class of O, and of U- (a token that must not be in an entity); blocked is -1 where there is none.
+    types (tuple[str, ...]): Entity types in order of addition. hashes (NDArray[uint64]): Of the types. n_classes (int): Classes
+    of the model. begin, inside, last, unit (Ints): Class of B-, I-, L- and U- of each type. out, blocked (int): Class of O, and
+    of U- without a type; -1 for none.
     """
 
     types: tuple[str, ...]
@@ -40,10 +39,7 @@ class Actions:
 
 
 def read_actions(moves: Any) -> Actions:
-    """The transitions of `EntityRecognizer.moves`.
-
-    moves (BiluoPushDown): With or without classes.
-    """
+    """Read the transitions of `EntityRecognizer.moves`. moves (BiluoPushDown): With or without classes."""
     class_of: dict[str, dict[str, int]] = {prefix: {} for prefix in "BILU"}
     out = blocked = -1
     for number in range(moves.n_moves):
@@ -53,7 +49,7 @@ def read_actions(moves: Any) -> Actions:
         else:
             class_of[prefix][label] = number
     types = tuple(sorted(class_of["B"], key=lambda label: class_of["B"][label]))
-    columns = {prefix: np.array([of[label] for label in types], dtype=np.intp) for prefix, of in class_of.items()}
+    columns = {prefix: np.array([numbers[label] for label in types], dtype=np.intp) for prefix, numbers in class_of.items()}
     hashes = np.array([get_string_id(label) for label in types], dtype=np.uint64)
     return Actions(types, hashes, moves.n_moves, columns["B"], columns["I"], columns["L"], columns["U"], out, blocked)
 
@@ -66,11 +62,10 @@ _MISSING, _IN, _OUT, _BEGIN = 0, 1, 2, 3
 
 @dataclass(frozen=True, eq=False)
 class RuleInput:
-    """What the rules look at: what the tokens of some Docs, one Doc after the other, held before decoding; arrays of shape (n_tokens,).
+    """What the rules read of the tokens of some Docs, before decoding; arrays of shape (n_tokens,).
 
-    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE.
-    next_iob (Ints): That of the next token, 0 at the end of the Doc. next_starts (Bools): The next token starts a sentence.
-    space (Bools): White space. last (Bools): Last token of its Doc.
+    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE. next_iob (Ints): Of the next token, 0 at the end of a Doc.
+    next_starts (Bools): The next token starts a sentence. space (Bools): White space. last (Bools): Last token of its Doc.
     """
 
     iob: Ints
@@ -82,10 +77,7 @@ class RuleInput:
 
 
 def read_rule_input(docs: Sequence[Doc], cleared: bool = False) -> RuleInput:
-    """The input of the rules, for Docs that hold at least one token together.
-
-    cleared (bool): As if the Docs had no entity annotation.
-    """
+    """Read the input of the rules from non-empty Docs. cleared (bool): As if the Docs had no entities."""
     parts = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]).astype(np.uint64, copy=False) for doc in docs]
     columns = np.concatenate([part.reshape(-1, 4) for part in parts])
     if cleared:
@@ -106,48 +98,41 @@ def read_rule_input(docs: Sequence[Doc], cleared: bool = False) -> RuleInput:
 
 
 def opening_columns(actions: Actions) -> Ints:
-    """The classes open to a token outside of an entity: B- and U- of each type, O, and U- without a type if there is one."""
+    """Return the classes open to a token outside of an entity: B- and U- of each type, O, and blocked if there is one."""
     blocked = [actions.blocked] if actions.blocked >= 0 else []
     return np.concatenate([actions.begin, actions.unit, [actions.out], blocked]).astype(np.intp)
 
 
-def valid_openings(given: RuleInput, actions: Actions) -> Bools:
-    """Which transitions are valid where no entity is open.
-
-    RETURNS (Bools): Shape (n_tokens, columns of `opening_columns`).
-    """
-    begins = given.iob == _BEGIN
-    inside = given.iob == _IN
-    free = ~begins & ~given.space
-    can_begin = free & ~inside & ~given.last & (given.next_iob != _BEGIN) & ~given.next_starts
-    can_unit = free & (given.next_iob != _IN)
+def valid_openings(rules: RuleInput, actions: Actions) -> Bools:
+    """Return which transitions are valid where no entity is open: (n_tokens, columns of `opening_columns`)."""
+    begins = rules.iob == _BEGIN
+    is_inside = rules.iob == _IN
+    free = ~begins & ~rules.space
+    can_begin = free & ~is_inside & ~rules.last & (rules.next_iob != _BEGIN) & ~rules.next_starts
+    can_unit = free & (rules.next_iob != _IN)
     n_types = len(actions.types)
     valid = np.empty((len(begins), len(opening_columns(actions))), dtype=bool)
     valid[:, :n_types] = can_begin[:, None]
     valid[:, n_types : 2 * n_types] = can_unit[:, None]
-    valid[:, 2 * n_types] = ~begins & ~inside
+    valid[:, 2 * n_types] = ~begins & ~is_inside
     if begins.any():
         preset = np.flatnonzero(begins)
-        same = given.kind[preset, None] == actions.hashes
-        goes_on = (given.next_iob[preset] == _IN)[:, None]
-        valid[preset, :n_types] = same & goes_on & ~given.last[preset, None]
-        valid[preset, n_types : 2 * n_types] = same & ~goes_on
+        same_type = rules.kind[preset, None] == actions.hashes
+        goes_on = (rules.next_iob[preset] == _IN)[:, None]
+        valid[preset, :n_types] = same_type & goes_on & ~rules.last[preset, None]
+        valid[preset, n_types : 2 * n_types] = same_type & ~goes_on
     if actions.blocked >= 0:
-        valid[:, 2 * n_types + 1] = begins & (given.kind == 0)
+        valid[:, 2 * n_types + 1] = begins & (rules.kind == 0)
     return valid
 
 
-def valid_inside(given: RuleInput, rows: Ints, types: Ints, actions: Actions) -> tuple[Bools, Bools]:
-    """Whether an open entity may go on (I-) or close (L-) at these tokens.
-
-    rows (Ints): Tokens. types (Ints): Type of the entity that is open before each.
-    RETURNS (tuple): Two arrays of shape (len(rows),).
-    """
-    iob, next_iob = given.iob[rows], given.next_iob[rows]
-    same = given.kind[rows] == actions.hashes[types]
-    inside = iob == _IN
-    may_go_on = ~given.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
-    may_go_on &= np.where(inside, (next_iob == _IN) & same, ~given.next_starts[rows])
+def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: Actions) -> tuple[Bools, Bools]:
+    """Return whether an open entity may go on (I-), and close (L-), at these tokens. types (Ints): Type of the open entity."""
+    iob, next_iob = rules.iob[rows], rules.next_iob[rows]
+    same_type = rules.kind[rows] == actions.hashes[types]
+    is_inside = iob == _IN
+    may_go_on = ~rules.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
+    may_go_on &= np.where(is_inside, (next_iob == _IN) & same_type, ~rules.next_starts[rows])
     # A preset last token closes with L- of its own type, whichever type is open.
-    may_close = np.where(inside, np.isin(given.kind[rows], actions.hashes), True) & (next_iob != _IN)
+    may_close = np.where(is_inside, np.isin(rules.kind[rows], actions.hashes), True) & (next_iob != _IN)
     return may_go_on, may_close

@@ -31,10 +31,9 @@ _CELLS = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class FoundEntities:
-    """Entities of a batch, ascending; arrays of one length. Tokens count through the batch.
+    """Entities of a batch, ascending; tokens count through the batch. types (Ints): Index of the type.
 
-    starts, ends (Ints): First token, and the one after the last. types (Ints): Index of the type.
-    path (Floats): Product of the probabilities of the entity's own decisions: B- and then each I- and the L-, or U-.
+    path (Floats): Product of the probabilities of the entity's decisions: B- and then each I- and the L-, or U-.
     """
 
     starts: Ints
@@ -46,11 +45,11 @@ class FoundEntities:
         return len(self.starts)
 
     def take(self, keep: NDArray[Any]) -> FoundEntities:
-        """Some of them, by index or booleans."""
+        """Select by index or booleans."""
         return FoundEntities(self.starts[keep], self.ends[keep], self.types[keep], self.path[keep])
 
     def triples(self) -> Iterator[tuple[int, int, int]]:
-        """(start, end, type) of each."""
+        """Iterate over (start, end, type)."""
         return zip(self.starts.tolist(), self.ends.tolist(), self.types.tolist(), strict=True)
 
 
@@ -58,12 +57,10 @@ class FoundEntities:
 class Decoded:
     """What greedy decoding found in Docs that follow one another.
 
-    actions (Actions): The recognizer's transitions.
-    openings (Floats): Probability of each valid transition where no entity is open, shape (n_tokens, 2 * n_types + 1): B- of each type,
-        U- of each type, O. At a token inside of an entity it is what it would be outside.
-    entities (FoundEntities): The entities, preset ones included.
-    opener (Ints): The first token of the entity that each token is in, the token itself outside; shape (n_tokens,).
-    closing (Floats): Probability of L- against I-, at tokens inside of an entity after its first; NaN elsewhere.
+    openings (Floats): Probability of each valid transition where no entity is open, (n_tokens, 2 * n_types + 1): B- of each
+    type, U- of each type, O.
+    opener (Ints): First token of the entity that each token is in, else the token itself.
+    closing (Floats): Probability of L- against I- at tokens of an entity after its first; NaN elsewhere.
     """
 
     actions: Actions
@@ -74,11 +71,10 @@ class Decoded:
 
 
 class StateScorer:
-    """Scores states through spaCy's step model: the only place that knows what a state looks like to it.
+    """Scores states through spaCy's step model: the only place that knows how it encodes states.
 
-    step_model (ParserStepModel): Of a batch of Docs. docs (Sequence[Doc]), component (str): The Docs and the recognizer's name, for messages.
-    lower (Any): The layer of the recognizer's model that state features pass first.
-    RAISES C033: the model's states are not those of an entity recognizer of spaCy. C024: NaN or infinite scores, when they are made.
+    step_model (ParserStepModel): Of a batch of Docs. lower (Any): The layer that state features pass first. RAISES C033: the
+    model's states are not those of an entity recognizer of spaCy. C024: NaN or infinite scores, when they are made.
     """
 
     def __init__(self, step_model: Any, docs: Sequence[Doc], component: str, lower: Any):
@@ -91,14 +87,14 @@ class StateScorer:
             raise calib_error("C033", component=component, given=self.width, wanted=" or ".join(map(str, STATE_WIDTHS)))
         self.unseen = np.flatnonzero(step_model._class_mask == 0)
 
-    def outside(self, rows: Ints) -> NDArray[np.float32]:
-        """Scores of all classes at tokens before which no entity is open; classes that were never seen in training at -inf."""
+    def score_outside(self, rows: Ints) -> NDArray[np.float32]:
+        """Score all classes at tokens outside of entities; classes not seen in training get -inf."""
         features = np.full((len(rows), self.width), -1, dtype=np.int32)
         features[:, 0] = rows
         return self._scores(features)
 
-    def inside(self, rows: Ints, starts: Ints) -> NDArray[np.float32]:
-        """The same at tokens before which an entity is open that begins at `starts`."""
+    def score_inside(self, rows: Ints, starts: Ints) -> NDArray[np.float32]:
+        """Score all classes at tokens of an open entity that begins at `starts`."""
         features = np.full((len(rows), self.width), -1, dtype=np.int32)
         features[:, 0] = rows
         if self.width == 3:
@@ -124,13 +120,7 @@ class StateScorer:
 def decode(
     step_model: Any, lower: Any, docs: Sequence[Doc], actions: Actions, component: str, cleared: bool = False
 ) -> Decoded:
-    """Greedy entities of Docs that hold at least one token together.
-
-    step_model (ParserStepModel): `model.predict(docs)` of the recognizer. lower (Any): See StateScorer. actions (Actions): Its transitions.
-    component (str): Its name, for messages.
-    cleared (bool): Decode as if the Docs had no entities yet.
-    RAISES C024: NaN or infinite scores. C033: states of another kind.
-    """
+    """Find the greedy entities of non-empty Docs. cleared (bool): As if without any. RAISES C024: NaN. C033: other states."""
     scorer = StateScorer(step_model, docs, component, lower)
     rules = read_rule_input(docs, cleared)
     openings, choice, stuck = _openings(scorer, rules, actions)
@@ -140,7 +130,7 @@ def decode(
 
 
 def _openings(scorer: StateScorer, rules: RuleInput, actions: Actions) -> tuple[Floats, Ints, Bools]:
-    """(probabilities, chosen column, no transition is valid) of every token as if outside, some tokens at a time."""
+    """Return (probabilities, chosen column, no transition is valid) of every token as if outside."""
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # of equal scores spaCy takes the first class
     n_tokens, n_kept = len(rules.iob), 2 * len(actions.types) + 1
@@ -150,7 +140,7 @@ def _openings(scorer: StateScorer, rules: RuleInput, actions: Actions) -> tuple[
     for start in range(0, n_tokens, step := max(1, _CELLS // max(1, actions.n_classes))):
         part = slice(start, start + step)
         rows = np.arange(n_tokens)[part]
-        scores = _masked(scorer.outside(rows)[:, columns], valid[part])
+        scores = _mask(scorer.score_outside(rows)[:, columns], valid[part])
         choice[part] = order[np.argmax(scores[:, order], axis=1)]
         probabilities[part] = _softmax(scores)[:, :n_kept]
     stuck = np.asarray(~valid.any(axis=1))
@@ -158,8 +148,8 @@ def _openings(scorer: StateScorer, rules: RuleInput, actions: Actions) -> tuple[
     return probabilities, choice, stuck
 
 
-def _masked(raw: NDArray[Any], valid: Bools) -> Floats:
-    """Scores in float64, -inf where they are not valid. Where only classes unseen in training are valid, they are all equal."""
+def _mask(raw: NDArray[Any], valid: Bools) -> Floats:
+    """Return scores in float64, -inf where not valid; equal where only classes not seen in training are valid."""
     scores = np.where(valid, raw, -np.inf).astype(np.float64, copy=False)
     unseen = np.flatnonzero(np.isneginf(scores.max(axis=1)))
     if len(unseen):
@@ -168,7 +158,7 @@ def _masked(raw: NDArray[Any], valid: Bools) -> Floats:
 
 
 def _softmax(scores: Floats) -> Floats:
-    """Softmax of each row, in place; 0 where all of a row is -inf."""
+    """Softmax of each row, in place; 0 where a whole row is -inf."""
     highest = scores.max(axis=1, keepdims=True)
     scores -= np.where(np.isneginf(highest), 0.0, highest)
     np.exp(scores, out=scores)
@@ -179,8 +169,7 @@ def _softmax(scores: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Growing:
-    """Entities that a token could open, whether they are reached or not: starts, ends, types, path as in FoundEntities; and for every
-    token after the first of one of them (entity, L- against I-), in the order in which they grew."""
+    """Entities that tokens could open, as in FoundEntities, and (entity, token, L- against I-) of their later tokens."""
 
     starts: Ints
     ends: Ints
@@ -192,7 +181,7 @@ class _Growing:
 
 
 def _grow(scorer: StateScorer, rules: RuleInput, actions: Actions, openings: Floats, choice: Ints) -> _Growing:
-    """Every entity that would be opened at a token if that were reached outside; all grow by one token in each round."""
+    """Grow every entity that would be opened at a token if that were reached outside, one token per round."""
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)
     types = choice[starts] % max(1, n_types)
@@ -203,12 +192,12 @@ def _grow(scorer: StateScorer, rules: RuleInput, actions: Actions, openings: Flo
     entity_parts, token_parts, closing_parts = [empty], [empty], [np.zeros(0)]
     while len(growing):
         rows = ends[growing]
-        scores = scorer.inside(rows, starts[growing])
+        scores = scorer.score_inside(rows, starts[growing])
         of_type = types[growing]
         numbers = np.arange(len(rows))
         raw = np.stack([scores[numbers, actions.inside[of_type]], scores[numbers, actions.last[of_type]]], axis=1)
         valid = np.stack(valid_inside(rules, rows, of_type, actions), axis=1)
-        pair = _masked(raw, valid)
+        pair = _mask(raw, valid)
         first_is_last = actions.last[of_type] < actions.inside[of_type]
         goes_on = np.where(first_is_last, pair[:, 0] > pair[:, 1], pair[:, 0] >= pair[:, 1]) & valid[:, 0]
         alive = valid.any(axis=1)
@@ -230,7 +219,7 @@ def _walk(grown: _Growing, actions: Actions, openings: Floats, stuck: Bools, bou
     places = np.concatenate([grown.starts, dead_ends])
     ends = np.concatenate([grown.ends, np.full(len(dead_ends), -1)])
     order = np.argsort(places, kind="stable")
-    reached = []
+    kept_numbers = []
     free_from = 0
     for number, start, end in zip(order.tolist(), places[order].tolist(), ends[order].tolist(), strict=True):
         if start < free_from:
@@ -238,9 +227,9 @@ def _walk(grown: _Growing, actions: Actions, openings: Floats, stuck: Bools, bou
         if end < 0:
             free_from = int(bounds[np.searchsorted(bounds, start, side="right")])
             continue
-        reached.append(number)
+        kept_numbers.append(number)
         free_from = end
-    keep = np.array(reached, dtype=np.intp)
+    keep = np.array(kept_numbers, dtype=np.intp)
     is_kept = np.zeros(len(grown.starts), dtype=bool)
     is_kept[keep] = True
     of_kept = is_kept[grown.of_entity]

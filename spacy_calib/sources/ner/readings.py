@@ -1,4 +1,4 @@
-"""What a recognizer said about one Doc: probabilities of its tokens, its entities, and those that it held but did not choose."""
+"""What a recognizer predicted for one Doc: probabilities of its tokens, its entities, and those that it did not choose."""
 
 from __future__ import annotations
 
@@ -23,17 +23,14 @@ _Key = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Preset:
-    """What a Doc held before its entities were recognized.
-
-    columns (NDArray[uint64]): ENT_IOB and ENT_TYPE, shape (n_tokens, 2). tokens (Bools): Those in an entity or blocked, (n_tokens,).
-    """
+    """What a Doc held before its entities were recognized. columns: ENT_IOB and ENT_TYPE. tokens: In an entity, or blocked."""
 
     columns: NDArray[np.uint64]
     tokens: Bools
 
     @classmethod
     def of(cls, doc: Doc, cleared: bool = False) -> Preset:
-        """cleared (bool): As if the Doc had no entities."""
+        """Read a Doc. cleared (bool): As if it had no entities."""
         columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64).reshape(-1, 2)
         if cleared:
             columns[:] = 0
@@ -41,21 +38,21 @@ class Preset:
 
 
 def type_labels(types: Sequence[str]) -> tuple[str, ...]:
-    """The columns of `type_marginals`."""
+    """Return the columns of `type_marginals`."""
     return ("O", *types)
 
 
 def biluo_labels(types: Sequence[str]) -> tuple[str, ...]:
-    """The columns of `biluo_marginals`: the four tags of a type stand together, so that types added later come last."""
+    """Return the columns of `biluo_marginals`: the four tags of a type together, so that new types come last."""
     return ("O", *(f"{prefix}-{label}" for label in types for prefix in PREFIXES))
 
 
 @dataclass(frozen=True, eq=False)
 class EntityReading(ABC):
-    """What a recognizer said about one Doc.
+    """What a recognizer predicted for one Doc.
 
-    types (tuple[str, ...]): Entity types. entities (FoundEntities): In the Doc's tokens; `path` is the decoder's own probability.
-    preset (Preset): What the Doc held before.
+    types (tuple[str, ...]): Entity types. entities (FoundEntities): `path` is the decoder's probability. preset (Preset): What
+    the Doc held before.
     """
 
     types: tuple[str, ...]
@@ -68,30 +65,30 @@ class EntityReading(ABC):
 
     @property
     def candidates(self) -> FoundEntities:
-        """Entities that were held but not chosen."""
-        none = np.zeros(0, dtype=np.intp)
-        return FoundEntities(none, none, none, np.zeros(0))
+        """Entities that were considered but not chosen."""
+        empty = np.zeros(0, dtype=np.intp)
+        return FoundEntities(empty, empty, empty, np.zeros(0))
 
     @abstractmethod
     def type_marginals(self) -> Floats:
-        """P(entity type, or O) of each token, shape (n_tokens, 1 + n_types): columns of `type_labels`."""
+        """Return P(entity type, or O) of each token, columns as in `type_labels`."""
 
     @abstractmethod
     def biluo_marginals(self) -> Floats:
-        """P(tag) of each token, shape (n_tokens, 1 + 4 * n_types): columns of `biluo_labels`."""
+        """Return P(tag) of each token, columns as in `biluo_labels`."""
 
     def entity_hashes(self) -> Iterator[tuple[int, int, int]]:
-        """(start, end, hash of the type) of each entity."""
+        """Yield (start, end, hash of the type) of each entity."""
         for start, end, kind in self.entities.triples():
             yield start, end, get_string_id(self.types[kind])
 
 
 @dataclass(frozen=True, eq=False)
 class GreedyReading(EntityReading):
-    """What greedy decoding said: `openings`, `opener` and `closing` as in `Decoded`, in the Doc's tokens.
+    """What greedy decoding predicted; `openings`, `opener` and `closing` as in `Decoded`.
 
-    Given the greedy history a token inside of an entity has its own type as the only choice, and would score 1.0. It carries the
-    probabilities of its entity's opening decision.
+    Inside of an entity its own type is the only choice and would score 1.0, so tokens get the probability of the opening
+    decision.
     """
 
     openings: Floats
@@ -100,52 +97,52 @@ class GreedyReading(EntityReading):
 
     def type_marginals(self) -> Floats:
         n_types = len(self.types)
-        decided = self.openings[self.opener]
+        opening_rows = self.openings[self.opener]
         marginals = np.empty((self.n_tokens, 1 + n_types))
-        marginals[:, 0] = decided[:, 2 * n_types]
-        np.add(decided[:, :n_types], decided[:, n_types : 2 * n_types], out=marginals[:, 1:])
+        marginals[:, 0] = opening_rows[:, 2 * n_types]
+        np.add(opening_rows[:, :n_types], opening_rows[:, n_types : 2 * n_types], out=marginals[:, 1:])
         return marginals
 
     def biluo_marginals(self) -> Floats:
         n_types = len(self.types)
         marginals = np.zeros((self.n_tokens, 1 + 4 * n_types))
-        outside = np.flatnonzero(np.isnan(self.closing))
-        marginals[outside, 0] = self.openings[outside, 2 * n_types]
-        marginals[outside, 1::4] = self.openings[outside, :n_types]
-        marginals[outside, 4::4] = self.openings[outside, n_types : 2 * n_types]
+        out_tokens = np.flatnonzero(np.isnan(self.closing))
+        marginals[out_tokens, 0] = self.openings[out_tokens, 2 * n_types]
+        marginals[out_tokens, 1::4] = self.openings[out_tokens, :n_types]
+        marginals[out_tokens, 4::4] = self.openings[out_tokens, n_types : 2 * n_types]
         type_of = np.zeros(self.n_tokens, dtype=np.intp)
         type_of[self.entities.starts] = self.entities.types
-        inside = np.flatnonzero(~np.isnan(self.closing))
-        kind = type_of[self.opener[inside]]
-        opened = self.openings[self.opener[inside], kind]
-        marginals[inside, 2 + 4 * kind] = opened * (1.0 - self.closing[inside])
-        marginals[inside, 3 + 4 * kind] = opened * self.closing[inside]
+        in_tokens = np.flatnonzero(~np.isnan(self.closing))
+        kind = type_of[self.opener[in_tokens]]
+        begin_scores = self.openings[self.opener[in_tokens], kind]
+        marginals[in_tokens, 2 + 4 * kind] = begin_scores * (1.0 - self.closing[in_tokens])
+        marginals[in_tokens, 3 + 4 * kind] = begin_scores * self.closing[in_tokens]
         return marginals
 
 
-def split_decoded(decoded: Decoded, docs: Sequence[Doc], cleared: bool = False) -> list[EntityReading]:
-    """The reading of each of the Docs that were decoded together.
-
-    cleared (bool): They were decoded as if they had no entities.
-    """
+def split_decoded(batch: Decoded, docs: Sequence[Doc], cleared: bool = False) -> list[EntityReading]:
+    """Split what was decoded together into a reading of each Doc."""
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
-    found = decoded.entities
-    first = np.searchsorted(found.starts, starts).tolist()
-    last = np.searchsorted(found.starts, ends).tolist()
+    entities = batch.entities
+    first = np.searchsorted(entities.starts, starts).tolist()
+    last = np.searchsorted(entities.starts, ends).tolist()
     readings: list[EntityReading] = []
     for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        own = slice(first[i], last[i])
+        part = slice(first[i], last[i])
         readings.append(
             GreedyReading(
-                decoded.actions.types,
+                batch.actions.types,
                 FoundEntities(
-                    found.starts[own] - start, found.ends[own] - start, found.types[own].copy(), found.path[own].copy()
+                    entities.starts[part] - start,
+                    entities.ends[part] - start,
+                    entities.types[part].copy(),
+                    entities.path[part].copy(),
                 ),
                 Preset.of(docs[i], cleared),
-                decoded.openings[start:end].copy(),
-                decoded.opener[start:end] - start,
-                decoded.closing[start:end].copy(),
+                batch.openings[start:end].copy(),
+                batch.opener[start:end] - start,
+                batch.closing[start:end].copy(),
             )
         )
     return readings
@@ -153,10 +150,10 @@ def split_decoded(decoded: Decoded, docs: Sequence[Doc], cleared: bool = False) 
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """What a beam held, its parses weighed by their probability in the beam, which is normalised: the parses sum to 1.
+    """What a beam found, its parses weighed by their probability, normalised in the beam.
 
-    held (FoundEntities): Every entity of every parse; `path` is the summed probability of the parses that hold it.
-    chosen (Bools): Those that the best parse holds, shape (len(held),).
+    held (FoundEntities): Every entity of every parse; `path` is the summed probability of its parses. chosen (Bools): Those of
+    the best parse.
     """
 
     held: FoundEntities
@@ -190,28 +187,24 @@ def read_beams(
     beams: Sequence[Any],
     types: tuple[str, ...],
     presets: Sequence[Preset],
-    decided: Sequence[FoundEntities] | None = None,
+    final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """The readings of `beam_parse`'s beams.
-
-    types (tuple[str, ...]): The recognizer's entity types. presets: What each Doc held before.
-    decided: The entities that the recognizer decided otherwise than by the beam; None takes those of the best parse.
-    """
+    """Return the readings of `beam_parse`'s beams. presets: Of each Doc. final_entities: None takes the best parse."""
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):
         parses = recognizer.moves.get_beam_parses(beam)
         masses = _masses(parses, column)
-        if decided is None:
+        if final_entities is None:
             best = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
         else:
-            best = set(decided[i].triples())
+            best = set(final_entities[i].triples())
         readings.append(_beam_reading(types, preset, masses, best))
     return readings
 
 
 def _masses(parses: list[Any], column: dict[str, int]) -> dict[_Key, float]:
-    """(start, end, type) -> probability that a parse of the beam holds the entity."""
+    """Return (start, end, type) -> probability that a parse of the beam holds the entity."""
     total = sum(mass for mass, _ in parses)
     masses: defaultdict[_Key, float] = defaultdict(float)
     for mass, entities in parses:

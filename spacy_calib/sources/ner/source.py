@@ -27,17 +27,13 @@ kept_reading = KeptReadings()
 
 
 class CalibEntityRecognizer(EntityRecognizer):
-    """spaCy's EntityRecognizer with the same weights and the same entities.
+    """spaCy's EntityRecognizer with the same weights and entities, which keeps the probabilities.
 
-    Greedy decoding multiplies whole batches (`sources.ner.decoding`) where spaCy steps from token to token. With a beam_width above 1, spaCy's
-    beam search runs, and the probabilities are those of its beams.
+    Greedy decoding multiplies whole batches (`sources.ner.decoding`); with a beam_width above 1, spaCy's beam search runs.
     """
 
     def predict(self, docs: Sequence[Doc] | Doc) -> Any:
-        """The final state or beam of each Doc, in order.
-
-        RAISES C024: the scores hold NaN. C033: the model's states are of another kind.
-        """
+        """Return the final state or beam of each Doc. RAISES C024: NaN scores. C033: states of another kind."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if not any(len(doc) for doc in docs):
             return self.moves.init_batch(docs)
@@ -53,10 +49,7 @@ class CalibEntityRecognizer(EntityRecognizer):
         return ParsedDocs(states, readings)
 
     def _search(self, docs: Sequence[Doc]) -> Any:
-        """spaCy's beams.
-
-        RAISES C024: the scores hold NaN, of which spaCy's beam search makes an AssertionError without words.
-        """
+        """Return spaCy's beams. RAISES C024: NaN scores, for which spaCy raises a bare AssertionError."""
         with contextlib.suppress(AssertionError):
             return super().predict(docs)
         decode_docs(self, docs)  # says which document
@@ -70,10 +63,10 @@ class CalibEntityRecognizer(EntityRecognizer):
 
 
 def _replay(state: Any, reading: EntityReading) -> None:
-    """Take the transitions of the entities that were found."""
-    at = 0
+    """Apply the transitions of the entities that were found."""
+    position = 0
     for start, end, label in reading.entity_hashes():
-        for _ in range(start - at):
+        for _ in range(start - position):
             state.push()
             state.pop()
         state.open_ent(label)
@@ -83,24 +76,19 @@ def _replay(state: Any, reading: EntityReading) -> None:
         state.close_ent()
         state.push()
         state.pop()
-        at = end
-    for _ in range(reading.n_tokens - at):
+        position = end
+    for _ in range(reading.n_tokens - position):
         state.push()
         state.pop()
 
 
 def make_recognizer(nlp: Language, name: str, **settings: Any) -> CalibEntityRecognizer:
-    """One of a pipeline. settings: Those of spaCy's own."""
+    """Create the component. settings: Those of spaCy's own."""
     return CalibEntityRecognizer(nlp.vocab, name=name, **settings)
 
 
 def decode_docs(recognizer: Any, docs: Sequence[Doc], cleared: bool = False) -> list[EntityReading]:
-    """Greedy decoding, all Docs at once.
-
-    recognizer (EntityRecognizer): Its model and transitions are used. docs: Hold at least one token together.
-    cleared (bool): As if the Docs had no entities yet.
-    RAISES C024: the scores hold NaN. C033: the model's states are of another kind.
-    """
+    """Decode non-empty Docs at once. cleared (bool): As if without entities. RAISES C024: NaN scores. C033: other states."""
     step_model = recognizer.model.predict(docs)
     try:
         decoded = decode(
@@ -112,22 +100,17 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], cleared: bool = False) -> 
 
 
 def search_beam(
-    recognizer: Any, docs: Sequence[Doc], decided: Sequence[EntityReading], width: int, density: float
+    recognizer: Any, docs: Sequence[Doc], readings_before: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Probabilities from spaCy's beam search beside the entities that were decided without it.
-
-    It runs on copies of the Docs that hold what they held before the recognizer ran.
-
-    decided: The reading of each Doc. width (int), density (float): As in `beam_parse`.
-    """
-    held = [i for i, doc in enumerate(docs) if len(doc)]
-    copies = [clear_copy(docs[i]) for i in held]
-    for i, copy in zip(held, copies, strict=True):
-        copy.from_array(["ENT_IOB", "ENT_TYPE"], decided[i].preset.columns)  # type: ignore[arg-type]
+    """Return the given readings with probabilities from spaCy's beam search. width, density: As in `beam_parse`."""
+    nonempty = [i for i, doc in enumerate(docs) if len(doc)]
+    copies = [clear_copy(docs[i]) for i in nonempty]
+    for i, copy in zip(nonempty, copies, strict=True):
+        copy.from_array(["ENT_IOB", "ENT_TYPE"], readings_before[i].preset.columns)  # type: ignore[arg-type]
     beams = recognizer.beam_parse(copies, beam_width=width, drop=0.0, beam_density=density)
-    presets, entities = [decided[i].preset for i in held], [decided[i].entities for i in held]
-    readings = list(decided)
-    for i, reading in zip(held, read_beams(recognizer, beams, decided[0].types, presets, entities), strict=True):
+    presets, entities = [readings_before[i].preset for i in nonempty], [readings_before[i].entities for i in nonempty]
+    readings = list(readings_before)
+    for i, reading in zip(nonempty, read_beams(recognizer, beams, readings_before[0].types, presets, entities), strict=True):
         readings[i] = reading
     return readings
 
@@ -140,8 +123,7 @@ class NerSource(TransitionSource):
 
     component (str): Name of the component, `ner` or `beam_ner` of spaCy, or `calib_ner`.
     granularity (str): "type": P(entity type, or O); "biluo": P(BILUO tag).
-    beam_width (int): 1 takes the probabilities of the decoding that the recognizer does by itself; above 1, a beam search of this width
-        gives them (several times slower) while the entities stay those of the recognizer.
+    beam_width (int): Above 1, a beam search of this width gives the probabilities (several times slower); entities stay.
     beam_density (float): Parses whose score is below this share of the best one leave the beam, in [0, 1).
     RAISES C001: a setting out of range.
     """
@@ -193,24 +175,24 @@ class NerSource(TransitionSource):
         return DenseScores(np.concatenate(parts), stack_spans(spans, [len(doc) for doc in docs]))
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
-        found = super().readings(pipe, docs)
-        return search_beam(pipe, docs, found, self.beam_width, self.beam_density) if self.beam_width > 1 else found
+        readings = super().readings(pipe, docs)
+        return search_beam(pipe, docs, readings, self.beam_width, self.beam_density) if self.beam_width > 1 else readings
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
         """RAISES C024, C033: see `read`."""
         return decode_docs(pipe, docs, cleared=True)
 
     def _marginals(self, reading: EntityReading, n_types: int) -> Floats:
-        """With a column for each label that the recognizer has now, and NaN for preset tokens."""
-        found = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
+        """Return a column for each label that the recognizer has now, and NaN for preset tokens."""
+        readings = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
         later = (n_types - len(reading.types)) * (1 if self.granularity == "type" else 4)
         if later:
-            found = np.concatenate([found, np.zeros((len(found), later))], axis=1)
-        found[reading.preset.tokens] = np.nan
-        return found
+            readings = np.concatenate([readings, np.zeros((len(readings), later))], axis=1)
+        readings[reading.preset.tokens] = np.nan
+        return readings
 
     def _spans(self, reading: EntityReading, marginals: Floats) -> Spans:
-        """The entities that the recognizer decided by itself, and the candidates."""
+        """Return the entities that the recognizer decided by itself, and the candidates."""
         found = [(reading.entities, True), (reading.candidates, False)]
         starts = np.concatenate([entities.starts for entities, _ in found])
         ends = np.concatenate([entities.ends for entities, _ in found])

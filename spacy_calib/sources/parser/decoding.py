@@ -35,19 +35,19 @@ ROOT, SUBTOKEN = "ROOT", "subtok"
 
 @dataclass(frozen=True, eq=False)
 class Actions:
-    """Which class of the model is which transition. moves (Ints), labels (tuple[str, ...]): Of each class; "" without a label."""
+    """Which class of the model is which transition. moves (Ints), labels (tuple[str, ...]): Of each; "" for no label."""
 
     moves: Ints
     labels: tuple[str, ...]
 
     @cached_property
     def firsts(self) -> Ints:
-        """Where the classes of each move begin, if they stand together; spaCy keeps labels that were added later behind all others."""
+        """First class of each run of one move; spaCy appends labels that were added later."""
         return np.flatnonzero(np.append(True, self.moves[1:] != self.moves[:-1]))
 
     @cached_property
     def subtokens(self) -> NDArray[np.bool_]:
-        """The classes that join neighbouring tokens to one, shape (n_classes,)."""
+        """Whether each class joins neighbouring tokens."""
         return np.array([label == SUBTOKEN for label in self.labels], dtype=bool)
 
     @cached_property
@@ -57,15 +57,12 @@ class Actions:
 
     @cached_property
     def masks(self) -> NDArray[np.float32]:
-        """What is added to scores, 0 or -inf, for each set of valid moves: shape (32, n_classes).
-
-        Bit `move` of a row's number is set if that move is valid.
-        """
+        """The 0 or -inf to add to scores for each set of valid moves (a bit per move), shape (32, n_classes)."""
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
         return np.where(is_valid, np.float32(0.0), np.float32(-np.inf))
 
     def by_move(self, probabilities: NDArray[Any]) -> NDArray[Any]:
-        """The probability of each move, whatever its label: shape (n, 5) from (n, n_classes)."""
+        """Return the probability of each move, whatever its label: shape (n, 5) from (n, n_classes)."""
         run_sums = np.add.reduceat(probabilities, self.firsts, axis=1)
         move_sums = np.zeros((len(probabilities), N_MOVES), dtype=probabilities.dtype)
         for column, move in enumerate(self.moves[self.firsts].tolist()):
@@ -74,13 +71,13 @@ class Actions:
 
 
 def read_actions(moves: Any) -> Actions:
-    """The transitions of `DependencyParser.moves`."""
+    """Read the transitions of `DependencyParser.moves`."""
     names = [moves.get_class_name(number).partition("-") for number in range(moves.n_moves)]
     return Actions(np.array([_MOVES[name] for name, _, _ in names], dtype=np.intp), tuple(label for _, _, label in names))
 
 
 def arc_labels(actions: Actions) -> tuple[str, ...]:
-    """The labels that a token may get, in the order in which the parser got them, without decorations."""
+    """Return the labels that a token may get, in the parser's order, without decorations."""
     arc_classes = np.flatnonzero(np.isin(actions.moves, (LEFT, RIGHT, BREAK)))
     plain = [actions.labels[number].partition(DECORATION)[0] for number in arc_classes.tolist()]
     return tuple(dict.fromkeys(label for label in plain if label))
@@ -100,11 +97,9 @@ _TINY = 1e-9
 class ArcProbabilities:
     """The probabilities of the arcs of n tokens; arrays of shape (n,).
 
-    arc (Floats): Probability of the transition by which the token got its head and label; 1 for one without a head.
-    head (Floats): The same whatever the label: the sum over the labels of L- or R-.
-    no_other_head (Floats): Probability that no other decision about the token gave it another head.
-    path (Floats): Product of the probabilities of all decisions in which it was S0 or B0.
-    minimum (Floats): The smallest of them.
+    arc (Floats): Of the transition by which the token got head and label; 1 without a head. head (Floats): The same, summed
+    over labels. no_other_head (Floats): That no other decision gave it another head. path, minimum (Floats): Product and
+    minimum over the decisions with it as S0 or B0.
     """
 
     arc: Floats
@@ -114,20 +109,16 @@ class ArcProbabilities:
     minimum: Floats
 
     def score(self, event: str) -> Floats:
-        """The probability of each arc, by "head" alone, or of the "arc" with its label; of a token without a head that no arc was made."""
+        """Return the probability of each arc, "head" alone or "arc" with its label; without a head that no arc was made."""
         return self.no_other_head * (self.head if event == "head" else self.arc)
 
     def slice(self, first: int, end: int) -> ArcProbabilities:
-        """Those of the tokens from first to end."""
+        """Return those of the tokens from first to end."""
         return ArcProbabilities(*(column[first:end].copy() for column in vars(self).values()))
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """(final state of each Doc, probabilities of its arcs), all Docs at once; nothing is written on them.
-
-    parser (DependencyParser): Its model and transitions are used. docs: Hold at least one token together.
-    RAISES C024: the scores hold NaN. C271: the model's states are of another kind.
-    """
+    """Return (final state, arc probabilities) of non-empty Docs; nothing is written. RAISES C024: NaN. C271: other states."""
     set_dropout_rate(parser.model, 0.0)
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
@@ -135,10 +126,7 @@ def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcP
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: Actions) -> tuple[list[Any], ArcProbabilities]:
-    """(final state of each Doc, probabilities of the arcs of all their tokens) for Docs that hold at least one token together.
-
-    parser (DependencyParser): Its model and transitions are used. RAISES C024: the scores hold NaN. C271: states of another kind.
-    """
+    """Return (final state of each non-empty Doc, arc probabilities of tokens). RAISES C024: NaN. C271: other states."""
     step_model = parser.model.predict(docs)
     try:
         scorer = Scorer(parser, step_model, docs)
@@ -167,7 +155,7 @@ class Scorer:
         self.unseen_classes = np.flatnonzero(step_model._class_mask == 0)
 
     def __call__(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Shape (n_states, n_classes). ids: State features."""
+        """Return scores, (n_states, n_classes). ids: State features."""
         vectors = self.state2vec.predict(ids)
         scores = np.ascontiguousarray(vectors if self.vec2scores is None else self.vec2scores.predict(vectors))
         if not np.isfinite(scores.sum()):
@@ -186,18 +174,17 @@ class Scorer:
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:
-    """B0, B1, S0 and S1 of each state, -1 for none: shape (4, n_states). ids: State features."""
+    """Return B0, B1, S0 and S1 of each state, -1 for none: shape (4, n_states). ids: State features."""
     return np.ascontiguousarray(ids[:, :4].T, dtype=np.intp)
 
 
 @dataclass(eq=False)
 class ParserStates:
-    """The states of a batch, as far as the validity of transitions depends on them.
+    """The part of the states of a batch that decides which transitions are valid. Tokens count through the batch; the last
+    place is "no token" (-1).
 
-    Tokens count through the batch; arrays have one place more, for "no token" (-1).
-
-    starts, never_starts (Bools): Tokens that start a sentence, and those that must not.
-    unshiftable (Bools): Put back from the stack, and not to be shifted again. heads (Ints): -1 for none.
+    starts, never_starts (Bools): Tokens that start a sentence, and those that must not. unshiftable (Bools): Put back from the
+    stack. heads (Ints): -1 for none.
     """
 
     actions: Actions
@@ -213,10 +200,7 @@ class ParserStates:
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The scores, -inf where a transition is not valid (`is_valid` of spaCy's ArcEager): shape (n_states, n_classes).
-
-        tokens (Ints): See `first_tokens`.
-        """
+        """Return the scores, -inf where a transition is not valid (spaCy's ArcEager). tokens (Ints): See `first_tokens`."""
         b0, b1, s0, s1 = tokens
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
         starting = self.starts[b0] & ~no_b0
@@ -226,14 +210,14 @@ class ParserStates:
         valid[LEFT] = valid[RIGHT] = ~(no_s0 | no_b0 | starting)
         valid[BREAK] = (b1 == b0 + 1) & ~(no_b1 | self.starts[b1] | self.never_starts[b1])
         # The set of valid moves, as a number: a row of all masks is copied sooner than one is put together.
-        masked = self.actions.masks.take(_BITS @ valid.view(np.uint8), axis=0)
-        masked += scores
+        result = self.actions.masks.take(_BITS @ valid.view(np.uint8), axis=0)
+        result += scores
         if self.actions.has_subtokens:
-            masked[(s0 != b0 - 1)[:, None] & self.actions.subtokens] = -np.inf
-        return masked
+            result[(s0 != b0 - 1)[:, None] & self.actions.subtokens] = -np.inf
+        return result
 
     def apply(self, tokens: Ints, moves: Ints) -> None:
-        """Each state makes a move. tokens (Ints): See `first_tokens`."""
+        """Make each state's move. tokens (Ints): See `first_tokens`."""
         b0, b1, s0, s1 = tokens
         is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
         is_put_back &= self.heads[s0] < 0
@@ -247,8 +231,8 @@ class ParserStates:
 class _DecodingTrace:
     """The states of a batch during decoding, and the probabilities of the decisions about each token so far.
 
-    Arrays are as in ParserStates. steps (list): (first tokens, masked scores, transition of each state) of the steps whose
-    probabilities are not summed up yet. n_cells (int): How many scores these hold.
+    steps (list): (first tokens, masked scores, transitions) of steps that are not summed up yet. n_cells (int): How many scores
+    these hold.
     """
 
     states: ParserStates
@@ -267,7 +251,7 @@ class _DecodingTrace:
         return cls(states, ones, ones.copy(), zeros, zeros.copy(), ones.copy())
 
     def add_step(self, tokens: Ints, scores: NDArray[np.float32]) -> None:
-        """Record the transition that each state makes by these scores. tokens (Ints): See `first_tokens`."""
+        """Record the transition that each state makes by these scores."""
         masked = self.states.mask(tokens, scores)
         transitions = masked.argmax(axis=1)  # of equal scores the first one, as in spaCy
         self.states.apply(tokens, self.states.actions.moves[transitions])

@@ -29,16 +29,10 @@ kept_reading = KeptReadings()
 
 
 class CalibDependencyParser(DependencyParser):
-    """spaCy's DependencyParser with the same weights, heads and labels.
-
-    Greedy decoding goes step by step through Python (`sources.parser.decoding`), all Docs of a batch at once.
-    """
+    """spaCy's DependencyParser with the same heads and labels, decoded a batch at a time (`sources.parser.decoding`)."""
 
     def predict(self, docs: Sequence[Doc] | Doc) -> Any:
-        """The final state of each Doc, in order.
-
-        RAISES C024: the scores hold NaN. C271: the model's states are of another kind.
-        """
+        """Return the final state of each Doc. RAISES C024: NaN scores. C271: states of another kind."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if not any(len(doc) for doc in docs):
             return self.moves.init_batch(docs)
@@ -54,24 +48,20 @@ class CalibDependencyParser(DependencyParser):
 
 
 def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyParser:
-    """One of a pipeline. settings: Those of spaCy's own."""
+    """Create the component. settings: Those of spaCy's own."""
     return CalibDependencyParser(nlp.vocab, name=name, **settings)
 
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """What a parser said about one Doc of n tokens.
-
-    probabilities (ArcProbabilities): Of its tokens. arcs (NDArray[int64]): The head of each, relative to the token, and the hash of
-    its label, as the parser left them on the Doc: shape (n, 2).
-    """
+    """What a parser predicted for one Doc. arcs (NDArray[int64]): (relative head, hash of the label) of each token."""
 
     probabilities: ArcProbabilities
     arcs: NDArray[np.int64]
 
 
 def arcs_on(doc: Doc) -> NDArray[np.int64]:
-    """The head and the label of each token, see ArcReading."""
+    """Return the relative head and the label of each token."""
     return doc.to_array(["HEAD", "DEP"]).astype(np.uint64).view(np.int64).reshape(-1, 2)
 
 
@@ -82,12 +72,11 @@ _CLIP = 1e-3
 class ParserSource(TransitionSource):
     """The probability of each token's arc, and the sentences.
 
-    It is that of the decision by which the token got its head, times the probability that no other decision gave it another one; of a token
-    without a head the latter alone.
+    The probability of the decision for the head, times that of no other decision giving another one; without a head the latter
+    alone.
 
-    component (str): Name of the component, `parser` of spaCy or `calib_parser`.
-    event (str): "head": P(the head is right); "arc": P(head and label are right).
-    RAISES C001: a setting out of range.
+    component (str): Name of the component, `parser` of spaCy or `calib_parser`. event (str): "head": P(the head is right);
+    "arc": P(head and label are right). RAISES C001: a setting out of range.
     """
 
     reads = ("parser",)
@@ -119,11 +108,11 @@ class ParserSource(TransitionSource):
         return super().obstacle(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
-        """Always: the arcs that are judged stand on the Docs. Of stock parsers the probabilities are not there, and come from a second pass."""
+        """True: the arcs stand on the Docs, though stock parsers need a second pass for the probabilities."""
         return True
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """One entry for each token whose arc is still that of the parser. RAISES C024: NaN in the scores. C271: a model with other states."""
+        """Return an entry for each token with an unchanged arc. RAISES C024: NaN scores. C271: a model with other states."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             DRAWERS[doc] = partial(draw_trees, pipe)
@@ -142,8 +131,8 @@ class ParserSource(TransitionSource):
         return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
-        """By a pass over copies without arcs and sentences. RAISES: see `predict_arcs`."""
-        copies = [clear_copy(doc, parsed=False) for doc in docs]
+        """Parse copies without arcs and sentences. RAISES: see `predict_arcs`."""
+        copies = [clear_copy(doc, keep_arcs=False) for doc in docs]
         states, probabilities = predict_arcs(pipe, copies)
         DependencyParser.set_annotations(pipe, copies, states)
         return [ArcReading(of_doc, arcs_on(copy)) for of_doc, copy in zip(probabilities, copies, strict=True)]
@@ -153,7 +142,7 @@ class ParserSource(TransitionSource):
 
 
 def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
-    """Those of the Docs, each with the scores of its arcs; a sentence with an arc without a score is left out. White space counts as right."""
+    """Return the sentences whose arcs all have a score. White space counts as right."""
     starting = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) == 1 for doc in docs])
     bounds = np.cumsum([0, *map(len, docs)])
     starting[bounds[:-1][np.diff(bounds) > 0]] = True
@@ -168,7 +157,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
 
 
 def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
-    """What is known of each arc beside its probability. heads (Ints): Relative to the token."""
+    """Return further features of each arc. heads (Ints): Relative to the token."""
     columns = {
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")

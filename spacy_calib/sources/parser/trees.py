@@ -1,7 +1,7 @@
-"""Whole trees of a parser: draws from its own distribution over sequences of transitions, and P(every arc of a sentence is right).
+"""Samples of whole trees from a parser's distribution over transitions, and P(every arc of a sentence is right).
 
-A transition is drawn among the valid ones by its probability, which is the argmax of log-probabilities with Gumbel noise; so a sequence has in the
-draws the share that the parser gives it, and it always ends in a tree.
+A transition is sampled among the valid ones by its probability, so each sequence is sampled as often as the parser's
+probability of it, and always ends in a tree.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ _SAME = 1e-3
 
 
 def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> TreeDraws:
-    """n trees of a Doc, as `Doc._.<attr>.sample` gives them, of a Doc that came from another process, a copy or a file.
+    """Sample n trees of a Doc that came from another process, a copy or a file, as `Doc._.<attr>.sample` does.
 
-    parser (DependencyParser): Without a beam; what it listens to has run over the Doc. doc (Doc): Scored by a calib pipe that reads it.
-    attr (str): Prefix of that pipe.
+    parser (DependencyParser): Without a beam; what it listens to has run over the Doc. attr (str): Prefix of the calib pipe.
     RAISES C001: n or seed. C412: scores of something else. C413: no scores. And see `draw_trees`.
     """
     view = doc_view(doc, attr)
@@ -55,15 +54,13 @@ def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str =
 
 
 def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
-    """RAISES C001: n or seed. C680: the Doc no longer holds what the parser read, or sentence starts were set before it.
-    C681: no parser without a beam. C024, C271: see `decode`.
-    """
+    """Sample trees. RAISES C001: n or seed. C680: the Doc has changed. C681: no parser, or a beam. C024, C271: see `decode`."""
     doc, event = view.doc, plain_name(view.layer)
     if not isinstance(parser, DependencyParser) or parser.cfg["beam_width"] != 1:
         raise calib_error("C681", name=getattr(parser, "name", "?"), kind=type(parser).__name__)
     rng, why = generator(n, seed, get_string_id(doc.text)), missing_input(parser, [doc])[0]
     if not why:
-        bare = clear_copy(doc, parsed=False)
+        bare = clear_copy(doc, keep_arcs=False)
         new_scores = predict_arcs(parser, [bare])[1][0].score(event)[view.rows]
         if (np.abs(new_scores - view.raw) > _SAME).any():
             why = "its probabilities are others than those that the Doc was scored by (other vectors, or sentences set before)"
@@ -79,7 +76,7 @@ def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
 
 
 def _draw(parser: Any, doc: Doc, uniforms: Floats) -> tuple[Ints, Any, Floats]:
-    """(heads, hashes of labels, both (n, n_tokens); log-probability of each draw). uniforms (Floats): Random numbers, (n, _STEPS * n_tokens)."""
+    """Return (heads, hashes of labels, log-probability) of each sample. uniforms (Floats): Shape (n, _STEPS * n_tokens)."""
     actions, n, n_tokens = read_actions(parser.moves), len(uniforms), len(doc)
     set_dropout_rate(parser.model, 0.0)
     step_model = parser.model.predict([doc])
@@ -114,7 +111,7 @@ def _draw(parser: Any, doc: Doc, uniforms: Floats) -> tuple[Ints, Any, Floats]:
 
 
 def _in_full(doc: Doc, heads: Ints, classes: Ints, names: Sequence[str]) -> tuple[Ints, Any]:
-    """(heads, hashes of labels) as spaCy leaves them on a Doc: arcs that were lifted go back to the heads that their labels name."""
+    """Return (heads, hashes of labels) as spaCy leaves them on a Doc, with lifted arcs put back."""
     labels = np.array([doc.vocab.strings.add(name) for name in (*names, ROOT)], dtype=np.uint64)[classes]
     has_lifted = np.append([DECORATION in name for name in names], False)[classes].any(axis=1)
     tokens, doc = np.arange(len(doc)), doc.copy()
@@ -132,7 +129,7 @@ TREE_FEATURES = ("share of draws", "least share of a head", "product of raw scor
 
 
 class TreeEvent(LabelsRight):
-    """Whether every arc of a sentence is right, by what a parser draws. draws (int): How many. RAISES C001: none."""
+    """Whether every arc of a sentence is right, by sampled trees. draws (int): How many. RAISES C001: none."""
 
     registered = "spacy-calib.Tree.v1"
     called = ("tree", "trees")
@@ -151,7 +148,7 @@ class TreeEvent(LabelsRight):
         self._attr, self._component = attr, component
 
     def units(self, doc: Doc) -> Sequence[Span]:
-        """The sentences with words, all of which have a score."""
+        """Return the sentences with words, all of which have a score."""
         view, words = doc_view(doc, self._attr), ~is_space(doc)
         if view is None or not doc.has_annotation("DEP"):
             return ()

@@ -66,9 +66,9 @@ def test_features_of_few_documents_are_counted_without_those_held_out():
         documents[number] = Choices(hstack([one.features, extra], format="csr"), one.candidates, one.right)
     assert known_features(documents, 2).tolist() == [True] * 4
     assert known_features(documents[1:], 2).tolist() == [True, True, True, False]
-    found = learn(documents, [1.0], n_folds=4, least=2)
+    found = learn(documents, [1.0], n_folds=4, minimum=2)
     assert found.weights[3] > 0
-    assert fit_weights(documents[1:], 1.0, least=2)[3] == 0
+    assert fit_weights(documents[1:], 1.0, minimum=2)[3] == 0
     assert found.held_out[0].chances == pytest.approx(documents[0].chances(fit_weights(documents[1:], 1.0, 2)).chances)
     assert known_features(documents[:1], 5).all()
 

@@ -16,7 +16,7 @@ from spacy_calib.coref.inference.pairs import pair_chances
 from spacy_calib.coref.mentions import Mentions
 from spacy_calib.coref.view import Resolved, write_resolved
 from spacy_calib.doc.queries.base import Scored
-from spacy_calib.doc.queries.patterns import Asked, make_query, split_query
+from spacy_calib.doc.queries.patterns import QueryAbilities, make_query, split_query
 
 VOCAB = spacy.blank("en").vocab
 
@@ -47,7 +47,9 @@ def doc():
 
 
 def ask(text, unit=None, scored=(TAGS, TYPES), resolves=True, parses=True):
-    return make_query(text if isinstance(text, str) else json.dumps(text), Asked(scored, resolves, parses, VOCAB), unit)
+    return make_query(
+        text if isinstance(text, str) else json.dumps(text), QueryAbilities(scored, resolves, parses, VOCAB), unit
+    )
 
 
 def test_a_tag(doc):

@@ -23,7 +23,7 @@ def marginals_of(chances, length, n_labels):
     return table
 
 
-WAYS = ["_scaled", "_logarithmic"]
+WAYS = ["_sum_scaled", "_logarithmic"]
 
 
 def sums_by(way, chains):

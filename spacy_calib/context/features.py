@@ -1,0 +1,168 @@
+"""The features of a context: the scores of a token's tags, the tokens next to it, and its document."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.recalibrators.logistic import log_odds, sigmoid
+from ..types import Floats, Ints
+from .words import Flags, Words
+
+# How many average tokens are added to each Doc before its means are taken, and their top score and entropy.
+_TOKENS_ADDED, _AVERAGE_SCORE, _AVERAGE_ENTROPY = 10.0, 0.9, 0.3
+# The log-odds of a missing entry: a rival below the threshold.
+NO_ENTRY = float(log_odds(np.array([0.01]))[0])
+# Log-odds and tag of a missing neighbour: next to the first and the last word nothing is doubtful.
+_NO_NEIGHBOUR = np.array([[3.0], [-1.0]])
+
+
+class TokenScores:
+    """The scores of n tokens, as features look at them.
+
+    rows, tags (Ints), scores (Floats): Token (ascending), tag and score of each entry. words (Words): The tokens.
+    log_odds (Floats): Of the scores. is_top (Flags): Whether each entry is the highest of its token; of equal ones the first.
+    top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest entry of each token and of the second, shape (2, n); -1 and NO_ENTRY
+        for a missing entry.
+    entropy (Floats): Of each token, in nats: of its scores, and of the probability that they leave to all other tags.
+    """
+
+    def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
+        self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
+        n = len(words)
+        self.log_odds = log_odds(scores)
+        top = _top_entries(rows, scores, n)
+        self.top_tags = np.append(tags, -1)[top]
+        self.top_log_odds: Floats = np.append(self.log_odds, NO_ENTRY)[top]
+        self.is_top: Flags = top[0, rows] == np.arange(len(rows))
+        every = np.concatenate([scores, np.maximum(1.0 - np.bincount(rows, scores, n), 0.0)])
+        surprise = -every * np.log(np.maximum(every, 1e-300))
+        self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
+
+    @cached_property
+    def scored(self) -> Flags:
+        """Tokens with entries that are more than white space."""
+        return (self.top_tags[0] >= 0) & self.words.counts
+
+    @cached_property
+    def neighbours(self) -> tuple[Floats, Floats]:
+        """(the token before each, the token after it): log-odds and tag of its highest entry, shape (2, n). A neighbour is in the same Doc, has
+        entries and is more than white space.
+        """
+        values = np.where(self.scored, (self.top_log_odds[0], self.top_tags[0]), _NO_NEIGHBOUR)
+        before, after = np.concatenate((_NO_NEIGHBOUR, values), axis=1), np.concatenate((values, _NO_NEIGHBOUR), axis=1)
+        before[:, self.words.starts] = after[:, self.words.starts] = _NO_NEIGHBOUR
+        return before[:, :-1], after[:, 1:]
+
+    def document_means(self, values: Sequence[Floats], average: Sequence[float]) -> list[Floats]:
+        """The means over the scored tokens of a Doc and ten average ones, so that those of short Docs do not swing.
+
+        values (Sequence[Floats]): Of each token, several times. average (Sequence[float]): The values of the average token.
+        """
+        docs, n = self.words.docs, len(self.words.starts) - 1
+        counts = np.bincount(docs, self.scored, n) + _TOKENS_ADDED
+        sums = (np.bincount(docs, column * self.scored, n) for column in values)
+        return [((total + _TOKENS_ADDED * value) / counts)[docs] for total, value in zip(sums, average, strict=True)]
+
+
+def _top_entries(rows: Ints, scores: Floats, n_tokens: int) -> Ints:
+    """The index of the highest and of the second entry of each token, shape (2, n_tokens); -1 where there is none. Of equal entries the first."""
+    top = np.full((2, n_tokens), -1)
+    if not len(rows):
+        return top
+    begins = np.ones(len(rows), dtype=bool)
+    np.not_equal(rows[1:], rows[:-1], out=begins[1:])
+    starts = begins.nonzero()[0]
+    heads, highest, left = rows[starts], np.empty(n_tokens), scores.copy()
+    for place in top:
+        highest[heads] = np.maximum.reduceat(left, starts)
+        index = (left == highest[rows]).nonzero()[0][::-1]
+        place[rows[index]] = index  # the last of several values stays: that of the first entry
+        left[top[0, heads]] = -1.0
+    top[1, top[1] == top[0]] = -1  # of a token with one entry
+    return top
+
+
+class Feature(ABC):
+    """A property of a token, other than its word and tags, that may show whether its scores are too high or too low.
+
+    name (str): In the settings. columns (tuple[str, ...]): Meaning of each column.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+
+    @abstractmethod
+    def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
+        """The values of all tokens, column by column."""
+
+    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
+        """The meaning of each column for these tokens."""
+        return self.columns
+
+
+class Neighbours(Feature):
+    """How confident the model is in the tokens before and after."""
+
+    name = "neighbours"
+    columns = ("confidence in the token before", "confidence in the token behind")
+
+    def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
+        before, after = tokens.neighbours
+        return before[0], after[0]
+
+
+class Document(Feature):
+    """How confident the model is in the whole Doc: high scores mean less in a Doc that is strange to the model."""
+
+    name = "document"
+    columns = (
+        "the document's mean confidence",
+        "the document's mean entropy",
+        "that confidence, times that in the token",
+    )
+
+    def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
+        values, average = (sigmoid(tokens.top_log_odds[0]), tokens.entropy), (_AVERAGE_SCORE, _AVERAGE_ENTROPY)
+        confidence, entropy = tokens.document_means(values, average)
+        return confidence, entropy, confidence * tokens.top_log_odds[0]
+
+
+class Hints(Feature):
+    """What the source adds about a token, such as how confident a parser was on the way to an arc."""
+
+    name = "hints"
+    columns = ()
+
+    def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
+        return tuple(tokens.words.hints.values())
+
+    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
+        return tuple(tokens.words.hints)
+
+
+# Those that a config can name, in the order of their columns.
+FEATURES: dict[str, Feature] = {feature.name: feature for feature in (Document(), Hints(), Neighbours())}
+
+
+class FromDocs(Feature):
+    """A function of Docs, for properties of tokens that the arrays do not show. No config names one.
+
+    function (Callable): Returns an array of shape (n_tokens,) or (n_tokens, k) for all tokens of the Docs, in order.
+    """
+
+    def __init__(self, name: str, function: Callable[[Sequence[Any]], NDArray[Any]]):
+        self.name = name
+        self.columns = (name,)
+        self.function = function
+
+    def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
+        return tuple(tokens.words.columns[self.name].T)
+
+    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
+        return self.columns if n_columns == 1 else [f"{self.name}, column {place + 1}" for place in range(n_columns)]
