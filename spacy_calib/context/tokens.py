@@ -107,8 +107,10 @@ class TokenContext:
         """Adjust all entries; features look only at those above the threshold. Without a model only the view is new."""
         kept, words = given.kept, given.words
         whole = len(kept) == len(given.rows)
-        entries: Any = (given.rows, given.tags, given.scores)
-        tokens = TokenScores(*(entries if whole else (column[kept] for column in entries)), words)
+        rows, tags, kept_scores = given.rows, given.tags, given.scores
+        if not whole:
+            rows, tags, kept_scores = rows[kept], tags[kept], kept_scores[kept]
+        tokens = TokenScores(rows, tags, kept_scores, words)
         columns = self.standardized([feature(tokens) for feature in self.features], len(words))
         places = self.known_.places(words)
         if self.model_ is None:
