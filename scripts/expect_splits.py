@@ -36,7 +36,7 @@ from spacy_calib.expect.drift import Labelled
 from spacy_calib.expect.estimates import entity_estimates, expected_accuracy, token_sums
 from spacy_calib.expect.record import entity_sums, record_fit
 from spacy_calib.pairs.build import JudgedPairs, top_pairs
-from spacy_calib.pipe.gathering import FitArguments, gather
+from spacy_calib.pipe.fit_inputs import FitArguments, gather
 from spacy_calib.types import Groups, Ints, Pairs
 
 Mask = NDArray[np.bool_]

@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_calib.calibration.misses import find_recall_threshold
+from spacy_calib.calibration.recall_threshold import find_recall_threshold
 from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, refuses, save_docs
 
 RECALL = 0.9

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...pages.judged import JudgedView
     from ...pairs.build import JudgedPairs
     from ...pipe.component import Calibrator
-    from ...pipe.judging import Judged
+    from ...pipe.evaluation import Judged
     from ...types import Groups
     from .against import Side
     from .options import EvaluateRun
@@ -43,9 +43,9 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
 
     RAISES C317, C318: there is no such component. C030 to C035, C164: the gold, or the component, see `Calibrator.fit`.
     """
-    from ...pipe.fitting import conventions_in
-    from ...pipe.gathering import FitArguments, gather
-    from ...pipe.judging import judge_unfitted
+    from ...pipe.calibrator_fit import conventions_in
+    from ...pipe.evaluation import judge_unfitted
+    from ...pipe.fit_inputs import FitArguments, gather
 
     nlp, calib = place_raw(run, nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
@@ -154,7 +154,7 @@ def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
 
     RAISES CalibError: every fault of the input.
     """
-    from ...pipe.judging import conventions_met
+    from ...pipe.evaluation import conventions_met
 
     nlp = run.begin(run.files())
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
@@ -217,7 +217,7 @@ def table_of(evaluation: Judged, bins: int | None, groups: int | None) -> dict[s
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
     from ...metrics.table import calibration_table
     from ...pages.tag_rows import never_right
-    from ...pipe.judging import event_table
+    from ...pipe.evaluation import event_table
     from ...pipe.registered import metrics
     from ...pipe.scorer import scorer_like
     from ...types import OPEN

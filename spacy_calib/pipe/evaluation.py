@@ -23,13 +23,13 @@ from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..types import Floats, Groups, Ints
 from .event import EventPipe
-from .gathering import may_differ
+from .fit_inputs import may_differ
 from .lookup import entity_tokens
 from .scorer import CalibScorer, scorer_like
 
 if TYPE_CHECKING:
     from .component import Calibrator
-    from .gathering import FitInputs
+    from .fit_inputs import FitInputs
 
 
 class Forecasts(NamedTuple):

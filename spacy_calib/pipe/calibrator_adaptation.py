@@ -23,8 +23,8 @@ from ..expect.record import record_fit
 from ..pairs.build import JudgedPairs, interleave
 from ..types import Groups
 from .calibrating import CalibratingPipe
-from .fitting import figures
-from .gathering import FitArguments, FitInputs, gather
+from .calibrator_fit import figures
+from .fit_inputs import FitArguments, FitInputs, gather
 from .scorer import drop_performance, set_performance
 from .state import PipeState
 

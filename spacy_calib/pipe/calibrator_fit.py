@@ -41,7 +41,7 @@ from ..sources.mapped import map_of, with_map
 from ..types import Groups
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
-from .gathering import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
+from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
 from .upstream import learn_labels, settle

@@ -30,7 +30,7 @@ from ..pairs.progress import UNREPORTED, Progress
 from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
-from .fit_data import ExampleReader
+from .example_reader import ExampleReader
 from .settings import PipeSettings
 
 HERE = "the fit data"
