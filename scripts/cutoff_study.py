@@ -37,7 +37,7 @@ from frame import head, make_parser, one_sentence, row, run_over
 from numpy.typing import NDArray
 
 from spacy_calib.calibration.cutoffs import PER, keys_of, score_of
-from spacy_calib.calibration.misses import effective_size, find_recall_threshold
+from spacy_calib.calibration.recall_threshold import effective_size, find_recall_threshold
 from spacy_calib.calibration.thresholds import find_threshold, find_thresholds, prediction_interval
 from spacy_calib.cli.threshold import span_pipe
 from spacy_calib.corpus.missed import EntityTokens

@@ -36,7 +36,7 @@ from spacy_calib.expect.drift import Labelled
 from spacy_calib.expect.estimates import entity_estimates, expected_accuracy, token_sums
 from spacy_calib.expect.record import entity_sums, record_fit
 from spacy_calib.pairs.build import JudgedPairs, top_pairs
-from spacy_calib.pipe.gathering import FitArguments, gather
+from spacy_calib.pipe.fit_inputs import FitArguments, gather
 from spacy_calib.types import Groups, Ints, Pairs
 
 Mask = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class Material:
         n_docs = int(data.kept_documents.max()) + 1
         n_docs = n_docs if spans is None else len(spans.gold)
         return cls(
-            data.kept_pairs, data.kept_documents, spans, found.labels, maps.groups, maps.prototype,
+            data.kept_pairs, data.kept_documents, spans, found.source.labels, maps.groups, maps.prototype,
             pipe.spans.groups, n_docs, pipe.context, data.words, found.doc_documents,
         )  # fmt: skip
 
@@ -106,10 +106,12 @@ class Material:
 def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     """Whether the interval of each measure holds the truth of the test documents. fit, test (Mask): Of documents."""
     n_docs, data, new = material.n_docs, material.tokens_in(fit), material.tokens_in(test)
-    plan = CalibrationPlan(material.groups, material.prototype, data.pairs.scores)
+    plan = CalibrationPlan(material.groups, material.groups, material.prototype, data.pairs.scores)
     if material.context is not None and data.words is not None:
         n_tags = len(material.labels)
-        context = fit_token_context(material.context, data.pairs, data.unlabelled, data.documents, data.words, n_tags=n_tags)
+        context = fit_token_context(
+            material.context, data.pairs, data.unlabelled_pairs, data.documents, data.words, n_tags=n_tags
+        )
         plan = plan if context.why else replace(plan, context=context).in_context(data)
     calibration, of_spans = fit_tokens(data, plan), material.fit_spans(fit)
     held_out = score_held_out(data, plan, calibration)

@@ -180,7 +180,7 @@ def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
     """The tagger's pairs on a .spacy file with gold words and spaces, and the gold tag counts."""
     from spacy.training import Example
 
-    from spacy_calib.pipe.fit_data import ExampleReader
+    from spacy_calib.pipe.example_reader import ExampleReader
     from spacy_calib.sources.bound import BoundSource
     from spacy_calib.sources.softmax import SoftmaxSource
 
@@ -190,7 +190,7 @@ def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
     examples = (Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
     source = BoundSource.from_component(SoftmaxSource("tagger"), nlp.get_pipe("tagger"))
     reader = ExampleReader(source, lowest=0.01).read_all(examples)
-    return reader.data(0.01).pairs, reader.counts
+    return reader.data(0.01)[0].pairs, reader.counts
 
 
 def ewt(cache: Path) -> DataSet:

@@ -24,8 +24,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from spacy_calib.pipe.evaluation import event_table, gather_forecasts
 from spacy_calib.pipe.event import EventPipe
-from spacy_calib.pipe.judging import event_table, gather_forecasts
 from spacy_calib.registry import registry
 from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)
 

@@ -185,7 +185,7 @@ import numpy as np
 from spacy_calib import metrics, types as nouns
 from spacy_calib.calibration import grouped
 from spacy_calib.calibration import cutoffs, spans, thresholds
-from spacy_calib.calibration.grouping.named import group_beside
+from spacy_calib.calibration.grouping.tag_frequency import group_beside
 from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt

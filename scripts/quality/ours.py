@@ -127,7 +127,7 @@ def fixed(
     def run(task: Task) -> Floats:
         data, own = task.data, None if scaling is None else scaling.clone()
         scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
-        plan = CalibrationPlan(grouping(task), prototype, scaled, pooling, own)
+        plan = CalibrationPlan(grouping(task), task.groups, prototype, scaled, pooling, own)
         return applied(fit_tokens(data, plan, normalize), task)
 
     return timed(run)

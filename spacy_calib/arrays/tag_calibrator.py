@@ -105,8 +105,9 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         plan = make_plan(steps, data, lambda grouping: grouping(names, counts))
         self.calibration_: TokenCalibration = fit_tokens(data, plan, check_normalize(self.normalize))
         judged = JudgedPairs(data.kept_pairs, score_held_out(data, plan, self.calibration_), data.kept_documents)
-        self.calibration_.sets = fit_sets(steps.sets, data, plan, judged.calibrated)
-        self.groups_: Groups = plan.promise_groups
+        if steps.sets is not None:
+            self.calibration_.sets = fit_sets(steps.sets, data, plan, judged.calibrated)
+        self.groups_: Groups = plan.evaluation_groups
         self.selection_: dict[str, Any] = plan.table
         self.held_out_: HeldOut = judge_held_out(judged)
         self.unknown_gold_: dict[str, int] = dict(gold.unknown.most_common())

@@ -18,7 +18,7 @@ from ..schema import listed, number, record, text, whole
 from ..types import Floats, Grouping, Groups, Ints
 from .grouped import GroupedRecalibrator
 from .grouping.tag_frequency import tag_frequency_groups
-from .recalibrators import Platt, Recalibrator
+from .recalibrators import Identity, Platt, Recalibrator
 from .scaling import Scaling, VectorScaling
 from .steps import Predictions, walk
 from .sufficiency import documents_or_blocks
@@ -94,7 +94,8 @@ class Selector:
         kept_units = units[data.kept]
         is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
         raw_losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
-        raw = CalibrationPlan.raw_scores(group(grouping_of(1)), data, name=RAW, losses=raw_losses)
+        groups = group(grouping_of(1))
+        raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=raw_losses)
         candidates = [raw]
         if scalable and is_comparable:
             candidates.append(_scale(raw, data, units, fitting))
@@ -139,7 +140,7 @@ def make_plan(
     if settings.selection is not None:
         return replace(settings.selection(data, group, scalable, learn_context, progress), evaluation_groups=groups)
     fitting, learning = progress.stages({"Fitting the scaling": 1, "Learning the context": 1})
-    plan = CalibrationPlan(groups, settings.recalibrator, data.pairs.scores, settings.pooling)
+    plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.pooling)
     if settings.scaling is not None:
         plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
     if learn_context is not None:
@@ -161,10 +162,10 @@ def _with_context(
     plan: CalibrationPlan, data: FitData, learn_context: LearnContext, progress: Progress
 ) -> tuple[CalibrationPlan, ContextFit]:
     """(the plan with a context that is learned after its scaling and does not move scores yet, the context)."""
-    predictions = Predictions.of_pairs(data.unlabelled, data.threshold)
+    predictions = Predictions.of_pairs(data.unlabelled_pairs, data.threshold)
     scores = walk(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
-    unlabelled = data.unlabelled.take(data.kept_unlabelled).with_scores(scores)
-    context = learn_context(plan.pairs_of(data), unlabelled, data.kept_documents, data.words, progress)
+    unlabelled_pairs = data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(scores)
+    context = learn_context(plan.pairs_of(data), unlabelled_pairs, data.kept_documents, data.words, progress)
     return replace(plan, context=context), context
 
 
@@ -220,6 +221,7 @@ def _map_candidates(
             return maps.predict(pairs.scores[test], pairs.tags[test])
 
         yield CalibrationPlan(
+            groups,
             groups,
             prototype.clone(),
             data.pairs.scores,

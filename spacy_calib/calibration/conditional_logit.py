@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Floats, Ints
-from .least import least
+from .recalibrators.logistic import minimize_smooth
 
 _TOLERANCE, _MOST_STEPS, _MEMORY = 1e-10, 200, 10
 
@@ -61,4 +61,4 @@ def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Float
         moved = weights - towards
         return value + 0.5 * float(penalty @ moved**2), slope + penalty * moved
 
-    return least(loss, towards, _TOLERANCE, _MOST_STEPS, _MEMORY)
+    return minimize_smooth(loss, towards, _TOLERANCE, _MOST_STEPS, _MEMORY)

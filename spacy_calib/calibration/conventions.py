@@ -1,4 +1,7 @@
-"""Where the tags of a model and those of the gold look like two conventions. Knows arrays, never Docs."""
+"""Where the tags of a model and those of the gold look like two conventions, and the line through raw scores where they agree.
+
+The line is fitted without the tokens on which conventions differ; a step after a context shrinks its scores towards it. Knows arrays, never Docs.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import calib_error
 from ..pairs.build import leading
-from ..types import Ints, Pairs
+from ..types import Floats, Ints, Pairs
+from .recalibrators import Platt
+from .recalibrators.logistic import combine, log_odds, sigmoid
+from .steps import Predictions
 
 # Conventions differ where the model is this sure of a tag and the gold has another: for so many tokens, for such a
 # share of those of which it is so sure, so many times as often as the scores let expect, and in such a share of the
@@ -21,37 +28,69 @@ _SURE, _FEWEST, _RATE, _TIMES, _ONE_WAY = 0.9, 10, 0.03, 5.0, 0.5
 class Convention:
     """A tag of the model that some gold names otherwise.
 
-    file (int): Number of the gold file, from 0. said, gold (int): Columns of both tags. rows: Tokens.
-    of (int): How many tokens the model is sure to have its tag. in_gold (int): How many the gold calls so too, in all files.
+    file (int): Number of the gold file, from 0. predicted_tag, gold (int): Columns of both tags. rows: Tokens.
+    n_confident (int): To how many tokens the model gives its tag with confidence. in_gold (int): How many the gold calls so too, in all files.
     """
 
     file: int
-    said: int
+    predicted_tag: int
     gold: int
     rows: Ints
-    of: int
+    n_confident: int
     in_gold: int = 0
 
     def to_dict(self, labels: Sequence[str]) -> dict[str, Any]:
         """In names: "file", "said" and "gold", "tokens" "of" so many, and "in_gold". labels (Sequence[str]): Names of the columns."""
         return {
-            "file": self.file, "said": labels[self.said], "gold": labels[self.gold], "tokens": len(self.rows), "of": self.of,
+            "file": self.file, "said": labels[self.predicted_tag], "gold": labels[self.gold], "tokens": len(self.rows), "of": self.n_confident,
             "in_gold": self.in_gold,
         }  # fmt: skip
 
 
 def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
     """Find where conventions differ, file by file; most tokens first. gold: Of each token. files: Gold file of each pair."""
-    sure = np.flatnonzero(leading(pairs.rows, pairs.scores) & (pairs.scores >= _SURE))
+    confident = np.flatnonzero(leading(pairs.rows, pairs.scores) & (pairs.scores >= _SURE))
     conventions = []
-    for file, said in np.unique(np.stack([files[sure], pairs.tags[sure]]), axis=1).T.tolist():
-        indices = sure[(files[sure] == file) & (pairs.tags[sure] == said)]
-        rows, expected = pairs.rows[indices], float((1.0 - pairs.scores[indices]).sum())
+    for file, tag in np.unique(np.stack([files[confident], pairs.tags[confident]]), axis=1).T.tolist():
+        indices = confident[(files[confident] == file) & (pairs.tags[confident] == tag)]
+        rows, n_expected = pairs.rows[indices], float((1.0 - pairs.scores[indices]).sum())
         columns, counts = np.unique(gold[rows], return_counts=True)
-        disagreeing = counts[(columns != said) & (columns != -2)].sum()
-        minimum = max(_FEWEST, _RATE * len(indices), _TIMES * expected, _ONE_WAY * disagreeing)
+        disagreeing = counts[(columns != tag) & (columns != -2)].sum()
+        minimum = max(_FEWEST, _RATE * len(indices), _TIMES * n_expected, _ONE_WAY * disagreeing)
         for column, n in zip(columns.tolist(), counts.tolist(), strict=True):
-            if column not in (said, -1, -2) and n >= minimum:
-                in_gold = int(np.count_nonzero(gold == said))
-                conventions.append(Convention(file, said, column, rows[gold[rows] == column], len(indices), in_gold))
+            if column not in (tag, -1, -2) and n >= minimum:
+                in_gold = int(np.count_nonzero(gold == tag))
+                conventions.append(Convention(file, tag, column, rows[gold[rows] == column], len(indices), in_gold))
     return sorted(conventions, key=lambda convention: -len(convention.rows))
+
+
+def check_shrink(shrink: float) -> float:
+    """The setting itself. RAISES C001: it is no number in [0, 1]."""
+    if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
+        raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
+    return float(shrink)
+
+
+def fit_line(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:
+    """Fit Platt scaling (slope and constant) to raw scores, without the tokens on which conventions differ."""
+    rows = np.concatenate([np.zeros(0, dtype=np.intp), *(convention.rows for convention in conventions)])
+    own_tokens = pairs.take(np.flatnonzero(~np.isin(pairs.rows, rows)))
+    line = Platt()
+    line.fit(own_tokens.scores, own_tokens.hits)
+    return line.coefficients_
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinkage:
+    """The mean of two log-odds, that of the maps' score and that on the line.
+
+    shrink (float): Weight of the line, in [0, 1]. line (Floats): Slope and constant, of raw log-odds.
+    """
+
+    shrink: float
+    line: Floats
+
+    def apply(self, predictions: Predictions) -> Predictions:
+        """Shrink the scores of all entries."""
+        on_line = combine(Platt().features(predictions.raw), self.line)
+        return predictions.having(scores=sigmoid((1.0 - self.shrink) * log_odds(predictions.scores) + self.shrink * on_line))

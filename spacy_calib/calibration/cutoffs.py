@@ -89,7 +89,7 @@ class EntityTypes:
         """The types of these labels. prefixed (bool): Whether labels begin with B-, I-, L- or U-."""
         types = ["" if label == OUTSIDE else label[2:] if prefixed else label for label in labels]
         names = tuple(dict.fromkeys(filter(None, types)))
-        return cls(names, np.array([names.index(one) if one else OUT for one in types], dtype=np.intp))
+        return cls(names, np.array([names.index(type_name) if type_name else OUT for type_name in types], dtype=np.intp))
 
 
 @dataclass(frozen=True, eq=False)

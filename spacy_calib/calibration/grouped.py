@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import calib_error
-from ..pairs.weighted import WeightedPairs, collapse_groups
+from ..pairs.bins import Weighted, collapse_groups
 from ..schema import Misfit, Saved, kept, lengths, listed, maybe, record, registered, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
@@ -32,8 +32,8 @@ class GroupFit(Saved):
     fallback: str = kept(text, "")
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        return "there are more hits than pairs" if held["hits"] > held["pairs"] else ""
+    def agree(cls, fields: dict[str, Any]) -> str:
+        return "there are more hits than pairs" if fields["hits"] > fields["pairs"] else ""
 
 
 # The form of a saved GroupedRecalibrator; its maps are read where they are made.
@@ -79,23 +79,19 @@ class GroupedRecalibrator:
         RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
         """
         # Equal pairs are counted once, group by group.
-        of_pair = self.groups.of(pairs.tags)
-        self._fit_maps(*collapse_groups(pairs.scores, pairs.hits, of_pair, len(self.groups)))
-        return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
-
-    def _fit_maps(self, whole: WeightedPairs, parts: list[WeightedPairs]) -> None:
-        """Fit the pooled map and the map of every group. RAISES C003, C006: as `fit`."""
-        n_pairs, what = int(whole.weights.sum()), type(self.prototype).__name__
+        whole, parts = collapse_groups(pairs.scores, pairs.hits, self.groups.of(pairs.tags), len(self.groups))
+        n_pairs, method_name = len(pairs), type(self.prototype).__name__
         if not n_pairs and type(self.prototype) is not Identity:
-            raise calib_error("C003", what=what, threshold="the threshold")
+            raise calib_error("C003", what=method_name, threshold="the threshold")
         if n_pairs < self.prototype.min_pairs:
-            raise calib_error("C006", n_pairs=n_pairs, what=what, wanted=self.prototype.min_pairs)
-        pooled, self.pooled_fit_ = self._fit_map(whole, otherwise="identity")
-        self.pooled_ = pooled or Identity()
-        fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
-        self.maps_ = [own for own, _ in fitted]
-        self.fits_ = [fit for _, fit in fitted]
+            raise calib_error("C006", n_pairs=n_pairs, what=method_name, wanted=self.prototype.min_pairs)
+        pooled_map, self.pooled_fit_ = self._fit_map(whole, otherwise="identity")
+        self.pooled_ = pooled_map or Identity()
+        group_fits = [self._fit_map(part, otherwise="pooled map") for part in parts]
+        self.maps_ = [group_map for group_map, _ in group_fits]
+        self.fits_ = [fit for _, fit in group_fits]
         self._table = self._make_table()
+        return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
         """Fit the tags' own corrections to what the maps give, which stay as they are.
@@ -103,23 +99,24 @@ class GroupedRecalibrator:
         offsets (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
         """
         self.offsets = None
-        mapped = self.predict(pairs.scores, pairs.tags)
+        calibrated_scores = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.of(pairs.tags).astype(np.intp)
         n_tags, n_groups = len(self.groups.of_tag), len(self.groups)
-        self.offsets = offsets.clone().fit(mapped, pairs.hits, pairs.tags, n_tags, groups, n_groups)
+        self.offsets = offsets.clone().fit(calibrated_scores, pairs.hits, pairs.tags, n_tags, groups, n_groups)
         return self
 
-    def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
+    def _fit_map(self, pairs: Weighted, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
         """A map of these pairs, or None and why they cannot be fitted alone."""
-        n, n_hits = int(pairs.weights.sum()), int(pairs.weights[pairs.hits].sum())
+        _, hits, weights = pairs
+        n, n_hits = int(weights.sum()), int(weights[hits].sum())
         why = _why_not(n, n_hits, self.prototype.min_pairs)
         if why:
             return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """Map each score by the map of its label."""
-        return given.having(scores=self.predict(given.scores, given.tags), before_maps=given.scores)
+        return predictions.having(scores=self.predict(predictions.scores, predictions.tags), before_maps=predictions.scores)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
         """The calibrated probabilities of n pairs; each depends only on its own score and tag.
@@ -136,14 +133,16 @@ class GroupedRecalibrator:
         if self._table is not None:
             margins = self._table(as_probabilities("scores", scores), groups)
             return sigmoid(margins if self.offsets is None else self.offsets.move(margins, tags, groups))
-        mapped = self._map(scores, groups)
-        return mapped if self.offsets is None else self.offsets.predict(mapped, tags, groups)
+        calibrated_scores = self._map(scores, groups)
+        return calibrated_scores if self.offsets is None else self.offsets.predict(calibrated_scores, tags, groups)
 
     def _make_table(self) -> MapTable | None:
         """The maps of all groups as one function, if there is one; the pooled map is last, at the index -1."""
         assert self.pooled_ is not None
-        self._plain = all(type(one) is Identity for one in (self.pooled_, *self.maps_) if one is not None)
-        return self.pooled_.as_table([*(own or self.pooled_ for own in self.maps_), self.pooled_])
+        self._plain = all(
+            type(recalibrator) is Identity for recalibrator in (self.pooled_, *self.maps_) if recalibrator is not None
+        )
+        return self.pooled_.as_table([*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
         """What the maps of the groups give."""
@@ -154,13 +153,13 @@ class GroupedRecalibrator:
             return np.zeros(0)
         order = np.argsort(groups, kind="stable")
         ends = np.cumsum(np.bincount(groups + 1)).tolist()
-        calibrated = np.empty(len(scores))
+        scores_out = np.empty(len(scores))
         for group, (begin, end) in enumerate(zip([0, *ends], ends, strict=False), start=-1):
             if begin < end:
-                inside = order[begin:end]
-                own = self.maps_[group] if group >= 0 else None
-                calibrated[inside] = (own or self.pooled_).predict(scores[inside])
-        return calibrated
+                index = order[begin:end]
+                group_map = self.maps_[group] if group >= 0 else None
+                scores_out[index] = (group_map or self.pooled_).predict(scores[index])
+        return scores_out
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays."""
@@ -182,16 +181,16 @@ class GroupedRecalibrator:
         load (Callable): Rebuilds one recalibrator, or the offsets, from its state (the registry knows how).
         RAISES Misfit: a map is not fitted, or the offsets to other tags and groups.
         """
-        made = cls(load(state["prototype"]), state["groups"])
+        grouped = cls(load(state["prototype"]), state["groups"])
         if state["pooling"] is not None:
-            made.offsets = load(state["pooling"])
-            if made.offsets.sizes() != (len(made.groups.of_tag), len(made.groups)):
+            grouped.offsets = load(state["pooling"])
+            if grouped.offsets.sizes() != (len(grouped.groups.of_tag), len(grouped.groups)):
                 raise Misfit("pooling", "fitted to these tags and groups")
-        made.pooled_ = _fitted(load(state["pooled"]))
-        made.pooled_fit_, made.fits_ = state["pooled_fit"], state["fits"]
-        made.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
-        made._table = made._make_table()
-        return made
+        grouped.pooled_ = _fitted(load(state["pooled"]))
+        grouped.pooled_fit_, grouped.fits_ = state["pooled_fit"], state["fits"]
+        grouped.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
+        grouped._table = grouped._make_table()
+        return grouped
 
 
 def _fitted(part: Recalibrator) -> Recalibrator:

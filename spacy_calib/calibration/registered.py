@@ -46,13 +46,13 @@ class Registry(catalogue.Registry):
     """A registry that lists what it can: what cannot be imported is left out, with a warning."""
 
     def get_entry_points(self) -> dict[str, Any]:
-        found = {}
+        loaded_by_name = {}
         for point in _entry_points(self.entry_point_namespace):
             try:
-                found[point.name] = point.load()
+                loaded_by_name[point.name] = point.load()
             except Exception as error:  # whatever the module of another package raises
                 _warn_once(point.name, self.namespace[-1], repr(error))
-        return found
+        return loaded_by_name
 
     def get_entry_point(self, name: str, default: Any = None) -> Any:
         """Load a registered thing. RAISES C500: it cannot be imported."""
@@ -67,9 +67,9 @@ REGISTRIES = {name: Registry(("spacy", name), entry_points=True) for name in _NA
 
 
 @cache
-def _warn_once(given: str, registry: str, why: str) -> None:
+def _warn_once(name: str, registry: str, why: str) -> None:
     """Warn, once, that what is registered by this name cannot be used."""
-    warnings.warn(WARNINGS["CW40"].format(given=given, registry=registry, why=why), stacklevel=3)
+    warnings.warn(WARNINGS["CW40"].format(given=name, registry=registry, why=why), stacklevel=3)
 
 
 def prototypes(name: str) -> dict[str, Any]:
@@ -77,14 +77,14 @@ def prototypes(name: str) -> dict[str, Any]:
 
     name (str): Of the registry: "calib_recalibrators".
     """
-    found = {}
+    prototypes_by_name = {}
     for key, function in sorted(REGISTRIES[name].get_all().items()):
         try:
             if needs_nothing(function):
-                found[key] = function()
+                prototypes_by_name[key] = function()
         except Exception as error:  # whatever a registered function raises
             _warn_once(key, name, repr(error))
-    return found
+    return prototypes_by_name
 
 
 # Of each function, which need not be hashable: it, so that its number stays its own, and whether it needs nothing. Signatures take long to read.
@@ -99,9 +99,9 @@ def needs_nothing(function: Any) -> bool:
 
 
 def _needs_nothing(function: Any) -> bool:
-    needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    given = inspect.signature(function).parameters.values()
-    return all(one.default is not inspect.Parameter.empty or one.kind not in needed for one in given)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(function).parameters.values()
+    return all(parameter.default is not inspect.Parameter.empty or parameter.kind not in kinds for parameter in parameters)
 
 
 def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
@@ -115,29 +115,25 @@ def by_short(name: str) -> dict[str, Any]:
 
     RAISES C185: two of them have one short name.
     """
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     owner: dict[str, str] = {}
     # Those of this package come first.
     made_by = sorted(prototypes(name).items(), key=lambda named: not named[0].startswith(OURS))
-    for key, made in made_by:
+    for key, prototype in made_by:
         # A function that presets what another one makes has no claim to the class's short name.
-        short = (_own_short(made) if getattr(made, "registered", key) == key else "") or key
-        if short in found:
+        own_fields = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # an inherited name is another's
+        short = (own_fields.get("short", "") if getattr(prototype, "registered", key) == key else "") or key
+        if short in by_name:
             raise calib_error("C185", short=short, registry=name, first=owner[short], second=key)
-        found[short], owner[short] = made, key
-    return found
-
-
-def _own_short(made: object) -> str:
-    """The short name that the object or its class gives itself; "" for an inherited one, which is another's."""
-    return {**vars(type(made)), **getattr(made, "__dict__", {})}.get("short", "")
+        by_name[short], owner[short] = prototype, key
+    return by_name
 
 
 def recalibrators() -> dict[str, Recalibrator]:
     """Short name -> prototype, those with the fewest free numbers first. RAISES C185: two have one short name."""
-    return dict(sorted(by_short("calib_recalibrators").items(), key=lambda named: (named[1].n_parameters, named[0])))
+    return dict(sorted(by_short("calib_recalibrators").items(), key=lambda item: (item[1].n_parameters, item[0])))
 
 
 def scalings() -> dict[str, Scaling]:
     """Short name -> prototype, those with the fewest numbers first. RAISES C185: two have one short name."""
-    return dict(sorted(by_short("calib_scalings").items(), key=lambda named: named[1].growth))
+    return dict(sorted(by_short("calib_scalings").items(), key=lambda item: item[1].growth))

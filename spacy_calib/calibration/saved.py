@@ -48,15 +48,15 @@ class Part(ABC):
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Name, settings and what was learned (None where it is not fitted), for `make_part`."""
-        learned = {name: as_saved(getattr(self, name, None)) for name in self._learned}
-        return {self.kind: self.registered, "settings": self.settings(), "learned": learned}
+        """Name, settings and what was arrays (None where it is not fitted), for `make_part`."""
+        arrays = {name: as_saved(getattr(self, name, None)) for name in self._learned}
+        return {self.kind: self.registered, "settings": self.settings(), "learned": arrays}
 
-    def load_learned(self: _Made, learned: dict[str, Any]) -> _Made:
+    def load_learned(self: _Made, arrays: dict[str, Any]) -> _Made:
         """Take over what was learned, if anything, from a state. RAISES Misfit: it is not of the form declared."""
-        if any(value is not None for value in learned.values()):
+        if any(value is not None for value in arrays.values()):
             form = type(self).learned_form or record({name: floats() for name in self._learned})
-            for name, value in form(learned, "learned").items():
+            for name, value in form(arrays, "learned").items():
                 setattr(self, name, value)
         return self
 
@@ -95,13 +95,13 @@ def unpack(data: bytes, format: str) -> Any:
         outer = _read(data)
         if outer["format"] != format:
             raise ValueError(f"format {outer['format']!r}")
-        given, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]
-        if type(given) is not int:
-            raise ValueError(f"format version {given!r}")
+        version, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]
+        if type(version) is not int:
+            raise ValueError(f"format version {version!r}")
     except Exception as error:
         raise Unreadable(f"not a whole file of ours: {brief(error, 160)}") from None
-    if given != FORMAT_VERSION:
-        raise OtherVersion(given)
+    if version != FORMAT_VERSION:
+        raise OtherVersion(version)
     if zlib.crc32(body) != crc:
         raise Unreadable("the checksum does not match")
     try:
@@ -136,9 +136,9 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
         for key, value in form["settings"].items()
     }
     try:
-        made = make(**settings)
+        part = make(**settings)
     except NotInstalled:
         raise
     except Exception as error:  # whatever a registered function says of settings that it does not know
         raise Misfit("settings", f"what {form[kind]} takes ({brief(error, 160)})") from None
-    return made.load_learned(form["learned"]) if form["learned"] else made
+    return part.load_learned(form["learned"]) if form["learned"] else part

@@ -30,8 +30,8 @@ class Cuts(Saved):
     tokens: Ints = kept(wholes())
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        return lengths({"tokens": len(held["values"])}, held)
+    def agree(cls, fields: dict[str, Any]) -> str:
+        return lengths({"tokens": len(fields["values"])}, fields)
 
 
 def quantile_rank(n: int, alpha: float) -> int:
@@ -176,21 +176,21 @@ class ConformalSets:
         RAISES C001: values out of range. C002: lengths differ. C004: not fitted.
         """
         rows, tags, given = _checked(rows, tags, scores, n_tokens)
-        within, out_of_reach = self._within(rows, tags, given, n_tokens)
+        is_within, out_of_reach = self._within(rows, tags, given, n_tokens)
         if self.nonempty:
-            within |= given == _highest(rows, given, n_tokens)[rows]
-        return within, out_of_reach
+            is_within |= given == _highest(rows, given, n_tokens)[rows]
+        return is_within, out_of_reach
 
-    def _within(self, rows: Ints, tags: Ints, given: Floats, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _within(self, rows: Ints, tags: Ints, is_given: Floats, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """What `predict` returns without the rule of `nonempty`."""
         if self.coverage == "tag":
             per_tag = self.tag_cuts()
             cuts = per_tag[np.minimum(tags, len(per_tag) - 1)]
             out_of_reach = self._lacking(rows, tags, n_tokens) & self._full().all()
         else:
-            per_token = self._token_cuts(rows, tags, given, n_tokens)
+            per_token = self._token_cuts(rows, tags, is_given, n_tokens)
             cuts, out_of_reach = per_token[rows], per_token >= 1.0
-        return 1.0 - given <= cuts, out_of_reach
+        return 1.0 - is_given <= cuts, out_of_reach
 
     def group_cuts(self) -> Floats:
         """The cut used for each group, shape (n_groups + 1,); the last is for none. RAISES C004: not fitted."""
@@ -237,7 +237,7 @@ class ConformalSets:
         RAISES C004: not fitted.
         """
         tokens = int(self._learned()[2].tokens.sum())
-        unreached = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
+        labels_out_of_reach = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
         return {
             "alpha": self.alpha,
             "coverage": self.coverage,
@@ -246,7 +246,7 @@ class ConformalSets:
             "tags": len(labels),
             "out_of_reach": self.out_of_reach_,
             "empty": self.empty_,
-            "unreached": unreached,
+            "unreached": labels_out_of_reach,
         }
 
     def clone(self) -> ConformalSets:
@@ -267,13 +267,13 @@ class ConformalSets:
             "learned": {"groups": groups.state(), "cuts": cuts, "out_of_reach": self.out_of_reach_, "empty": self.empty_},
         }
 
-    def load_learned(self, learned: dict[str, Any]) -> ConformalSets:
+    def load_learned(self, fields_saved: dict[str, Any]) -> ConformalSets:
         """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
-        held = _LEARNED(learned, "learned")
-        self.groups = held["groups"]
-        for key, cuts in held["cuts"].items():
+        fields = _LEARNED(fields_saved, "learned")
+        self.groups = fields["groups"]
+        for key, cuts in fields["cuts"].items():
             setattr(self, _SAVED_AS[key], cuts)
-        self.out_of_reach_, self.empty_ = float(held["out_of_reach"]), float(held["empty"])
+        self.out_of_reach_, self.empty_ = float(fields["out_of_reach"]), float(fields["empty"])
         return self
 
     @property

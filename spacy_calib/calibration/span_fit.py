@@ -36,8 +36,8 @@ class SpanData:
     gold: Ints
 
     def __post_init__(self) -> None:
-        others = {"raw score": self.raw, "hit": self.hits, "document": self.documents}
-        check_lengths("Fitting spans", "span", len(self.spans), others)
+        arrays = {"raw score": self.raw, "hit": self.hits, "document": self.documents}
+        check_lengths("Fitting spans", "span", len(self.spans), arrays)
 
     @cached_property
     def known(self) -> Ints:
@@ -54,8 +54,8 @@ class SpanData:
 
     @cached_property
     def pairs(self) -> Pairs:
-        known = self.known
-        return Pairs(np.arange(len(known)), self.spans.labels[known], self.raw[known], self.hits[known] == 1, len(known))
+        index = self.known
+        return Pairs(np.arange(len(index)), self.spans.labels[index], self.raw[index], self.hits[index] == 1, len(index))
 
     def judged(self, scores: Floats, unit: str = DOCUMENT) -> JudgedPairs:
         """The known spans with these calibrated scores. unit (str): What a document is."""
@@ -113,10 +113,10 @@ def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | 
     """
     data = without_useless(data, groups)
     of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
-    chosen, candidates = (
+    chosen_map, candidate_map = (
         SpanRecalibrator(groups).fit(data.spans.take(part), data.hits[part]) for part in (data.known, of_candidates)
     )
-    calibration, held_out, about = SpanCalibration(chosen, candidates), held_out_scores(data, groups), None
+    calibration, held_out, about = SpanCalibration(chosen_map, candidate_map), held_out_scores(data, groups), None
     if learn_context is not None:
         inputs = data.known_spans, held_out, data.pairs.hits, data.known_documents, groups
         calibration.context, held_out, about = learn_context(*inputs)

@@ -60,8 +60,8 @@ def logit(probabilities: Floats) -> Floats:
 
 
 def _logs(probabilities: Floats) -> tuple[Floats, Floats]:
-    clipped = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
-    return np.log(clipped), np.log1p(-clipped)
+    probabilities_clipped = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
+    return np.log(probabilities_clipped), np.log1p(-probabilities_clipped)
 
 
 def firsts_of(spans: Spans) -> Ints:
@@ -103,12 +103,12 @@ class SpanRecalibrator(Saved):
     n_beside_: int = kept(whole(), 0, key="n_beside")
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        if held["n_hits"] > held["n_spans"]:
+    def agree(cls, fields: dict[str, Any]) -> str:
+        if fields["n_hits"] > fields["n_spans"]:
             return "there are more hits than spans"
-        learned = held["n_spans"] > 0 and not held["fallback"]
-        size = len(NAMES) + 2 * len(held["groups"]) + held["n_beside"] if learned else 0
-        return lengths(dict.fromkeys(("center", "scale", "weights"), size), held)
+        is_learned = fields["n_spans"] > 0 and not fields["fallback"]
+        size = len(NAMES) + 2 * len(fields["groups"]) + fields["n_beside"] if is_learned else 0
+        return lengths(dict.fromkeys(("center", "scale", "weights"), size), fields)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
         """Learn from n spans.
@@ -173,14 +173,14 @@ class SpanMaps:
     chosen: SpanRecalibrator | None
     candidates: SpanRecalibrator | None
 
-    def apply(self, given: Predictions) -> Predictions:
-        assert given.spans is not None
-        mapped = given.scores.copy()
-        for own, fitted in ((given.levels == KEPT, self.chosen), (given.levels != KEPT, self.candidates)):
-            if fitted is not None:
-                index = np.flatnonzero(own)
-                mapped[index] = fitted.predict(given.spans.take(index), given.scores[index])
-        return given.having(scores=mapped, before_maps=given.scores)
+    def apply(self, predictions: Predictions) -> Predictions:
+        assert predictions.spans is not None
+        scores = predictions.scores.copy()
+        for is_own, span_map in ((predictions.levels == KEPT, self.chosen), (predictions.levels != KEPT, self.candidates)):
+            if span_map is not None:
+                index = np.flatnonzero(is_own)
+                scores[index] = span_map.predict(predictions.spans.take(index), predictions.scores[index])
+        return predictions.having(scores=scores, before_maps=predictions.scores)
 
 
 class SpanContext(CalibrationStep, Protocol):
@@ -223,24 +223,24 @@ class SpanCalibration:
 
         raw (Floats): Of each span. labels (Sequence[str]): Of the columns. view: Their tokens, for a context.
         """
-        calibrated = walk(self.steps, Predictions.of_spans(spans, raw, view)).scores
+        scores = walk(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:
-            return calibrated, np.full(len(spans), -1, dtype=np.int8)
-        return calibrated, self.cutoffs.accepts(calibrated, spans.labels, labels, self.groups).astype(np.int8)
+            return scores, np.full(len(spans), -1, dtype=np.int8)
+        return scores, self.cutoffs.accepts(scores, spans.labels, labels, self.groups).astype(np.int8)
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
-        context, cutoffs = (one and one.state() for one in (self.context, self.cutoffs))
-        adaptations = [one.state() for one in self.adaptations] or None
+        context, cutoffs = (part and part.state() for part in (self.context, self.cutoffs))
+        adaptations = [part.state() for part in self.adaptations] or None
         return {"span_maps": maps, "cutoffs": cutoffs, "span_context": context, "span_adaptations": adaptations}
 
     @classmethod
-    def from_state(cls, held: dict[str, Any]) -> SpanCalibration:
+    def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
         """Rebuild from what SPANS and the class of the context have read."""
         return cls(
-            *(held["span_maps"] or ()),
-            context=held["span_context"],
-            cutoffs=held["cutoffs"],
-            adaptations=tuple(held["span_adaptations"] or ()),
+            *(state["span_maps"] or ()),
+            context=state["span_context"],
+            cutoffs=state["cutoffs"],
+            adaptations=tuple(state["span_adaptations"] or ()),
         )

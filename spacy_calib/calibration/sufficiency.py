@@ -78,19 +78,19 @@ class HeldOut(Saved):
         return {**super().state(), "verdict": self.verdict}
 
 
-def judge_held_out(judged: JudgedPairs) -> HeldOut:
+def judge_held_out(pairs_judged: JudgedPairs) -> HeldOut:
     """Compare raw with cross-fitted scores, which maps gave that did not see the pair's document (with one alone: its block of tokens)."""
-    pairs, calibrated = judged.pairs, judged.calibrated
-    units = documents_or_blocks(pairs.rows, judged.documents)
-    raw, after = log_losses(pairs.scores, pairs.hits), log_losses(calibrated, pairs.hits)
-    mean, error = mean_with_error(after - raw, units)
+    pairs, scores = pairs_judged.pairs, pairs_judged.calibrated
+    units = documents_or_blocks(pairs.rows, pairs_judged.documents)
+    raw_losses, calibrated_losses = log_losses(pairs.scores, pairs.hits), log_losses(scores, pairs.hits)
+    mean, error = mean_with_error(calibrated_losses - raw_losses, units)
     top = top_pairs(pairs)
     return HeldOut(
-        float(raw.mean()),
-        float(raw.mean()) + mean,
+        float(raw_losses.mean()),
+        float(raw_losses.mean()) + mean,
         error,
         len(top),
         off_raw=ece(pairs, top=top) or 0.0,
-        off=ece(pairs, calibrated, top=top) or 0.0,
+        off=ece(pairs, scores, top=top) or 0.0,
         excess=float(pairs.scores[top].mean() - pairs.hits[top].mean()),
     )

@@ -19,7 +19,7 @@ from ..pairs.documents import cross_fit, folds_of
 from ..pairs.progress import Progress
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
-from .recalibrators import Identity, Platt, Recalibrator
+from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
 from .sets import ConformalSets
 from .steps import Predictions, walk
@@ -44,7 +44,7 @@ class FitData:
     pairs (Pairs): All that reach the lowest score that takes part; rows are tokens in [0, len(gold)).
     gold (Ints): Column of the gold tag of each token: -1 where the model does not know it, -2 where there is no gold.
     documents (Ints): Document of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
-    unlabelled (Pairs), unlabelled_documents (Ints): Pairs of tokens without gold, whose hits mean nothing.
+    unlabelled_pairs (Pairs), unlabelled_documents (Ints): Pairs of tokens without gold, whose hits mean nothing.
     words (Any): The words of all tokens, for a context; None without.
     is_complete (bool): Whether all pairs of a token with gold are known to hit or miss.
     """
@@ -54,7 +54,7 @@ class FitData:
     documents: Ints
     n_tags: int
     threshold: float
-    unlabelled: Pairs = field(default_factory=Pairs.none)
+    unlabelled_pairs: Pairs = field(default_factory=Pairs.none)
     unlabelled_documents: Ints = field(default_factory=_no_documents)
     words: Any = None
     is_complete: bool = True
@@ -77,7 +77,7 @@ class FitData:
     @cached_property
     def kept_unlabelled(self) -> Ints:
         """Index of the pairs without gold that reach the threshold."""
-        return np.flatnonzero(self.unlabelled.scores >= self.threshold)
+        return np.flatnonzero(self.unlabelled_pairs.scores >= self.threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +87,14 @@ class ContextFit:
     context (Any): Fitted; its `model_` is None where there is too little to learn from. Its class is in a later room.
     view (Any): The data as the features see it, with scores as `held_out` and `unlabelled`; None where spans cannot look at it.
     held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
-    unlabelled (Floats): Scores of entries without gold. why (str): Why it moves no scores of tokens, or "".
+    unlabelled_scores (Floats): Scores of entries without gold. why (str): Why it moves no scores of tokens, or "".
     about (dict): What `info` shows.
     """
 
     context: Any
     view: Any
     held_out: Floats
-    unlabelled: Floats
+    unlabelled_scores: Floats
     why: str
     about: dict[str, Any]
 
@@ -113,36 +113,26 @@ class CalibrationPlan:
     """How to calibrate tokens; also a candidate that a selection compares with others.
 
     groups (Groups), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
+    evaluation_groups (Groups): The groups by which scores are promised and evaluated.
     scores (Floats): Score of each pair by a scaling and a context that did not see its document, else raw.
     scaling (Scaling | None): Fitted on all pairs. context (ContextFit | None): What was learned of the surroundings.
     moves (bool): Whether the context moves scores of tokens.
-    evaluation_groups (Groups | None): The groups by which scores are promised and evaluated; None for those of the maps.
     name (str), size (int): Of a candidate, and how many numbers it learned. losses (Floats): Log loss of each kept pair by steps that
         did not see its document. table (dict): What `info` shows of the choice, if any.
     """
 
     groups: Groups
+    evaluation_groups: Groups
     prototype: Recalibrator
     scores: Floats
     offsets: TagOffsets | None = None
     scaling: Scaling | None = None
     context: ContextFit | None = None
     moves: bool = False
-    evaluation_groups: Groups | None = None
     name: str = ""
     size: int = 0
     losses: Floats = field(default_factory=_no_losses)
     table: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def raw_scores(cls, groups: Groups, data: FitData, **fields: Any) -> CalibrationPlan:
-        """The plan that leaves scores as they are."""
-        return cls(groups, Identity(), data.pairs.scores, **fields)
-
-    @property
-    def promise_groups(self) -> Groups:
-        """The groups by which scores are promised and evaluated."""
-        return self.groups if self.evaluation_groups is None else self.evaluation_groups
 
     def pairs_of(self, data: FitData) -> Pairs:
         """The pairs that the maps are fitted on: those that reach the threshold, with the scores of scaling and context."""
@@ -168,11 +158,9 @@ def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = Fal
     return calibration
 
 
-def fit_sets(prototype: ConformalSets | None, data: FitData, plan: CalibrationPlan, held_out: Floats) -> ConformalSets | None:
-    """Fit sets on held-out scores; None without a prototype."""
-    if prototype is None:
-        return None
-    return prototype.clone().fit(data.kept_pairs.rows, data.kept_pairs.tags, held_out, data.gold, plan.promise_groups)
+def fit_sets(prototype: ConformalSets, data: FitData, plan: CalibrationPlan, held_out: Floats) -> ConformalSets:
+    """Fit sets on held-out scores."""
+    return prototype.clone().fit(data.kept_pairs.rows, data.kept_pairs.tags, held_out, data.gold, plan.evaluation_groups)
 
 
 def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:
@@ -188,17 +176,17 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
             fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.offsets).fit(pairs.take(train))
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
-    mapped = cross_fit(folds_of(documents, _FOLDS), score)
-    predictions = Predictions.of_pairs(data.kept_pairs, 0.0).having(scores=mapped, before_maps=pairs.scores)
+    fold_scores = cross_fit(folds_of(documents, _FOLDS), score)
+    predictions = Predictions.of_pairs(data.kept_pairs, 0.0).having(scores=fold_scores, before_maps=pairs.scores)
     return walk(calibration.behind(maps), predictions).scores
 
 
 def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:
     """The calibrated score of each pair of a token without gold that reaches the threshold."""
-    predictions, context = Predictions.of_pairs(data.unlabelled, data.threshold), plan.context
+    predictions, context = Predictions.of_pairs(data.unlabelled_pairs, data.threshold), plan.context
     if plan.moves and context is not None:
-        kept = predictions.take(predictions.kept).having(scores=context.unlabelled)
-        return walk(calibration.behind(context.context), kept).scores
+        kept_predictions = predictions.take(predictions.kept).having(scores=context.unlabelled_scores)
+        return walk(calibration.behind(context.context), kept_predictions).scores
     steps = [step for step in calibration.steps if step is not calibration.context]  # at which only spans look
     return walk(steps, predictions).scores
 
@@ -207,8 +195,8 @@ def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibrat
     """All tokens after the steps before the maps, where no context moves their scores."""
     assert calibration.maps is not None
     first_steps = calibration.steps[: -len(calibration.behind(calibration.maps)) - 1]
-    unlabelled = walk(first_steps, Predictions.of_pairs(data.unlabelled, data.threshold)).scores
-    pairs, _ = interleave(plan.pairs_of(data), data.unlabelled.take(data.kept_unlabelled).with_scores(unlabelled))
+    unlabelled_scores = walk(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores
+    pairs, _ = interleave(plan.pairs_of(data), data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores))
     return Predictions.of_pairs(pairs, 0.0)
 
 

@@ -133,7 +133,7 @@ def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold with cross-validated scores. RAISES C625, and see `Calibrator.fit`."""
-    from ..pipe.held_out import score_held_out
+    from ..pipe.cross_scoring import score_held_out
 
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
     check_has_gold(examples, calib)

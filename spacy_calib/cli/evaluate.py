@@ -90,7 +90,7 @@ def evaluate(
     Of a pipeline that is not calibrated yet it shows how true its raw scores are.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `pipe.judging.event_table`), "misaligned" how many tokens align with no single gold token;
+        pipes say of whole units (see `pipe.evaluation.event_table`), "misaligned" how many tokens align with no single gold token;
         what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `corpus.slices.judge_slices`), those of
         --find-slices under "found_slices", with "examples"; how the pipeline of --against compares, "against", with the rows of
         `metrics.paired`; "pictures"

@@ -189,7 +189,7 @@ def attributes_of(pipe: Calibrator) -> str:
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
     """How far scores shrink, and to which line, as one fact; {} where they do not."""
-    from ..calibration.shrinkage import Shrinkage
+    from ..calibration.conventions import Shrinkage
 
     shrinkage = None if pipe.tokens.context is None else pipe.tokens.context.shrinkage
     if not isinstance(shrinkage, Shrinkage):

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.least import least
-from ..calibration.recalibrators.logistic import sigmoid, softplus
+from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import lowest_from
 from ..metrics.proper import log_losses
@@ -230,7 +229,7 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
         return total, (transposed @ residuals + penalty * values) * units
 
     first = np.zeros(len(units)) if start is None else _start_values(start, blocks, distinct) / units
-    values = least(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
+    values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
     weights = zip(blocks, distinct, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
     return LogLinear(
         ridge, {block.name: Weights(column, part.reshape(-1, block.width), block.size) for block, column, part in weights}

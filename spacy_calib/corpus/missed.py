@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, score_of
-from ..calibration.misses import effective_size, find_recall_threshold
+from ..calibration.recall_threshold import effective_size, find_recall_threshold
 from ..calibration.thresholds import prediction_interval
 from ..types import Ints
 from .scored import ScoredCorpus

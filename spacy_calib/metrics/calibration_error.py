@@ -109,8 +109,8 @@ def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: 
 
 def mean_of(values: list[float | None]) -> float | None:
     """Unweighted mean of the values that are there: mean GMCE is taken over the groups that have pairs."""
-    defined = [value for value in values if value is not None]
-    return float(np.mean(defined)) if defined else None
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
 
 
 def mce(

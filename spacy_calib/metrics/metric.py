@@ -53,11 +53,13 @@ def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
     RAISES C190: one has the name of a figure that is not a metric.
     """
-    found = {short: metric for short, metric in metrics.items() if getattr(metric, "listed", True)}
+    metrics_by_name = {short: metric for short, metric in metrics.items() if getattr(metric, "listed", True)}
     for short in OWN_FIGURES:
-        if short in found:
-            raise calib_error("C190", short=short, name=getattr(found[short], "registered", type(found[short]).__name__))
-    return found
+        if short in metrics_by_name:
+            raise calib_error(
+                "C190", short=short, name=getattr(metrics_by_name[short], "registered", type(metrics_by_name[short]).__name__)
+            )
+    return metrics_by_name
 
 
 def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike) -> float | None:
@@ -73,5 +75,5 @@ def title_of(metric: Any, short: str) -> str:
 
 def losses(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Short name -> function that gives the loss of each pair, of the listed mean losses; log loss comes first."""
-    found = {short: metric.losses for short, metric in listed(metrics).items() if hasattr(metric, "losses")}
-    return dict(sorted(found.items(), key=lambda named: named[0] != "nll"))
+    losses_by_name = {short: metric.losses for short, metric in listed(metrics).items() if hasattr(metric, "losses")}
+    return dict(sorted(losses_by_name.items(), key=lambda item: item[0] != "nll"))

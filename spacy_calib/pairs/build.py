@@ -23,15 +23,15 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
     RETURNS (Pairs): Rows keep the numbers of the tokens in `marginals`.
     RAISES C002: gold of another length.
     """
-    wanted = np.asarray(gold, dtype=np.intp)
-    if wanted.shape != (marginals.n_tokens,):
+    columns = np.asarray(gold, dtype=np.intp)
+    if columns.shape != (marginals.n_tokens,):
         raise calib_error(
-            "C002", what="Pairing", first="token", second="gold tag", n_first=marginals.n_tokens, n_second=wanted.size
+            "C002", what="Pairing", first="token", second="gold tag", n_first=marginals.n_tokens, n_second=columns.size
         )
-    of_row = wanted[marginals.rows]
+    of_row = columns[marginals.rows]
     keep = of_row != -2
     hits = of_row[keep] == marginals.tags[keep]
-    return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, int(np.count_nonzero(wanted != -2)))
+    return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, int(np.count_nonzero(columns != -2)))
 
 
 def concatenate(parts: Sequence[Pairs]) -> Pairs:
@@ -45,16 +45,16 @@ def concatenate(parts: Sequence[Pairs]) -> Pairs:
     return Pairs(np.concatenate([none.rows, *rows]), tags, scores, hits, int(offsets[-1]))
 
 
-def interleave(one: Pairs, other: Pairs) -> tuple[Pairs, Ints]:
+def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
     """(the pairs of two sets of tokens of one text in the order of the text, the place of each in "one, then other").
 
-    one, other (Pairs): Their rows number the same tokens.
+    one, second (Pairs): Their rows number the same tokens.
     """
     rows, tags, scores, hits = (
-        np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("rows", "tags", "scores", "hits")
+        np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("rows", "tags", "scores", "hits")
     )
     order = np.argsort(rows, kind="stable")
-    return Pairs(rows, tags, scores, hits, one.n_units + other.n_units).take(order), order
+    return Pairs(rows, tags, scores, hits, first.n_units + second.n_units).take(order), order
 
 
 def top_pairs(pairs: Pairs) -> Ints:
@@ -110,7 +110,7 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
     if scores.ndim != 2:
         raise calib_error("C001", name="marginals", wanted="an array (tokens, tags)", given=f"shape {scores.shape}")
     check_threshold(threshold)
-    rows, tags, kept = [], [], []
+    rows, tags, scores_kept = [], [], []
     step = max(1, _BLOCK_CELLS // max(1, scores.shape[1]))
     for start in range(0, max(1, len(scores)), step):
         block = scores[start : start + step]
@@ -120,8 +120,8 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
         row = flat // max(1, scores.shape[1])  # by one number: several times as fast as divmod
         rows.append(row + start)
         tags.append(flat - row * scores.shape[1])
-        kept.append(block.ravel()[flat].astype(np.float64))
-    return Marginals(np.concatenate(rows), np.concatenate(tags), np.concatenate(kept), len(scores))
+        scores_kept.append(block.ravel()[flat].astype(np.float64))
+    return Marginals(np.concatenate(rows), np.concatenate(tags), np.concatenate(scores_kept), len(scores))
 
 
 def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
@@ -222,9 +222,9 @@ class LogitScores:
         flat = np.flatnonzero(odds >= (sums * (threshold * (1 - ROUNDING)))[:, None])
         rows = flat // n_labels
         scores = odds.ravel()[flat] / sums[rows]
-        kept = scores >= threshold
-        if not kept.all():
-            flat, rows, scores = flat[kept], rows[kept], scores[kept]
+        is_kept = scores >= threshold
+        if not is_kept.all():
+            flat, rows, scores = flat[is_kept], rows[is_kept], scores[is_kept]
         return Marginals(rows, flat - rows * n_labels, scores, len(logits))
 
     def at(self, rows: Ints, columns: Ints) -> Floats:

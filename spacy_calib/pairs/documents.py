@@ -128,24 +128,24 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Prog
     """
     scores = np.empty(0)
     for fold in progress.over(range(int(folds.max(initial=-1)) + 1)):
-        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        found = score(outside, inside)
+        test, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        fold_scores = score(train, test)
         if fold == 0:
-            scores = np.empty((*found.shape[:-1], len(folds)))
-        scores[..., inside] = found
+            scores = np.empty((*fold_scores.shape[:-1], len(folds)))
+        scores[..., test] = fold_scores
     return scores
 
 
-def thin_out(documents: Ints, most: float) -> Ints:
+def thin_out(documents: Ints, n_most: float) -> Ints:
     """Index of at most about this many pairs: those of whole documents at equal distances, of two documents at least.
 
     documents (Ints): Of the pairs.
     """
-    if len(documents) <= most:
+    if len(documents) <= n_most:
         return np.arange(len(documents))
     _, codes = np.unique(documents, return_inverse=True)
     n = int(codes.max()) + 1
-    kept = min(n, max(2, int(n * most / len(documents))))  # two are the fewest that can be compared
-    wanted = np.zeros(n, dtype=bool)
-    wanted[np.arange(kept) * n // kept] = True
-    return np.flatnonzero(wanted[codes])
+    is_kept = min(n, max(2, int(n * n_most / len(documents))))  # two are the fewest that can be compared
+    n_wanted = np.zeros(n, dtype=bool)
+    n_wanted[np.arange(is_kept) * n // is_kept] = True
+    return np.flatnonzero(n_wanted[codes])

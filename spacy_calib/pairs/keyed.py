@@ -34,6 +34,6 @@ def keyed(values: Digests, salt: str) -> Digests:
     if not salt:
         return values
     distinct, place = np.unique(values, return_inverse=True)
-    key, held = blake2b(salt.encode()).digest(), distinct.astype("<u8").tobytes()
-    made = b"".join(blake2b(held[i : i + 8], digest_size=8, key=key).digest() for i in range(0, len(held), 8))
-    return np.frombuffer(made, dtype="<u8").astype(np.uint64)[place.reshape(-1)]
+    key, blocks = blake2b(salt.encode()).digest(), distinct.astype("<u8").tobytes()
+    digest_bytes = b"".join(blake2b(blocks[i : i + 8], digest_size=8, key=key).digest() for i in range(0, len(blocks), 8))
+    return np.frombuffer(digest_bytes, dtype="<u8").astype(np.uint64)[place.reshape(-1)]

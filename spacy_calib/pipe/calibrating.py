@@ -67,8 +67,11 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     layer = _layer_of(nlp, pipe)
     attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
     hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
-    written = [one for one in written if not (one.startswith("token.") and one.endswith(hidden))]
-    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in attributes]
+    assigns = [
+        attribute.replace("._.calib", f"._.{pipe.attr}")
+        for attribute in attributes
+        if not (attribute.startswith("token.") and attribute.endswith(hidden))
+    ]
     reads = meta.requires if not layer else _reads(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
     nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)

@@ -28,10 +28,10 @@ from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
 from ..sources.precision import half_precision_components
-from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
-from .fitting import fit_calibrator
-from .gathering import FitArguments
+from .calibrator_adaptation import adapt_calibrator
+from .calibrator_fit import fit_calibrator
+from .fit_inputs import FitArguments
 from .lookup import ReadableDocs, Reading, accepted_labels, calibrated_spans, flag_tokens
 from .saved import load_part
 from .state import PipeState

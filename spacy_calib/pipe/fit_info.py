@@ -162,18 +162,20 @@ class FitInfo(Saved):
         return "" if self.spans is None else self.spans.event
 
 
-def summarize_fit(pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
+def summarize_fit(
+    pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
+) -> list[FitRow]:
     """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
 
-    scaled (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
+    scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
     groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
     """
-    calibrated = maps.predict(scaled, pairs.tags)
+    scores_after = maps.predict(scores_before, pairs.tags)
     fits = maps.fits_
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
         whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
         fits = [GroupFit(*sizes, whose) for sizes in _sizes(pairs, groups)]
-    return _summary(pairs, calibrated, groups, [maps.pooled_fit_, *fits], n_bins)
+    return _summary(pairs, scores_after, groups, [maps.pooled_fit_, *fits], n_bins)
 
 
 def _sizes(pairs: Pairs, groups: Groups) -> list[tuple[int, int]]:
@@ -181,7 +183,7 @@ def _sizes(pairs: Pairs, groups: Groups) -> list[tuple[int, int]]:
     return [(len(hits), int(hits.sum())) for hits in (pairs.hits[part] for part in group_slices(pairs, groups))]
 
 
-def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[FitRow]:
+def _summary(pairs: Pairs, scores_after: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[FitRow]:
     """fits: Of all pairs, then of each group."""
     slices: list[Any] = [slice(None), *group_slices(pairs, groups)]
     tags = [np.arange(len(groups.of_tag)), *(groups.tags_in(index) for index in range(len(groups)))]
@@ -193,17 +195,17 @@ def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[Gr
             share=float(groups.counts[columns].sum() / total) if total else None,
             pairs=fit.pairs,
             hits=fit.hits,
-            raw=calibration_error(pairs.scores[inside], pairs.hits[inside], n_bins),
-            calibrated=calibration_error(calibrated[inside], pairs.hits[inside], n_bins),
+            raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
+            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
             fallback=fit.fallback,
         )
-        for name, columns, inside, fit in zip(("all", *groups.names), tags, slices, fits, strict=True)
+        for name, columns, index, fit in zip(("all", *groups.names), tags, slices, fits, strict=True)
     ]
 
 
-def summarize_span_fit(data: SpanData, chosen: SpanRecalibrator, n_bins: int = 10) -> list[FitRow]:
-    """The rows of `summarize_fit` for the spans on the Docs. chosen (SpanRecalibrator): Their map."""
-    why = f"raw scores: {chosen.fallback_}" if chosen.fallback_ else ""
-    n_pairs = [(len(data.pairs), int(data.pairs.hits.sum())), *_sizes(data.pairs, chosen.groups)]
+def summarize_span_fit(data: SpanData, span_map: SpanRecalibrator, n_bins: int = 10) -> list[FitRow]:
+    """The rows of `summarize_fit` for the spans on the Docs. span_map (SpanRecalibrator): Their map."""
+    why = f"raw scores: {span_map.fallback_}" if span_map.fallback_ else ""
+    n_pairs = [(len(data.pairs), int(data.pairs.hits.sum())), *_sizes(data.pairs, span_map.groups)]
     fits = [GroupFit(*sizes, why) for sizes in n_pairs]
-    return _summary(data.pairs, chosen.predict(data.known_spans, data.pairs.scores), chosen.groups, fits, n_bins)
+    return _summary(data.pairs, span_map.predict(data.known_spans, data.pairs.scores), span_map.groups, fits, n_bins)

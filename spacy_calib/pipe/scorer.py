@@ -13,6 +13,7 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
+from ..calibration.registered import by_short
 from ..corpus.scored import ScoredCorpus
 from ..doc.annotations import get_annotation
 from ..doc.collect import scored_corpus
@@ -22,7 +23,6 @@ from ..metrics.metric import figure_of, listed
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs, no_pairs
 from ..types import Groups
-from .registered import metrics
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
@@ -35,23 +35,23 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
     return scored_corpus(examples if first else [], attr, get_annotation(first.layer if first else "tag"), labels)
 
 
-def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
+def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
     """Calibration errors and every registered metric, each raw and calibrated on the same pairs; None where there is nothing to judge.
 
     groups (Groups | None): Tag groups for GMCE; None (a pipe that is not fitted) gives no GMCE.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
-    pairs, more = judged.pairs, listed(metrics())
+    pairs, metrics = judged_pairs.pairs, listed(by_short("calib_metrics"))
     scores: dict[str, Any] = {}
     per_group: dict[str, dict[str, Any]] = {}
-    for suffix, values in (("", judged.calibrated), ("_raw", pairs.scores)):
+    for suffix, values in (("", judged_pairs.calibrated), ("_raw", pairs.scores)):
         scores[f"smce{suffix}"] = smce(pairs, values, n_bins)
         errors = [] if groups is None else gmce(pairs, groups, values, n_bins)
         scores[f"gmce{suffix}"] = mean_of(errors)
         for index, error in enumerate(errors):
             per_group.setdefault(groups.names[index], {})[f"gmce{suffix}"] = error  # type: ignore[union-attr]
         scores[f"ece{suffix}"] = ece(pairs, values, n_bins)
-        for short, metric in more.items():
+        for short, metric in metrics.items():
             scores[f"{short}{suffix}"] = figure_of(metric, values, pairs.hits)
     if groups is not None:
         of_pair = groups.of(pairs.tags)
@@ -72,7 +72,7 @@ def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[st
 
 def score_names() -> list[str]:
     """The figures of `calib_scores` that are one number. RAISES C185, C190: see there."""
-    return ["smce", "gmce", "ece", *listed(metrics())]
+    return ["smce", "gmce", "ece", *listed(by_short("calib_metrics"))]
 
 
 class CalibScorer:
@@ -129,13 +129,13 @@ def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
 def drop_performance(nlp: Language, attr: str) -> None:
     """Take out the figures of a pipe, and what held nothing else."""
     performance = nlp.meta.get("performance", {})
-    own = [
+    names = [
         name
         for prefix in (attr, f"{attr}_token", f"{attr}_span")
         for name in calib_scores(no_pairs(), None, prefix)
         if name in performance
     ]
-    for name in own:
+    for name in names:
         del performance[name]
-    if own and not performance:
+    if names and not performance:
         del nlp.meta["performance"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.conventions import Convention
+from spacy_calib.calibration.conventions import Convention, Shrinkage, check_shrink, fit_line
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.calibration.shrinkage import Shrinkage, check_shrink, fit_line
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.errors import CalibError
 from spacy_calib.types import Pairs

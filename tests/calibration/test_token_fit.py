@@ -12,7 +12,7 @@ from ..tokens import GROUPS, draw_tokens, fit_data
 
 
 def isotonic(data: FitData) -> CalibrationPlan:
-    return CalibrationPlan(GROUPS, IsotonicRegression(), data.pairs.scores)
+    return CalibrationPlan(GROUPS, GROUPS, IsotonicRegression(), data.pairs.scores)
 
 
 def all_and_held_out_scores(data: FitData) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +43,7 @@ def test_a_fold_that_leaves_too_few_pairs_has_the_maps_of_all():
 
 def test_the_pairs_of_a_plan_have_scaled_scores_and_reach_the_threshold_by_their_raw_ones():
     data = fit_data(draw_tokens(50, 1), 0.1, 0.01)
-    pairs = CalibrationPlan(GROUPS, IsotonicRegression(), data.pairs.scores / 2).pairs_of(data)
+    pairs = CalibrationPlan(GROUPS, GROUPS, IsotonicRegression(), data.pairs.scores / 2).pairs_of(data)
     assert (pairs.scores * 2 == data.kept_pairs.scores).all()
     assert (data.kept_pairs.scores >= 0.1).all()
     assert data.kept_documents.tolist() == (pairs.rows // 20).tolist()

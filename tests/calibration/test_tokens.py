@@ -60,7 +60,7 @@ def fit(
 ) -> TokenCalibration:
     """The calibration of these data after a scaling, all fitted as the pipe does it; scaled: What `scale` gives, where it is known."""
     scaling, scores = scaled or scale(data, name)
-    plan = CalibrationPlan(groups, prototype or Platt(), scores, offsets, scaling)
+    plan = CalibrationPlan(groups, groups, prototype or Platt(), scores, offsets, scaling)
     calibration = fit_tokens(data, plan, normalize)
     if sets is not None:
         calibration.sets = fit_sets(sets, data, plan, score_held_out(data, plan, calibration))
@@ -254,7 +254,7 @@ def scores_below(
     """The scores of these entries below the threshold, which their tokens carry."""
     columns = np.full(table.n_tokens, -2)
     columns[rows] = tags
-    return calibration.calibrate(table, threshold, carried=carrying(table, columns)).below
+    return calibration.calibrate(table, threshold, predicted_columns=carrying(table, columns)).below
 
 
 @every_scaling

@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_calib.calibration.misses import find_recall_threshold
+from spacy_calib.calibration.recall_threshold import find_recall_threshold
 from tests.cli.conftest import annotated, bare_docs, calib, docs_in, entity_docs, ok, refuses, save_docs, token_scores
 
 RECALL = 0.9

@@ -19,7 +19,7 @@ from spacy_calib.doc.collect import scored_corpus
 from spacy_calib.doc.events import span_hits
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.fit_data import _hits_of
+from spacy_calib.pipe.example_reader import _hits_of
 from spacy_calib.types import Marginals
 from tests.answers import EXPORTS, answer, parts_of, write
 from tests.corpus.queue.test_answers import many_tasks

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
+from spacy_calib.pipe.cross_scoring import score_held_out
 from spacy_calib.pipe.gold_audit import audit_gold
-from spacy_calib.pipe.held_out import score_held_out
 from spacy_calib.pipe.scorer import corpus_of
 from tests.given_scores import LABELS, doc_scored, reads_given_scores, with_gold
 

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.fitting import conventions_in
-from spacy_calib.pipe.gathering import FitArguments, gather
+from spacy_calib.pipe.calibrator_fit import conventions_in
+from spacy_calib.pipe.fit_inputs import FitArguments, gather
 from tests.conftest import examples_for, run_upstream
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}

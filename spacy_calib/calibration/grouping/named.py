@@ -1,8 +1,7 @@
-"""Groups that the user names, and labels that stand alone beside the groups of all others ("O" beside types)."""
+"""Groups that the user names."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -30,32 +29,3 @@ def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Map
 def make_mapping_grouping(mapping: dict[str, str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
     """Registered as spacy-calib.Mapping.v1. mapping (Dict[str, str]): Tag -> name of its group."""
     return partial(mapped_groups, mapping=mapping)
-
-
-def group_beside(
-    grouping: Callable[[Sequence[str], Mapping[str, int]], Groups],
-    labels: Sequence[str],
-    counts: Mapping[str, int],
-    alone: Sequence[str] = (),
-    key: Callable[[str], str] = str,
-) -> Groups:
-    """Group the keys of the labels by any grouping, and give each label of `alone` a group of its own in front.
-
-    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): As columns. counts: Gold frequency.
-    alone (Sequence[str]): Those that are not among the labels take no part. key (Callable): Labels with one key share a
-        group; the frequency of a key is that of its labels together.
-    """
-    alone = [label for label in alone if label in set(labels)]
-    keys = list(dict.fromkeys(key(label) for label in labels if label not in alone))
-    of_key: Counter[str] = Counter()
-    for label, count in counts.items():
-        if label not in alone:
-            of_key[key(label)] += count
-    others = grouping(keys, of_key)
-    column = {name: i for i, name in enumerate(keys)}
-    of_tag = []
-    for label in labels:
-        group = -1 if label in alone else int(others.of_tag[column[key(label)]])
-        of_tag.append(alone.index(label) if label in alone else -1 if group < 0 else len(alone) + group)
-    frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
-    return Groups((*alone, *others.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))

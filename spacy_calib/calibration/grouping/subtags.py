@@ -11,8 +11,7 @@ import numpy as np
 from ...errors import calib_error
 from ...pairs.bins import check_count
 from ...types import Groups
-from .named import group_beside
-from .tag_frequency import tag_frequency_groups
+from .tag_frequency import group_beside, tag_frequency_groups
 
 Split = Callable[[str], str]
 

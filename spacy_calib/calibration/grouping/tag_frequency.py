@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from ...pairs.bins import check_count
 from ...types import Groups
-from .named import group_beside
 
 
 def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_groups: int = 5) -> Groups:
@@ -53,3 +53,32 @@ def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], M
     """Registered as spacy-calib.TFG.v1. n_groups (int): G, at least 1."""
     check_count("n_groups", n_groups)
     return partial(tag_frequency_groups, n_groups=n_groups)
+
+
+def group_beside(
+    grouping: Callable[[Sequence[str], Mapping[str, int]], Groups],
+    labels: Sequence[str],
+    counts: Mapping[str, int],
+    alone: Sequence[str] = (),
+    key: Callable[[str], str] = str,
+) -> Groups:
+    """Group the keys of the labels by any grouping, and give each label of `alone` a group of its own in front.
+
+    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): As columns. counts: Gold frequency.
+    alone (Sequence[str]): Those that are not among the labels take no part. key (Callable): Labels with one key share a
+        group; the frequency of a key is that of its labels together.
+    """
+    alone = [label for label in alone if label in set(labels)]
+    keys = list(dict.fromkeys(key(label) for label in labels if label not in alone))
+    of_key: Counter[str] = Counter()
+    for label, count in counts.items():
+        if label not in alone:
+            of_key[key(label)] += count
+    others = grouping(keys, of_key)
+    column = {name: i for i, name in enumerate(keys)}
+    of_tag = []
+    for label in labels:
+        group = -1 if label in alone else int(others.of_tag[column[key(label)]])
+        of_tag.append(alone.index(label) if label in alone else -1 if group < 0 else len(alone) + group)
+    frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
+    return Groups((*alone, *others.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))

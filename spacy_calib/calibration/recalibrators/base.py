@@ -28,17 +28,14 @@ class Recalibrator(Part):
     short (str): Name on the command line and in the settings of `auto`; "" where that is the registered name.
     n_parameters (int): About how many free numbers a fit has; `info` shows it.
     monotone (bool): Whether the map never falls as the score rises.
+    min_pairs (int): The smallest number of pairs for a sensible fit: a group with fewer uses the pooled map.
     """
 
     kind = "@calib_recalibrators"
     short: ClassVar[str] = ""
     n_parameters: ClassVar[int] = 20
     monotone: ClassVar[bool] = True
-
-    @property
-    def min_pairs(self) -> int:
-        """The least number of pairs for a sensible fit: a group with fewer uses the pooled map."""
-        return 2
+    min_pairs: int = 2
 
     def fit(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> Recalibrator:
         """Learn the map.

@@ -58,11 +58,8 @@ class HistogramBinning(Recalibrator):
     def __init__(self, n_bins: int = 10, bin_size: int | None = None):
         self.n_bins = n_bins
         self.bin_size = bin_size
+        self.min_pairs = n_bins if bin_size is None else bin_size
         make_binner(n_bins, bin_size)
-
-    @property
-    def min_pairs(self) -> int:
-        return self.n_bins if self.bin_size is None else self.bin_size
 
     def settings(self) -> dict[str, Any]:
         return {"n_bins": self.n_bins, "bin_size": self.bin_size}
@@ -98,10 +95,7 @@ class ScalingBinning(HistogramBinning):
         if not isinstance(self.scaling, Recalibrator):
             raise calib_error("C001", name="scaling", wanted="a recalibrator", given=repr(scaling))
         super().__init__(n_bins, bin_size)
-
-    @property
-    def min_pairs(self) -> int:
-        return max(super().min_pairs, self.scaling.min_pairs)
+        self.min_pairs = max(self.min_pairs, self.scaling.min_pairs)
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]

@@ -15,10 +15,7 @@ class Identity(Recalibrator):
     registered = "spacy-calib.Identity.v1"
     short = "identity"
     n_parameters = 0
-
-    @property
-    def min_pairs(self) -> int:
-        return 0
+    min_pairs = 0
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
         pass

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...pairs.weighted import WeightedPairs, collapse
+from ...pairs.bins import collapse
 from ...schema import floats, lengths, record
 from ...types import Floats
 from .base import Recalibrator
@@ -18,7 +18,7 @@ def masses(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = Non
 
     scores (Floats): n numbers in [0, 1], n > 0. hits: n booleans. weights: n numbers above 0, or None.
     """
-    x, hit, mass = collapse(scores, hits) if weights is None else WeightedPairs(scores, hits, weights)
+    x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)
     hit_mass = mass * hit
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")  # takes ascending stretches as they are

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -114,6 +114,31 @@ def _derivatives(
             hessian[i, : i + 1] += [(weighted * rows[:, j]).sum() for j in range(i + 1)]
             hessian[: i + 1, i] = hessian[i, : i + 1]
     return gradient, hessian
+
+
+def minimize_smooth(
+    loss: Callable[[Floats], tuple[float, Floats]], begin: Floats, tolerance: float, most_steps: int, memory: int
+) -> Floats:
+    """Weights of minimum loss, by L-BFGS.
+
+    loss (Callable): Weights -> (loss, its gradient). begin (Floats): Where the search begins. tolerance (float): It ends with a step that
+    lowers the loss by less than this share of it. memory (int): Pairs of steps and gradients that are kept.
+    """
+    from scipy.optimize import minimize
+
+    options = {"maxiter": most_steps, "ftol": tolerance, "gtol": 1e-3, "maxcor": memory}
+    # The vectors are short: threads would mostly wait for one another.
+    with _libraries().limit(limits=1):
+        weights: Floats = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x
+    return weights
+
+
+@cache
+def _libraries() -> Any:
+    """The libraries of linear algebra that are loaded; to look for them takes longer than a short search."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 class LogisticMap(Recalibrator):

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from ...errors import calib_error
 from ...schema import floats, number, record, whole, wholes
 from ...types import Floats, Ints, Pairs
-from .apply import Applied
 from .base import Scaling, within_limit
-from .entries import lay_out
+from .entries import PairwiseScaler, lay_out
 from .objective import DEFAULT_RIDGE, Objective, Weights, choose_ridge
 
 # The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin about ten
@@ -81,7 +80,7 @@ class LogLinearScaling(Scaling):
         self.biases_ = np.zeros(0)
         self.codes_ = np.zeros(0, dtype=np.intp)
         self.weights_ = np.zeros(0)
-        self._applied: tuple[Floats, Applied] | None = None
+        self._applied: tuple[Floats, PairwiseScaler] | None = None
 
     @property
     def fitted(self) -> bool:
@@ -96,9 +95,9 @@ class LogLinearScaling(Scaling):
 
     def like(self, ridge: float) -> LogLinearScaling:
         """A scaling with the same settings and this ridge, not fitted."""
-        made = type(self)(**self.settings())
-        made.ridge_ = ridge
-        return made
+        scaling = self.clone()
+        scaling.ridge_ = ridge
+        return scaling
 
     def size(self) -> int:
         """How many numbers were fitted. RAISES C004: not fitted."""
@@ -159,7 +158,7 @@ class LogLinearScaling(Scaling):
         held = self._applied
         if held is None or held[0] is not self.weights_:  # made ready once for what was learned
             alone = self.pairwise == "self"
-            ready = Applied(float(self.factor_[0]), self.biases_, self.codes_, self.weights_, self.floor, alone)
+            ready = PairwiseScaler(float(self.factor_[0]), self.biases_, self.codes_, self.weights_, self.floor, alone)
             self._applied = held = self.weights_, ready
         return held[1].scale(rows, tags, scores, counted)
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...pairs.documents import thin_out
 from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs
-from ..least import least
-from ..recalibrators.logistic import PRIOR
+from ..recalibrators.logistic import PRIOR, minimize_smooth
 from .base import held_out
 from .entries import LEAST, Entries, number_codes
 
@@ -69,7 +68,7 @@ class Objective:
         start (Weights | None): Where the search begins; None: at no change. tolerance (float): It ends with a step that
             lowers the loss by less than this share of it.
         """
-        found = least(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
+        found = minimize_smooth(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
         return self.unpack(found * self.units)
 
     def start(self, given: Weights | None) -> Floats:

@@ -51,8 +51,8 @@ class Side:
     values: Sequence[str | None] | None
 
 
-def side_of(pipe: Calibrator, done: Sequence[Example], by: str | None) -> Side:
-    """done (Sequence[Example]): Their predicted Docs have passed the pipe, fitted or not."""
+def side_of(pipe: Calibrator, examples: Sequence[Example], key: str | None) -> Side:
+    """examples (Sequence[Example]): Their predicted Docs have passed the pipe, fitted or not."""
     import numpy as np
 
     from ...doc.annotations import plain_name
@@ -61,11 +61,11 @@ def side_of(pipe: Calibrator, done: Sequence[Example], by: str | None) -> Side:
 
     annotation, gold = pipe.source.annotation(pipe.lookup.component()), None
     if pipe.lookup.span_labels():
-        gold = np.array([len(annotation.spans_on(example.reference)) for example in done], dtype=np.intp)
+        gold = np.array([len(annotation.spans_on(example.reference)) for example in examples], dtype=np.intp)
     return Side(
         name=pipe.name, component=pipe.source.component, layer=plain_name(annotation.name), calibrated=pipe.fitted, labels=pipe.lookup.labels(),
-        corpus=corpus_of(done, pipe.attr, pipe.lookup.labels()), gold=gold, event=pipe.fit_info.span_event or pipe.event,
-        called=annotation.span_words, values=None if by is None else names_under((one.reference for one in done), by),
+        corpus=corpus_of(examples, pipe.attr, pipe.lookup.labels()), gold=gold, event=pipe.fit_info.span_event or pipe.event,
+        called=annotation.span_words, values=None if key is None else names_under((one.reference for one in examples), key),
     )  # fmt: skip
 
 

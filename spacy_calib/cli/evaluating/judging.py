@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...pages.judged import JudgedView
     from ...pairs.build import JudgedPairs
     from ...pipe.component import Calibrator
-    from ...pipe.judging import Judged
+    from ...pipe.evaluation import Judged
     from ...types import Groups
     from .against import Side
     from .options import EvaluateRun
@@ -43,31 +43,31 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
 
     RAISES C317, C318: there is no such component. C030 to C035, C164: the gold, or the component, see `Calibrator.fit`.
     """
-    from ...pipe.fitting import conventions_in
-    from ...pipe.gathering import FitArguments, gather
-    from ...pipe.judging import judge_unfitted
+    from ...pipe.calibrator_fit import conventions_in
+    from ...pipe.evaluation import judge_unfitted
+    from ...pipe.fit_inputs import FitArguments, gather
 
     nlp, calib = place_raw(run, nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
-    done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
-    inputs = gather(calib, done, FitArguments())
+    examples_done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
+    inputs = gather(calib, examples_done, FitArguments())
     if inputs.unknown.n and not run.silent:
         words = inputs.unknown.words()
-        warn(unknown_sentence(words, inputs.source.name, inputs.annotation.unit))
-    conventions = [convention.to_dict(inputs.labels) for convention in conventions_in(inputs)]
-    return judge_unfitted(calib, inputs, done), conventions
+        warn(unknown_sentence(words, inputs.source.name, inputs.source.annotation.unit))
+    conventions = [convention.to_dict(inputs.source.labels) for convention in conventions_in(inputs)]
+    return judge_unfitted(calib, inputs, examples_done), conventions
 
 
 def place_raw(run: EvaluateRun, nlp: Language) -> tuple[Language, Calibrator]:
     """The pipeline with a pipe that changes nothing. RAISES C317, C318: there is no such component."""
     from ...pipe.component import Calibrator
 
-    others = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    own = None if any(pipe.fitted for pipe in others) else own_block(nlp, None, run.component)
+    other_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
+    own_source = None if any(pipe.fitted for pipe in other_pipes) else own_block(nlp, None, run.component)
     options: dict[str, Any] = {"method": "identity"}
-    if own is None:
-        options |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if others else {})}
-    name, settings = pipe_settings(own, options)
+    if own_source is None:
+        options |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if other_pipes else {})}
+    name, settings = pipe_settings(own_source, options)
     return place_calib(nlp, run.model, (name, {**settings, "context": None}), gold_preproc=run.gold_preproc)
 
 
@@ -91,28 +91,32 @@ def without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
     return bare if table.get("entities") is None else {**bare, "entities": without_calibrated(table["entities"])}
 
 
-def verdict_on_raw(found: Judged) -> str:
+def verdict_on_raw(evaluation: Judged) -> str:
     """How far raw scores are off, in one sentence; "" where there is none to judge."""
     from ...metrics.calibration_error import calibration_error
     from ...pages.verdict import leaning_in_words
     from ...pairs.build import top_pairs
 
-    annotation, of, pairs = found.annotation, f"the likeliest label of each {found.annotation.unit}", found.tokens.pairs
-    if found.spans is not None and len(found.spans) and annotation.spans_first:
-        of, pairs = f"predicted {annotation.span_words[1]}", found.spans.pairs
+    annotation, unit_words, pairs = (
+        evaluation.annotation,
+        f"the likeliest label of each {evaluation.annotation.unit}",
+        evaluation.tokens.pairs,
+    )
+    if evaluation.spans is not None and len(evaluation.spans) and annotation.spans_first:
+        unit_words, pairs = f"predicted {annotation.span_words[1]}", evaluation.spans.pairs
     pairs = pairs.take(top_pairs(pairs))
-    off = calibration_error(pairs.scores, pairs.hits, found.scorer.n_bins, norm="l1")
+    off = calibration_error(pairs.scores, pairs.hits, evaluation.scorer.n_bins, norm="l1")
     if off is None:
         return ""
-    whose = f"The scores of '{found.component}'" if found.component else "The scores"
+    subject = f"The scores of '{evaluation.component}'" if evaluation.component else "The scores"
     excess = float((pairs.scores - pairs.hits).mean())
-    return f"{whose} are off by {number(off, 3)} on average, {leaning_in_words(excess, off)} ({of}, on this data)"
+    return f"{subject} are off by {number(off, 3)} on average, {leaning_in_words(excess, off)} ({unit_words}, on this data)"
 
 
 def fit_command(run: EvaluateRun, component: str) -> str:
     """The command that makes these scores true. component (str): Whose they are."""
-    of = "" if component in ("", DEFAULTS["source"]["component"]) else f" --component {shlex.quote(component)}"
-    return f"python -m spacy calib fit {shlex.quote(run.model)} dev.spacy ./calibrated{of}"
+    component_option = "" if component in ("", DEFAULTS["source"]["component"]) else f" --component {shlex.quote(component)}"
+    return f"python -m spacy calib fit {shlex.quote(run.model)} dev.spacy ./calibrated{component_option}"
 
 
 @dataclass
@@ -139,112 +143,117 @@ class Judgement:
 
     def tables(self, run: EvaluateRun) -> dict[str, Any]:
         """By pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-        return {one.name: {**told_of(one, run), "conventions": self.conventions.get(one.name)} for one in self.judged}
+        return {
+            evaluation.name: {**told_of(evaluation, run), "conventions": self.conventions.get(evaluation.name)}
+            for evaluation in self.judged
+        }
 
 
-def judgement(run: EvaluateRun, shown: bool) -> Judgement:
-    """Judge what the run is about. shown (bool): Whether the scores themselves are to be shown too.
+def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
+    """Judge what the run is about. with_scores (bool): Whether the scores themselves are to be shown too.
 
     RAISES CalibError: every fault of the input.
     """
-    from ...pipe.judging import conventions_met
+    from ...pipe.evaluation import conventions_met
 
     nlp = run.begin(run.files())
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
-    pipes = _pipes_of(run, nlp, shown)
+    pipes = _pipes_of(run, nlp, with_scores)
     if not pipes:
-        raw, met = judge_raw(run, nlp)
-        return Judgement(name, [raw], version, conventions={raw.name: met})
-    behind = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if shown else []
-    judged, scored_by, done = judge(run, nlp, pipes, also=behind)
-    found = Judgement(name, judged, version)
-    for pipe, own, corpus in zip(pipes, judged, scored_by, strict=True):
+        raw, conventions = judge_raw(run, nlp)
+        return Judgement(name, [raw], version, conventions={raw.name: conventions})
+    last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if with_scores else []
+    evaluations, scored_by, examples = judge(run, nlp, pipes, also=last_pipes)
+    result = Judgement(name, evaluations, version)
+    for pipe, evaluation, corpus in zip(pipes, evaluations, scored_by, strict=True):
         try:
             check_readable(nlp, pipe)
         except CalibError as error:
-            found.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
+            result.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
             continue
-        found.conventions[pipe.name] = conventions_met(pipe, corpus)
+        result.conventions[pipe.name] = conventions_met(pipe, corpus)
         if run.against is not None:
             from .against import side_of
 
-            found.sides.append(side_of(pipe, done, run.by))
-        if shown:
-            found.models.append(ScoredPipe(pipe, corpus, own.seen))
+            result.sides.append(side_of(pipe, examples, run.by))
+        if with_scores:
+            result.models.append(ScoredPipe(pipe, corpus, evaluation.seen))
     if run.by is not None or run.find_slices:
         from ...doc.keys import fields_of, names_under
 
-        references = [example.reference for example in done]
-        found.values = None if run.by is None else names_under(references, run.by)
-        found.fields = fields_of(references) if run.find_slices else {}
-    return found
+        references = [example.reference for example in examples]
+        result.values = None if run.by is None else names_under(references, run.by)
+        result.fields = fields_of(references) if run.find_slices else {}
+    return result
 
 
-def _pipes_of(run: EvaluateRun, nlp: Language, shown: bool) -> list[Calibrator]:
+def _pipes_of(run: EvaluateRun, nlp: Language, with_scores: bool) -> list[Calibrator]:
     """The fitted pipes to judge; none where raw scores are.
 
     RAISES C027, C068: there is none with the prefix asked for, or none to show.
     """
     from ...pipe.component import Calibrator, fitted_pipes, pipes_named
 
-    fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    reading = [pipe for pipe in fitted if run.component in (None, pipe.source.component)]
+    fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    reading = [pipe for pipe in fitted_calibs if run.component in (None, pipe.source.component)]
     if reading or run.attr is not None:
         return [pipe for pipe in pipes_named(nlp, run.attr) if pipe in reading]
-    if shown:
+    if with_scores:
         fitted_pipes(nlp)
         check_option("--component", False, "one that is calibrated, to be shown on a page or in pictures", run.component)
     return []
 
 
-def told_of(found: Judged, run: EvaluateRun) -> dict[str, Any]:
+def told_of(evaluation: Judged, run: EvaluateRun) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`; raw scores alone of one that is not fitted. RAISES C005: see `table_of`."""
-    table = table_of(found, run.bins, run.groups)
-    if found.fitted:
+    table = table_of(evaluation, run.bins, run.groups)
+    if evaluation.fitted:
         return table
-    unfitted = {"verdict": verdict_on_raw(found), "fit": fit_command(run, found.component)}
-    return {**without_calibrated(table), "unfitted": unfitted}
+    raw_table = {"verdict": verdict_on_raw(evaluation), "fit": fit_command(run, evaluation.component)}
+    return {**without_calibrated(table), "unfitted": raw_table}
 
 
-def table_of(found: Judged, bins: int | None, groups: int | None) -> dict[str, Any]:
+def table_of(evaluation: Judged, bins: int | None, groups: int | None) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
     from ...metrics.table import calibration_table
     from ...pages.tag_rows import never_right
-    from ...pipe.judging import event_table
+    from ...pipe.evaluation import event_table
     from ...pipe.registered import metrics
     from ...pipe.scorer import scorer_like
     from ...types import OPEN
 
-    annotation, scorer, known = found.annotation, scorer_like(found.scorer, bins, groups), metrics()
+    annotation, scorer, known_metrics = evaluation.annotation, scorer_like(evaluation.scorer, bins, groups), metrics()
 
-    def judge_pairs(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
-        judging, n_bins = scorer.judging(own, names), scorer.n_bins
-        documents = judged.documents if judged.unit else None
-        table = calibration_table(judged.pairs, judged.calibrated, judging, n_bins, _SEED, documents, judged.unit, known)
-        never = [] if plain_name(found.layer) in OPEN else never_right(judged, names)
+    def judge_pairs(pairs_judged: JudgedPairs, own_groups: Groups, names: Sequence[str]) -> dict[str, Any]:
+        judging, n_bins = scorer.judging(own_groups, names), scorer.n_bins
+        documents = pairs_judged.documents if pairs_judged.unit else None
+        table = calibration_table(
+            pairs_judged.pairs, pairs_judged.calibrated, judging, n_bins, _SEED, documents, pairs_judged.unit, known_metrics
+        )
+        never = [] if plain_name(evaluation.layer) in OPEN else never_right(pairs_judged, names)
         return {"bins": n_bins, **table, "never_right": never}
 
-    if len(found.tokens):
-        check_bins(len(found.tokens), bins, found.threshold)
+    if len(evaluation.tokens):
+        check_bins(len(evaluation.tokens), bins, evaluation.threshold)
     result = {
-        "component": found.component,
-        "layer": plain_name(found.layer),
+        "component": evaluation.component,
+        "layer": plain_name(evaluation.layer),
         "accuracy_is": annotation.accuracy_name,
-        "seen": found.seen,
-        "weights_changed": found.weights_changed,
-        "misaligned": found.misaligned,
-        **judge_pairs(found.tokens, found.groups, found.labels),
+        "seen": evaluation.seen,
+        "weights_changed": evaluation.weights_changed,
+        "misaligned": evaluation.misaligned,
+        **judge_pairs(evaluation.tokens, evaluation.groups, evaluation.labels),
     }
-    if found.spans is not None and found.span_groups is not None:
+    if evaluation.spans is not None and evaluation.span_groups is not None:
         result["entities"] = {
             "called": list(annotation.span_words),
-            "event": found.event,
-            "accepted": found.accepted,
-            "flagged": found.flagged,
-            **judge_pairs(found.spans, found.span_groups, found.span_labels),
+            "event": evaluation.event,
+            "accepted": evaluation.accepted,
+            "flagged": evaluation.flagged,
+            **judge_pairs(evaluation.spans, evaluation.span_groups, evaluation.span_labels),
         }
-    if found.events:
-        result["events"] = [event_table(one, bins or 10, _SEED) for one in found.events]
+    if evaluation.events:
+        result["events"] = [event_table(forecasts, bins or 10, _SEED) for forecasts in evaluation.events]
     return result
 
 
@@ -257,14 +266,14 @@ def judged_units(model: ScoredPipe, run: EvaluateRun) -> dict[str, JudgedView]:
     pipe, corpus, _ = model
     assert pipe.groups is not None
     scorer, labels = scorer_like(pipe.scorer, run.bins, run.groups), pipe.lookup.labels()
-    n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
-    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, _SEED, known)
+    n_bins, judging, known_metrics = scorer.n_bins, scorer.judging, metrics()
+    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, _SEED, known_metrics)
     if pipe.spans.groups is None:
         return {tokens.kind: tokens}
-    span_labels, called = pipe.lookup.span_labels(), get_annotation(pipe.fit_info.layer).span_words
+    span_labels, words = pipe.lookup.span_labels(), get_annotation(pipe.fit_info.layer).span_words
     groups = judging(pipe.spans.groups, span_labels)
     return {
-        "entities": judged_entities(corpus, span_labels, groups, n_bins, _SEED, known, called),
+        "entities": judged_entities(corpus, span_labels, groups, n_bins, _SEED, known_metrics, words),
         tokens.kind: tokens,
     }
 
@@ -274,7 +283,7 @@ def table_of_unit(table: Mapping[str, Any], unit: str) -> Any:
     return table["entities"] if unit == "entities" else table
 
 
-def nothing_to_show(found: Judgement) -> CalibError:
+def nothing_to_show(result: Judgement) -> CalibError:
     """C030: no unit of any pipe has both gold and a score."""
-    first = found.judged[0]
+    first = result.judged[0]
     return calib_error("C030", layer=plain_name(first.layer), component=first.component or "the source")

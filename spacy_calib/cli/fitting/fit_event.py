@@ -117,7 +117,7 @@ def show_event(pipe: EventPipe, info: EventInfo) -> None:
 
 
 def show_event_table(table: dict[str, Any]) -> None:
-    """Print how good the forecasts of an event pipe are. table (dict): See `pipe.judging.event_table`."""
+    """Print how good the forecasts of an event pipe are. table (dict): See `pipe.evaluation.event_table`."""
     one, several = table["called"]
     msg.divider(f"{table['name']}: whole {several} (event: {table['event']})")
     if not table["rows"]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.judging import Judged
+    from ...pipe.evaluation import Judged
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
@@ -224,8 +224,8 @@ def judge(
     `Run.annotate`.
     """
     from ...doc.annotations import plain_name
+    from ...pipe.evaluation import judge_pipe
     from ...pipe.event import event_pipes
-    from ...pipe.judging import judge_pipe
     from ...pipe.scorer import corpus_of
 
     if len(pipes) == 1:

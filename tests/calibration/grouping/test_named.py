@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouping.fixed import make_one_vs_rest_grouping, make_shared_grouping
-from spacy_calib.calibration.grouping.named import group_beside, make_mapping_grouping, mapped_groups
-from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
+from spacy_calib.calibration.grouping.named import make_mapping_grouping, mapped_groups
+from spacy_calib.calibration.grouping.tag_frequency import group_beside, make_tag_frequency_grouping
 from spacy_calib.errors import CalibError
 
 LABELS = ["DET", "NOUN", "VERB", "X", "ADJ"]

@@ -15,7 +15,7 @@ from sklearn.isotonic import isotonic_regression as sklearn_pava
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.recalibrators.isotonic import masses
-from spacy_calib.pairs.weighted import collapse, collapse_groups
+from spacy_calib.pairs.bins import collapse, collapse_groups
 
 from ...strategies import bernoulli, scored_hits
 
@@ -153,17 +153,17 @@ def test_masses_count_every_pair_once(pair):
 def test_collapsing_counts_equal_pairs(pair):
     scores, hits = pair
     counted = Counter(zip((scores + 0.0).tolist(), hits.tolist(), strict=True))
-    made = collapse(scores, hits)
-    keys = list(zip(made.scores.tolist(), made.hits.tolist(), strict=True))
+    values, are_hits, weights = collapse(scores, hits)
+    keys = list(zip(values.tolist(), are_hits.tolist(), strict=True))
     assert keys == sorted(counted)
-    assert made.weights.tolist() == [counted[key] for key in keys]
-    assert (made.scores.dtype, made.hits.dtype, made.weights.dtype) == (np.float64, np.bool_, np.float64)
+    assert weights.tolist() == [counted[key] for key in keys]
+    assert (values.dtype, are_hits.dtype, weights.dtype) == (np.float64, np.bool_, np.float64)
 
 
 def test_one_score_that_is_no_float32_number_makes_all_keys_wide():
     scores = np.append(np.full(10, 0.5), 0.1)  # 0.1 is no float32 number
-    made = collapse(scores, np.arange(11) % 2 == 0)
-    assert [made.scores.tolist(), made.hits.tolist(), made.weights.tolist()] == [
+    columns = collapse(scores, np.arange(11) % 2 == 0)
+    assert [column.tolist() for column in columns] == [
         [0.1, 0.5, 0.5],
         [True, False, True],
         [1, 5, 5],
@@ -180,21 +180,21 @@ def test_each_group_is_collapsed_for_itself(decimals):
     groups = np.arange(400) % 4 - 1  # a quarter of the pairs belongs to no group
     groups[groups == 1] = 3  # and one group has no pairs
     whole, parts = collapse_groups(scores, hits, groups.astype(np.int16), 4)
-    assert [int(part.weights.sum()) for part in parts] == [100, 0, 100, 100]
+    assert [int(weights.sum()) for _, _, weights in parts] == [100, 0, 100, 100]
     for group, part in enumerate(parts):
         alone = collapse(scores[groups == group], hits[groups == group])
         for column, expected in zip(part, alone, strict=True):
             np.testing.assert_array_equal(column, expected)
     without = collapse(scores[groups == -1], hits[groups == -1])
-    np.testing.assert_array_equal(whole.scores[: len(without.scores)], without.scores)
+    np.testing.assert_array_equal(whole[0][: len(without[0])], without[0])
 
 
 def test_the_counts_of_all_groups_fit_like_the_pairs_themselves():
     # What the pooled map is fitted on: equal scores of two groups are not merged.
     scores, hits = bernoulli(400, seed=2, power=2, decimals=2)
     whole, _ = collapse_groups(scores, hits, np.arange(400) % 3, 3)
-    assert whole.weights.sum() == 400
-    assert len(whole.scores) > len(collapse(scores, hits).scores)
+    assert whole[2].sum() == 400
+    assert len(whole[0]) > len(collapse(scores, hits)[0])
     one, other = IsotonicRegression().fit(scores, hits), IsotonicRegression().fit(*whole)
     np.testing.assert_array_equal(one.predict(GRID), other.predict(GRID))
 

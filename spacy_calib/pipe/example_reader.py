@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,14 +37,13 @@ _BATCH = 128
 class _Batch:
     """What a batch of Docs gave.
 
-    documents, n_rows (list[int]): Number of each Doc's document, and its rows.
+    n_rows (list[int]): Rows of each Doc.
     n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row, and whether a sentence does.
     gold (Ints), unlabelled (NDArray[bool]): Gold column of each row, and whether it could have gold and has none.
     pairs (Pairs): The entries, with gold or without. known (NDArray[bool]): Whether it is known that each hits or misses.
     spans (Spans | None), span_hits (Ints): Those found, with 1, 0 or -1 for each. words (Words | None): The words of the tokens.
     """
 
-    documents: list[int]
     n_rows: list[int]
     n_spans: Ints
     starts: NDArray[np.bool_]
@@ -65,7 +63,8 @@ class ExampleReader:
     event (str): When a span counts as right, see `doc/events.py`.
     words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
     in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
-    counts, span_counts (Counter): Gold frequency of each label.
+    counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.
+    unit (str), files (Sequence[int]): What a document is, and the number of the gold file of each, once `data` is made.
     n_gold, n_unknown, n_with_gold (int): Tokens with gold, those whose label the component does not know, those with a column.
     why_missing (str): Why the last document that could not be read could not; "" where all were read.
     """
@@ -80,6 +79,10 @@ class ExampleReader:
     ):
         self.source, self.annotation = source, source.annotation
         self.lowest, self.event, self.words_of, self.in_runs = lowest, event, words_of, in_runs
+        self.documents: list[int] = []
+        self.files: Sequence[int] = []
+        self.unit = ""
+        self._numbers = DocumentNumbers()
         self._files: list[int] = []
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
@@ -87,7 +90,6 @@ class ExampleReader:
         self.why_missing = ""
         self._batches: list[_Batch] = []
         self._confusions: Counter[tuple[int, int]] = Counter()
-        self._numbers = DocumentNumbers()
 
     def read_all(self, examples: Iterable[Example]) -> ExampleReader:
         """Read examples; itself. RAISES C024, C040, C041: what the source found is no probability."""
@@ -97,8 +99,8 @@ class ExampleReader:
 
     def _read(self, batch: Sequence[Example]) -> None:
         examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
-        counted = (eg.predicted if self.annotation.any_label else eg.reference for eg in examples)
-        self.counts.update(self.source.count(counted))
+        docs_to_count = (eg.predicted if self.annotation.any_label else eg.reference for eg in examples)
+        self.counts.update(self.source.count(docs_to_count))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in examples))
         reasons = self.source.missing([eg.predicted for eg in examples])
         self.why_missing = next(filter(None, reasons), self.why_missing)
@@ -112,8 +114,8 @@ class ExampleReader:
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
+        self.documents += [self._number(eg) for eg in examples]
         batch_data = _Batch(
-            documents=[self._number(eg) for eg in examples],
             n_rows=[self.annotation.n_units(doc) for doc in docs],
             n_spans=np.concatenate([begins_of_spans(self.annotation, eg) for eg in examples]),
             starts=np.concatenate([begins_of_sentences(self.annotation, eg) > 0 for eg in examples]),
@@ -143,78 +145,59 @@ class ExampleReader:
         self.n_unknown += 0 if self.annotation.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens to which the source gives no score are left out, as if they had no gold.
-        unscored = silent_tokens(scores, marginals.rows)
+        silent = silent_tokens(scores, marginals.rows)
         columns = gold.columns.copy()
-        columns[unscored] = -2
-        unlabelled = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
-        unlabelled[unscored] = False
-        hits, known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
+        columns[silent] = -2
+        without_gold = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
+        without_gold[silent] = False
+        hits, is_known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
         pairs = Pairs(marginals.rows, marginals.tags, marginals.scores, hits, len(columns))
-        return {"gold": columns, "unlabelled": unlabelled, "pairs": pairs, "known": known}
+        return {"gold": columns, "unlabelled": without_gold, "pairs": pairs, "known": is_known}
 
-    def data(self, threshold: float) -> FitData:
-        """All tokens that were read. threshold (float): See FitData."""
-        gold, unlabelled, known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
+    def data(self, threshold: float) -> tuple[FitData, SpanData | None]:
+        """All tokens that were read, and all spans; None for a source of token labels alone. threshold (float): See FitData."""
+        gold, without_gold, is_known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
-        documents = self._documents_of_rows()
-        with_gold, without = pairs.take(np.flatnonzero(known)), pairs.take(np.flatnonzero(unlabelled[pairs.rows]))
+        documents = self._cut(np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows")))
+        with_gold, without = pairs.take(np.flatnonzero(is_known)), pairs.take(np.flatnonzero(without_gold[pairs.rows]))
         words = [batch.words for batch in self._batches if batch.words is not None]
-        return FitData(
+        data = FitData(
             pairs=replace(with_gold, n_units=self.n_with_gold),
             gold=gold,
             documents=documents[with_gold.rows],
             n_tags=len(self.source.labels),
             threshold=threshold,
-            unlabelled=without,
+            unlabelled_pairs=without,
             unlabelled_documents=documents[without.rows],
             words=Words.joined(words) if words else None,
             is_complete=len(with_gold) == int(np.count_nonzero(gold[pairs.rows] != -2)),
         )
+        return data, self._spans(documents) if self.source.span_labels else None
 
-    def spans(self) -> SpanData | None:
-        """All spans that were found; None for a source of token labels alone."""
-        if not self.source.span_labels:
-            return None
-        found = stack_spans(
-            [batch.spans for batch in self._batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
+    def _cut(self, documents: Ints) -> Ints:
+        """The document of each row, or its run of sentences where few long documents are cut; sets `unit` and `files`."""
+        self.unit, self.files = joint_unit(self._numbers.units), self._files
+        runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
+        if runs is None:
+            return documents
+        self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
+        self.files = [self._files[document] for document in documents[firsts].tolist()]
+        return runs
+
+    def _spans(self, documents: Ints) -> SpanData:
+        """All spans. documents (Ints): The document of each row."""
+        batches = [batch for batch in self._batches if batch.spans is not None]
+        spans = stack_spans(
+            [batch.spans for batch in batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
         )
-        documents = self._documents_of_rows()
         n_gold = np.bincount(documents, self._joined("n_spans"), len(self.files)).astype(np.intp)
-        raw = self.source.source.raw_span_scores(found)
-        return SpanData(found, raw, self._joined("span_hits"), documents[found.starts], n_gold)
+        raw = self.source.source.raw_span_scores(spans)
+        return SpanData(spans, raw, self._joined("span_hits"), documents[spans.starts], n_gold)
 
     def unknown_gold(self) -> UnknownGold:
         """The gold labels that the component does not know, and what it predicts for them."""
         labels = self.source.labels
         return UnknownGold.of(_named(self._confusions, labels, self.counts), self.n_unknown, self.counts, labels)
-
-    @property
-    def documents(self) -> Ints:
-        """The document of each Doc that was read."""
-        return self._joined("documents")
-
-    @property
-    def unit(self) -> str:
-        """What the documents are, see `DocumentNumbers`."""
-        return joint_unit(self._numbers.units) if self._runs is None else RUN
-
-    @property
-    def files(self) -> Ints:
-        """Number of the gold file of each document."""
-        files = np.array(self._files, dtype=np.intp)
-        if self._runs is None:
-            return files
-        return files[np.repeat(self.documents, self._joined("n_rows"))[np.unique(self._runs, return_index=True)[1]]]
-
-    @cached_property
-    def _runs(self) -> Ints | None:
-        """The run of sentences of each row; None where documents stay whole."""
-        if not self.in_runs or self.annotation.unit != TOKEN:
-            return None
-        return runs_of(np.repeat(self.documents, self._joined("n_rows")), self._joined("starts"))
-
-    def _documents_of_rows(self) -> Ints:
-        return np.repeat(self.documents, self._joined("n_rows")) if self._runs is None else self._runs
 
     def _joined(self, name: str) -> NDArray[Any]:
         """A field of all batches as one array."""
@@ -234,10 +217,10 @@ def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tupl
     return Counter(zip(likeliest[has_gold].tolist(), hashes[has_gold].tolist(), strict=True))
 
 
-def _named(found: Mapping[tuple[int, int], int], labels: Sequence[str], gold: Iterable[str]) -> dict[tuple[str, str], int]:
+def _named(confusions: Mapping[tuple[int, int], int], labels: Sequence[str], gold: Iterable[str]) -> dict[tuple[str, str], int]:
     """The same by names. Hashes of other things than labels (lemmas, where edit trees are counted) are left out."""
     names = {get_string_id(label): label for label in gold}
-    return {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in found.items() if key in names}
+    return {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in confusions.items() if key in names}
 
 
 def _may_have_gold(doc: Doc, annotation: Annotation) -> NDArray[np.bool_]:
@@ -251,10 +234,10 @@ def _hits_of(
     """(whether each entry's tag is a gold one, whether the gold says so); the units of the examples follow one another. gold (Ints): Column
     of each unit's gold label, -2 for one that takes no part.
     """
-    judged = gold[marginals.rows] != -2
+    takes_part = gold[marginals.rows] != -2
     answers = any(annotation.refused(eg) is not None for eg in examples)
     if not (annotation.overlapping or annotation.judges or answers):
-        return gold[marginals.rows] == marginals.tags, judged
+        return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])
     bounds = np.searchsorted(marginals.rows, starts)
@@ -262,8 +245,8 @@ def _hits_of(
         (eg, marginals.rows[first:last] - start, hashes[first:last])
         for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
     ]
-    hits, known = (np.concatenate([ask(*part) for part in parts]) for ask in (annotation.is_gold, annotation.is_known))
-    return hits, known & judged
+    hits, is_known = (np.concatenate([ask(*part) for part in parts]) for ask in (annotation.is_gold, annotation.is_known))
+    return hits, is_known & takes_part
 
 
 def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
@@ -277,12 +260,15 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
     of_example = np.searchsorted(bounds, spans.starts, side="right") - 1
     hits = np.full(len(spans), -1, dtype=np.intp)
     for number in np.unique(of_example).tolist():
-        own = np.flatnonzero(of_example == number)
+        indices = np.flatnonzero(of_example == number)
         start = int(bounds[number])
         keys = zip(
-            (spans.starts[own] - start).tolist(), (spans.ends[own] - start).tolist(), spans.labels[own].tolist(), strict=True
+            (spans.starts[indices] - start).tolist(),
+            (spans.ends[indices] - start).tolist(),
+            spans.labels[indices].tolist(),
+            strict=True,
         )
-        hits[own] = span_hits(
+        hits[indices] = span_hits(
             examples[number], annotation, [(first, last, hashes[label]) for first, last, label in keys], event
         )
     return hits

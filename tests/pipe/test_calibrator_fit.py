@@ -16,7 +16,7 @@ from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.context.features import Neighbours
 from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.tokens import TokenContext
-from spacy_calib.pipe import fitting
+from spacy_calib.pipe import calibrator_fit
 from spacy_calib.pipe.component import Calibrator
 from tests.conftest import examples_for, run_upstream
 from tests.doc.test_span_attributes import Drawn, draw_doc, draw_examples, make_calib
@@ -39,7 +39,7 @@ def test_a_fit_that_fails_at_its_last_step_changes_nothing(fitted, monkeypatch):
     before, meta = calib.learned, str(fitted.meta["performance"])
     with fitted.select_pipes(disable=["calib"]):
         examples = run_upstream(fitted, examples_for(fitted, 30, seed=9))
-    monkeypatch.setattr(fitting, "_describe", lambda *_: 1 / 0)
+    monkeypatch.setattr(calibrator_fit, "_describe", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         calib.fit(examples)
     assert calib.learned is before
@@ -64,11 +64,11 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
         return replace(learned[-1], why="refused")
 
     def watched(around, *arguments):
-        seen.append(around.view.around.first)
+        seen.append(around.view.tokens.top_log_odds[0])
         return fit_span_context(around, *arguments)
 
-    monkeypatch.setattr(fitting, "fit_token_context", refused)
-    monkeypatch.setattr(fitting, "fit_span_context", watched)
+    monkeypatch.setattr(calibrator_fit, "fit_token_context", refused)
+    monkeypatch.setattr(calibrator_fit, "fit_span_context", watched)
     nlp, features = spacy.blank("xx"), [Neighbours()]
     examples = [one for _ in range(4) for one in draw_examples(nlp, "ner")]
     selection = Selector({"platt": Platt()})
@@ -77,6 +77,6 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
     assert len(learned) == 2
     assert calib.tokens.scaling is not None
     assert calib.spans.context is not None
-    new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.around.first
+    new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.tokens.top_log_odds[0]
     assert new.max() < log_odds(np.array([0.9]))[0]
     assert seen[0] == pytest.approx(new, abs=0.1)

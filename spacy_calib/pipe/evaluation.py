@@ -23,13 +23,13 @@ from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..types import Floats, Groups, Ints
 from .event import EventPipe
-from .gathering import may_differ
+from .fit_inputs import may_differ
 from .lookup import entity_tokens
 from .scorer import CalibScorer, scorer_like
 
 if TYPE_CHECKING:
     from .component import Calibrator
-    from .gathering import FitInputs
+    from .fit_inputs import FitInputs
 
 
 class Forecasts(NamedTuple):
@@ -94,14 +94,14 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
     RAISES C308: the pipe has cut-offs that bound misses, but its component gives no P(O) any more.
     """
     assert pipe.groups is not None
-    span_labels, recall, flagged = tuple(pipe.lookup.span_labels()), pipe.tokens.recall_cutoffs, None
-    annotation, seen = get_annotation(pipe.fit_info.layer), None
+    span_labels, recall, flagged_tokens = tuple(pipe.lookup.span_labels()), pipe.tokens.recall_cutoffs, None
+    annotation, overlap = get_annotation(pipe.fit_info.layer), None
     if recall is not None:  # they find nothing where the pipe said nothing
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
-        flagged = [{"wanted": recall.recall, **row} for row in rows]
+        flagged_tokens = [{"wanted": recall.recall, **row} for row in rows]
     if pipe.learned.seen is not None:
         share = pipe.learned.seen.share_of(texts_of(annotation, examples))
-        seen = None if share is None else share.to_dict()
+        overlap = None if share is None else share.to_dict()
     return Judged(
         name=pipe.name,
         component=pipe.source.component,
@@ -115,11 +115,11 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
         span_labels=span_labels,
         spans=None if pipe.spans.groups is None else corpus.span_pairs(span_labels),
         span_groups=pipe.spans.groups,
-        seen=seen,
+        seen=overlap,
         weights_changed=pipe.lookup.weights_changed(),
         accepted=None if pipe.spans.cutoffs is None else _accepted(corpus.spans, pipe.spans.cutoffs.precision),
-        flagged=flagged,
-        events=[gather_forecasts(one, examples) for one in events],
+        flagged=flagged_tokens,
+        events=[gather_forecasts(event, examples) for event in events],
         misaligned=misaligned(annotation, examples),
     )
 
@@ -130,10 +130,10 @@ def judge_unfitted(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Examp
     return Judged(
         name=pipe.name,
         component=pipe.source.component,
-        layer=inputs.annotation.name,
-        event=inputs.annotation.span_event or pipe.event,
+        layer=inputs.source.annotation.name,
+        event=inputs.source.annotation.span_event or pipe.event,
         threshold=pipe.threshold,
-        labels=inputs.labels,
+        labels=inputs.source.labels,
         tokens=inputs.judged(inputs.data.kept_pairs.scores),
         groups=inputs.groups(pipe.grouping),
         scorer=scorer_like(pipe.scorer),
@@ -141,7 +141,7 @@ def judge_unfitted(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Examp
         span_labels=inputs.source.span_labels,
         spans=None if spans is None else spans.judged(spans.pairs.scores, inputs.unit),
         span_groups=None if spans is None else inputs.span_groups(),
-        misaligned=misaligned(inputs.annotation, examples),
+        misaligned=misaligned(inputs.source.annotation, examples),
     )
 
 
@@ -164,13 +164,13 @@ def conventions_met(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, An
 def _accepted(spans: ScoredSpans, precision: float) -> dict[str, Any]:
     """How many spans with gold cut-offs keep, and how many of these are right."""
     with_gold = spans.right >= 0
-    kept = spans.right[with_gold][spans.accept[with_gold] == 1]
-    n_kept, n_spans = len(kept), int(with_gold.sum())
+    hits = spans.right[with_gold][spans.accept[with_gold] == 1]
+    n_kept, n_spans = len(hits), int(with_gold.sum())
     return {
         "wanted": precision,
         "kept": n_kept,
         "share": n_kept / n_spans if n_spans else None,
-        "precision": int(kept.sum()) / n_kept if n_kept else None,
+        "precision": int(hits.sum()) / n_kept if n_kept else None,
     }
 
 
@@ -183,20 +183,22 @@ def gather_forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
     return Forecasts(about, raw, product, forecast, evidence.hits, evidence.documents)
 
 
-def event_table(found: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
+def event_table(forecasts: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
     """Forecasts beside the product of the tokens' scores, raw and calibrated, as plain data.
 
     RETURNS (dict): "name", "event", "called" (words for one unit and for several), "units", "right" (their share), "rows" (for
         each forecast: name, squared loss, its parts calibration and sharpness, SMCE, floor and floor95), and "change": the loss
         of the forecasts minus that of the calibrated product, with its interval by document.
     """
-    table = {**found.about, "units": len(found.hits), "right": None, "rows": [], "change": None}
-    if not len(found.hits):
+    table = {**forecasts.about, "units": len(forecasts.hits), "right": None, "rows": [], "change": None}
+    if not len(forecasts.hits):
         return table
-    forecast, product = (squared_losses(scores, found.hits) for scores in (found.forecast, found.product))
-    change = mean_interval(forecast - product, found.documents, seed=seed)
-    rows = [_forecast_row(name, getattr(found, name), found.hits, n_bins, seed) for name in ("raw", "product", "forecast")]
-    return {**table, "right": float(found.hits.mean()), "rows": rows, "change": change and change.to_dict()}
+    forecast, product = (squared_losses(scores, forecasts.hits) for scores in (forecasts.forecast, forecasts.product))
+    change = mean_interval(forecast - product, forecasts.documents, seed=seed)
+    rows = [
+        _forecast_row(name, getattr(forecasts, name), forecasts.hits, n_bins, seed) for name in ("raw", "product", "forecast")
+    ]
+    return {**table, "right": float(forecasts.hits.mean()), "rows": rows, "change": change and change.to_dict()}
 
 
 def _forecast_row(name: str, scores: Floats, hits: Any, n_bins: int, seed: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
-from spacy_calib.calibration.misses import (
+from spacy_calib.calibration.recall_threshold import (
     RecallThreshold,
     chance_of_missing,
     design_effects,

@@ -14,8 +14,8 @@ from spacy.training import Example
 
 from ..about import __version__
 from ..calibration.choice import grouping_of, make_plan
-from ..calibration.conventions import Convention, find_conventions
-from ..calibration.shrinkage import fit_line
+from ..calibration.conventions import Convention, find_conventions, fit_line
+from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
@@ -33,7 +33,7 @@ from ..context.fit import fit_further_scores, fit_span_context, fit_token_contex
 from ..context.tokens import TagsOfSpans, TokenContext
 from ..expect.record import FitRecord, record_fit
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import DOCUMENT
+from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
@@ -41,7 +41,7 @@ from ..sources.mapped import map_of, with_map
 from ..types import Groups
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
-from .gathering import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
+from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
 from .upstream import learn_labels, settle
@@ -64,24 +64,25 @@ def fit_calibrator(
     if plan.moves and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
         context.line_ = fit_line(inputs.data.kept_pairs, conventions)
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
-    judged = inputs.judged(score_held_out(inputs.data, plan, tokens))
-    tokens.sets = fit_sets(pipe.sets, inputs.data, plan, judged.calibrated)
+    judged_pairs = inputs.judged(score_held_out(inputs.data, plan, tokens))
+    if pipe.sets is not None:
+        tokens.sets = fit_sets(pipe.sets, inputs.data, plan, judged_pairs.calibrated)
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
-        component=Fitted(pipe.source.kind(inputs.source.component), inputs.labels),
-        judged_by=plan.promise_groups,
-        record=_record(inputs, plan, tokens, spans, judged),
+        component=Fitted(pipe.source.kind(inputs.source.component), inputs.source.labels),
+        judged_by=plan.evaluation_groups,
+        record=_record(inputs, plan, tokens, spans, judged_pairs),
         seen=inputs.seen,
-        info=_describe(inputs, plan, tokens, spans, judged, conventions),
+        info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
     if inputs.source.component is not None and state.record is not None:  # else nothing was held out
-        shown = figures(inputs, judged, plan.promise_groups, spans, state.spans.groups)
-        set_performance(pipe.lookup.nlp, pipe.attr, shown)
+        scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
+        set_performance(pipe.lookup.nlp, pipe.attr, scores)
     learning.at(1.0)
-    return state, judged
+    return state, judged_pairs
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
@@ -89,26 +90,27 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
     settings, data = inputs.settings, inputs.data
     learn_context: LearnContext | None = None
     if inputs.of_spans_alone:  # tokens stay as they are
-        return CalibrationPlan.raw_scores(inputs.groups(grouping_of(1)), data)
-    if settings.source.beside and inputs.annotation.unit == DOCUMENT and data.is_complete:
-        raw = data.kept_pairs, data.unlabelled.take(data.kept_unlabelled)
+        groups = inputs.groups(grouping_of(1))
+        return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
+    if settings.source.beside and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
+        raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
         learn_context = partial(fit_further_scores, settings.source.beside, inputs.groups(settings.grouping), raw)
-    elif inputs.context is not None and data.is_complete:
+    elif settings.context is not None and inputs.source.annotation.unit == TOKEN and data.is_complete:
         learn_context = partial(
             fit_token_context,
-            inputs.context,
+            settings.context,
             n_tags=data.n_tags,
-            overlapping=inputs.annotation.overlapping,
+            overlapping=inputs.source.annotation.overlapping,
             salt=inputs.seen.salt,
         )
     # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
-    scalable = of_one_tag(settings, inputs.annotation) and data.is_complete
+    scalable = of_one_tag(settings, inputs.source.annotation) and data.is_complete
     return make_plan(settings, data, inputs.groups, scalable, learn_context, progress)
 
 
 def conventions_in(inputs: FitInputs) -> list[Convention]:
     """Where labels and gold look like two conventions; only of tokens that have one right tag."""
-    if not may_differ(inputs.settings, inputs.annotation):
+    if not may_differ(inputs.settings, inputs.source.annotation):
         return []
     return find_conventions(inputs.data.kept_pairs, inputs.data.gold, inputs.files[inputs.data.kept_documents])
 
@@ -123,9 +125,11 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
         return fit_spans(data, inputs.span_groups())
     without = without_model(context.context)
     if not plan.moves:
-        seen = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
-        context = replace(context, view=without.apply(seen).view)
-    tags = TagsOfSpans.from_labels(inputs.labels, inputs.annotation.prefixed, [table.get(label, label) for label in labels])
+        predictions = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
+        context = replace(context, view=without.apply(predictions).view)
+    tags = TagsOfSpans.from_labels(
+        inputs.source.labels, inputs.source.annotation.prefixed, [table.get(label, label) for label in labels]
+    )
     fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
     if fit.calibration.context is not None and tokens.context is None:
         tokens.context = without
@@ -133,22 +137,22 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
 
 
 def _record(
-    inputs: FitInputs, plan: CalibrationPlan, tokens: TokenCalibration, spans: SpanFit | None, judged: JudgedPairs
+    inputs: FitInputs, plan: CalibrationPlan, tokens: TokenCalibration, spans: SpanFit | None, judged_pairs: JudgedPairs
 ) -> FitRecord | None:
     """What the pipe remembers of the fit documents."""
     data, index = inputs.data, inputs.data.kept_unlabelled
     scores = score_unlabelled(data, plan, tokens)
-    unlabelled = JudgedPairs(data.unlabelled.take(index), scores, data.unlabelled_documents[index])
-    return record_fit(judged, inputs.n_docs, inputs.labels, spans, unlabelled, data.gold, inputs.files)
+    unlabelled_pairs = JudgedPairs(data.unlabelled_pairs.take(index), scores, data.unlabelled_documents[index])
+    return record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, data.gold, inputs.files)
 
 
 def figures(
-    inputs: FitInputs, judged: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
+    inputs: FitInputs, judged_pairs: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
 ) -> dict[str, Any]:
     """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
     settings, n_bins = inputs.settings, inputs.arguments.n_bins
-    token_prefix, span_prefix = score_prefixes(settings.attr, inputs.annotation.of_entities, settings.token_scores)
-    scores = calib_scores(judged, groups, token_prefix, n_bins) if token_prefix else {}
+    token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.of_entities, settings.token_scores)
+    scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
         scores |= calib_scores(spans.data.judged(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
     return scores
@@ -159,7 +163,7 @@ def _describe(
     plan: CalibrationPlan,
     tokens: TokenCalibration,
     spans: SpanFit | None,
-    judged: JudgedPairs,
+    judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
     """What the pipe shows of its fit."""
@@ -167,7 +171,7 @@ def _describe(
     assert maps is not None
     return FitInfo(
         component=settings.source.component,
-        layer=inputs.annotation.name,
+        layer=inputs.source.annotation.name,
         threshold=settings.threshold,
         docs=inputs.n_docs,
         unit=inputs.unit,
@@ -181,10 +185,12 @@ def _describe(
         method=plan.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
         context=None if context is None else {**context.about, "kept": plan.moves, "why": context.why},
-        sets=None if tokens.sets is None else tokens.sets.describe(inputs.labels),
+        sets=None if tokens.sets is None else tokens.sets.describe(inputs.source.labels),
         selection=plan.table or None,
-        table=summarize_fit(judged.pairs, plan.pairs_of(inputs.data).scores, maps, plan.promise_groups, arguments.n_bins),
-        held_out=judge_held_out(judged) if len(judged) else None,
+        table=summarize_fit(
+            judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins
+        ),
+        held_out=judge_held_out(judged_pairs) if len(judged_pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
             "spacy-calib": __version__,
@@ -192,23 +198,27 @@ def _describe(
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        conventions=[convention.to_dict(inputs.labels) for convention in conventions],
+        conventions=[convention.to_dict(inputs.source.labels) for convention in conventions],
     )
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
     """What the pipe shows of the fit of its spans."""
-    judged, chosen, candidates = spans.data.judged(spans.held_out), spans.calibration.chosen, spans.calibration.candidates
-    assert chosen is not None
-    assert candidates is not None
+    judged_pairs, chosen_map, candidate_map = (
+        spans.data.judged(spans.held_out),
+        spans.calibration.chosen,
+        spans.calibration.candidates,
+    )
+    assert chosen_map is not None
+    assert candidate_map is not None
     return SpanFitInfo(
-        event=inputs.annotation.span_event or inputs.settings.event,
+        event=inputs.source.annotation.span_event or inputs.settings.event,
         labels=list(inputs.source.span_labels),
-        spans=chosen.n_spans_,
-        right=chosen.n_hits_,
-        candidates=candidates.n_spans_,
-        fallback=chosen.fallback_,
-        table=summarize_span_fit(spans.data, chosen, inputs.arguments.n_bins),
+        spans=chosen_map.n_spans_,
+        right=chosen_map.n_hits_,
+        candidates=candidate_map.n_spans_,
+        fallback=chosen_map.fallback_,
+        table=summarize_span_fit(spans.data, chosen_map, inputs.arguments.n_bins),
         context=spans.context,
-        held_out=judge_held_out(judged) if len(np.unique(judged.documents)) > 1 else None,
+        held_out=judge_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
     )

@@ -50,45 +50,45 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     check_lengths("A threshold", "score", len(scores), {"document": documents})
     n = len(scores)
     order = np.argsort(scores, kind="stable")
-    ranked = scores[order]
+    sorted_scores = scores[order]
     # Equal scores are found or missed together: a cut-off is at the first of them.
-    missed = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[:n])
-    missed = missed[missed <= (1 - recall) * n]
-    chances = chance_of_missing(missed, n, _effects(documents[order], missed, 1 - recall), 1 - recall)
-    passed = chances <= 1 - confidence
-    n_passed = len(passed) if passed.all() else int(np.argmin(passed))
+    n_missed = np.flatnonzero(np.append(True, sorted_scores[1:] != sorted_scores[:-1])[:n])
+    n_missed = n_missed[n_missed <= (1 - recall) * n]
+    chances = chance_of_missing(n_missed, n, _effects(documents[order], n_missed, 1 - recall), 1 - recall)
+    is_safe = chances <= 1 - confidence
+    n_passed = len(is_safe) if is_safe.all() else int(np.argmin(is_safe))
     if not n_passed:
         return RecallThreshold(None, n, n)
-    chosen = int(missed[n_passed - 1])
-    return RecallThreshold(float(ranked[chosen]), n, n - chosen)
+    n_below = int(n_missed[n_passed - 1])
+    return RecallThreshold(float(sorted_scores[n_below]), n, n - n_below)
 
 
-def chance_of_missing(missed: Ints, n: int, effects: Floats, share: float) -> Floats:
-    """The greatest chance that more than a share of as many new scores is missed (Thatcher's upper prediction limit).
+def chance_of_missing(n_missed: Ints, n: int, effects: Floats, share: float) -> Floats:
+    """The greatest chance that more than a share of as many new scores is n_missed (Thatcher's upper prediction limit).
 
-    missed (Ints): Of n, at each cut-off. effects (Floats): Design effect at each. share (float): In (0, 1).
+    n_missed (Ints): Of n, at each cut-off. effects (Floats): Design effect at each. share (float): In (0, 1).
     """
     from scipy.stats import betabinom
 
-    size, k = n / effects, missed / effects
+    size, k = n / effects, n_missed / effects
     new = np.maximum(1, np.round(size))
     return betabinom.sf(np.floor(share * new + 1e-9), new, k + 1, size - k)
 
 
-def _effects(documents: Ints, missed: Ints, share: float) -> Floats:
+def _effects(documents: Ints, n_missed: Ints, share: float) -> Floats:
     """How many scores are worth one independent one: the design effect of documents (Kish 1965).
 
     It is the variance of the share missed, with documents drawn as wholes, over that of independent scores; at least 1.
     A few can be missed in different documents by chance; so it is at least the effect where five times the share
     allowed (at most half) is missed.
 
-    documents (Ints): Of the scores, lowest first. missed (Ints): How many are missed. share (float): That may be.
+    documents (Ints): Of the scores, lowest first. n_missed (Ints): How many are missed. share (float): That may be.
     """
     n = len(documents)
     if not n:
-        return np.ones(len(missed))
+        return np.ones(len(n_missed))
     effects = design_effects(documents)
-    return np.maximum(effects[missed], effects[max(1, int(min(_WIDER * share, 0.5) * n))])
+    return np.maximum(effects[n_missed], effects[max(1, int(min(_WIDER * share, 0.5) * n))])
 
 
 def design_effects(documents: Ints) -> Floats:
@@ -104,23 +104,23 @@ def design_effects(documents: Ints) -> Floats:
         return np.full(n + 1, n / max(1, len(sizes)))
     # Sums over documents of k^2 and k n, with k of its n scores among the first i, give the residuals (k - p n)^2.
     place = np.argsort(codes, kind="stable")
-    before = np.empty(n)
-    before[place] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kk, kn = (np.append(0.0, np.cumsum(part)) for part in (2 * before + 1, sizes[codes].astype(np.float64)))
+    n_before = np.empty(n)
+    n_before[place] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kk, kn = (np.append(0.0, np.cumsum(part)) for part in (2 * n_before + 1, sizes[codes].astype(np.float64)))
     return _effects_of(np.arange(n + 1) / n, kk, kn, sizes)
 
 
-def effective_size(sizes: Ints, found: Ints) -> float:
+def effective_size(sizes: Ints, n_found: Ints) -> float:
     """How many independent tokens those of some documents are worth, as to the share of them that is found.
 
-    sizes, found (Ints): How many tokens each document has, and how many of them are found.
+    sizes, n_found (Ints): How many tokens each document has, and how many of them are found.
     """
-    held = sizes > 0
-    sizes, found = sizes[held], found[held]
+    has_tokens = sizes > 0
+    sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())
     if len(sizes) in (0, 1, n):  # see `design_effects`
         return float(len(sizes))
-    share, kk, kn = (np.array([float(value)]) for value in (found.sum() / n, (found**2).sum(), (found * sizes).sum()))
+    share, kk, kn = (np.array([float(value)]) for value in (n_found.sum() / n, (n_found**2).sum(), (n_found * sizes).sum()))
     return n / float(_effects_of(share, kk, kn, sizes)[0])
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from spacy.training import Example
 
 from ..calibration.choice import lowest_taken
-from ..calibration.grouping.named import group_beside
+from ..calibration.grouping.tag_frequency import group_beside
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
-from ..context.features import FromDocs
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
 from ..doc.annotations import Annotation
@@ -30,7 +30,7 @@ from ..pairs.progress import UNREPORTED, Progress
 from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
-from .fit_data import ExampleReader
+from .example_reader import ExampleReader
 from .settings import PipeSettings
 
 HERE = "the fit data"
@@ -89,19 +89,6 @@ class FitInputs:
     seen: SeenTexts
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        return self.source.labels
-
-    @property
-    def annotation(self) -> Annotation:
-        return self.source.annotation
-
-    @property
-    def context(self) -> TokenContext | None:
-        """The prototype of the context; None without one, and for labels of documents, at which it does not look."""
-        return self.settings.context if self.annotation.unit == TOKEN else None
-
-    @property
     def of_spans_alone(self) -> bool:
         """Whether spans have gold and no token has: people answered about spans."""
         return not self.n_gold and self.spans is not None and bool((self.spans.hits >= 0).any())
@@ -109,7 +96,7 @@ class FitInputs:
     def groups(self, grouping: Grouping) -> Groups:
         """Group the labels."""
         source = self.settings.source
-        return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
+        return group_beside(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
 
     def span_groups(self) -> Groups:
         """Group the labels of the spans."""
@@ -127,19 +114,19 @@ class FitInputs:
         RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: too great a share of them.
             C003, C005: too few pairs. C697: no gold label of spans is one of the component.
         """
-        name, known, unknown = self.source.name, self.source.span_labels, self.unknown
+        name, span_labels, unknown = self.source.name, self.source.span_labels, self.unknown
         if not self.n_docs:
             raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
-        if not self.n_gold and known and self.span_counts and self.span_counts.keys().isdisjoint(known):
-            raise calib_error("C697", component=name, given=shorter(list(self.span_counts)), known=shorter(known))
+        if not self.n_gold and span_labels and self.span_counts and self.span_counts.keys().isdisjoint(span_labels):
+            raise calib_error("C697", component=name, given=shorter(list(self.span_counts)), known=shorter(span_labels))
         if self.of_spans_alone:
             return
         if not self.n_gold:
-            raise calib_error("C030", layer=self.annotation.gold.name, component=name)
+            raise calib_error("C030", layer=self.source.annotation.gold.name, component=name)
         if unknown.n == self.n_gold:
             raise calib_error("C031", n_tags=n_labels, component=name, **unknown.words())
         # Identities are of no scheme, of which the gold could have another.
-        if unknown.share > self.arguments.max_unknown and not self.annotation.spans_are_units:
+        if unknown.share > self.arguments.max_unknown and not self.source.annotation.spans_are_units:
             raise calib_error("C164", component=name, **unknown.words())
         n_pairs, threshold = len(self.data.kept), self.settings.threshold
         if not n_pairs:
@@ -158,23 +145,26 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     source = BoundSource.from_component(pipe.source, component)
     annotation, watch = source.annotation, TextWatch(source.annotation)
-    check_context(pipe, annotation)
+    lowest = _lowest_score(pipe, annotation)
     has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
     words_of_docs = read_words(pipe, annotation) if has_context else None
-    reader = ExampleReader(source, _lowest(pipe, annotation), pipe.event, words_of_docs, in_runs).read_all(watch.over(examples))
-    texts = watch.units()
+    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(examples))
+    texts, tag_counts = watch.units(), arguments.tag_counts
+    if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
+        tag_counts = None  # they are of another scheme, which is no fault here
+    data, spans = reader.data(pipe.threshold)
     inputs = FitInputs(
         settings=pipe,
         arguments=arguments,
         source=reader.source,
-        data=reader.data(pipe.threshold),
-        spans=reader.spans(),
-        counts=_counts(reader.source, reader.counts, arguments),
+        data=data,
+        spans=spans,
+        counts=dict(reader.counts if tag_counts is None else tag_counts),
         span_counts=reader.span_counts,
         n_docs=len(reader.files),
         unit=reader.unit,
-        doc_documents=reader.documents,
-        files=reader.files,
+        doc_documents=np.array(reader.documents, dtype=np.intp),
+        files=np.array(reader.files, dtype=np.intp),
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
@@ -184,53 +174,41 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     return inputs
 
 
-def _counts(source: BoundSource, counts: Mapping[str, int], arguments: FitArguments) -> dict[str, int]:
-    """The counts of the arguments, unless they are of labels of another scheme where that is no fault."""
-    is_foreign = source.annotation.any_label and set(source.labels).isdisjoint(arguments.tag_counts or ())
-    return dict(counts if arguments.tag_counts is None or is_foreign else arguments.tag_counts)
-
-
 def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
     """What a context is to know of tokens, whether the pipe has one or not; of documents, where the source has further scores of them."""
     if annotation.unit != TOKEN:
         return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
-    return partial(words_of, functions=_functions(pipe), first=annotation.first)
-
-
-def _functions(pipe: CalibratingPipe) -> Sequence[FromDocs]:
-    """The features that ask Docs, of the context that the pipe has or is to have."""
     context = pipe.context or pipe.tokens.context
-    return context.functions if isinstance(context, TokenContext) else ()
+    functions = context.functions if isinstance(context, TokenContext) else ()  # the features that ask Docs
+    return partial(words_of, functions=functions, first=annotation.first)
 
 
 def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
     """(the first example, all of them)."""
-    rest: Iterator[Example] = iter(examples)
-    first = next(rest, None)
-    return first, rest if first is None else chain([first], rest)
+    iterator: Iterator[Example] = iter(examples)
+    first = next(iterator, None)
+    return first, iterator if first is None else chain([first], iterator)
 
 
-def check_context(settings: PipeSettings, annotation: Annotation) -> None:
-    """RAISES C264: a context is asked for that could not look at what is calibrated. C741: it is what a fit learns of further scores."""
+def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
+    """Scores below it take no part in a fit.
+
+    RAISES C264: a context is asked for that could not look at what is calibrated. C741: it is what a fit learns of further scores.
+        C072: a setting that is about the one right tag of a token. C287: one that needs the scores of all its tags.
+    """
+    name = settings.source.component or "the source"
     if isinstance(settings.context, FurtherScores):
         raise calib_error("C741")
     if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
-        raise calib_error("C264", setting="context", component=settings.source.component or "the source")
-
-
-def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
-    """Scores below it take no part in a fit.
-
-    RAISES C072: a setting that is about the one right tag of a token. C287: one that needs the scores of all its tags.
-    """
-    if not of_one_tag(settings, annotation):
-        for name in ("scaling", "sets", "normalize"):
-            if getattr(settings, name) and annotation.overlapping:
-                raise calib_error("C072", setting=name, layer=annotation.gold.name, unit=annotation.unit)
-            if getattr(settings, name):
-                raise calib_error("C287", setting=name, where=settings.source.component or "the source")
-        return settings.threshold
-    return lowest_taken(settings)
+        raise calib_error("C264", setting="context", component=name)
+    if of_one_tag(settings, annotation):
+        return lowest_taken(settings)
+    for setting in ("scaling", "sets", "normalize"):
+        if getattr(settings, setting) and annotation.overlapping:
+            raise calib_error("C072", setting=setting, layer=annotation.gold.name, unit=annotation.unit)
+        if getattr(settings, setting):
+            raise calib_error("C287", setting=setting, where=name)
+    return settings.threshold
 
 
 def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
