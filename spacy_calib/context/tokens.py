@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..calibration.conventions import Shrinkage, check_shrink
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.shrinkage import Shrinkage, check_shrink
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error

@@ -24,7 +24,7 @@ from ..pairs.label_map import map_label
 from ..types import OUTSIDE
 from .annotations import SPANS_PREFIX, Annotation, MappedAnnotation
 from .annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
-from .likeliest import erase_label, write_labels
+from .top_labels import erase_label, write_labels
 
 # Of spans where no component of the pipeline names another key, as in spaCy's own.
 _SPANS_KEY = "sc"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
 from spacy_calib.expect.estimates import Estimate
-from spacy_calib.expect.few_labels import Beside, check_drawn
+from spacy_calib.expect.few_labels import Beside
 from spacy_calib.expect.survey import Known, Survey, accuracy, entities
 
 
@@ -154,9 +154,3 @@ def test_texts_that_are_summed_say_what_they_say_one_by_one():
     rest = (expected[9:][:, None], units[9:][:, None])
     sums = (*(part.sum(axis=0, keepdims=True) for part in rest), float(np.square(rest[1]).sum()))
     assert accuracy(Survey(known, np.zeros(1), np.zeros(1), *sums)) == accuracy(Survey(known, np.zeros(1), np.zeros(1), *rest))
-
-
-def test_what_does_not_stand_for_all_is_refused():
-    with pytest.raises(CalibError, match="1 of the 2 labelled documents .* were labelled since they were doubtful"):
-        check_drawn(["doubt", "random"])
-    check_drawn([None, "random"])

@@ -20,7 +20,7 @@ from spacy_calib.pipe.view_server import ways_of
 from tests.conftest import judge_event
 
 from ..conftest import examples_for, revive, run_upstream
-from .test_adapting import odd_examples
+from .test_calibrator_adaptation import odd_examples
 
 
 @pytest.fixture
