@@ -21,7 +21,6 @@ from spacy_calib.calibration.scaling import (
     MatrixScaling,
     TemperatureScaling,
     VectorScaling,
-    apply,
     base,
     entries,
 )
@@ -242,7 +241,7 @@ def test_only_the_likeliest_bear_on_the_others(pairs, seed, most):
     pairs = Pairs(pairs.rows, pairs.tags, pairs.scores.round(3), pairs.hits, pairs.n_units)
     scaling = learned(MatrixScaling, 6, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(apply, "MOST_INPUTS", most)
+        patch.setattr(entries, "MOST_INPUTS", most)
         scaled = scaled_by(scaling, pairs)
     np.testing.assert_allclose(scaled, slow_scale(scaling, pairs, most=most), rtol=1e-8, atol=1e-300)
 
@@ -347,8 +346,7 @@ def test_temperature_scaling_is_that_of_the_logits(factor):
 
     best = minimize_scalar(loss, bounds=(0.05, 5), method="bounded", options={"xatol": 1e-9}).x
     with pytest.MonkeyPatch.context() as patch:
-        for module in (entries, apply):
-            patch.setattr(module, "LEAST_REST", 1e-300)
+        patch.setattr(entries, "LEAST_REST", 1e-300)
         pairs = Pairs(rows, tags, chances.ravel(), tags == gold[rows], 1500)
         scaling = TemperatureScaling().fit(pairs, 6)
         scaled = scaled_by(scaling, pairs).reshape(chances.shape)
@@ -554,7 +552,7 @@ def test_scaling_in_parts_changes_nothing(kind, chunk, monkeypatch):
     pairs = pairs.take(mixed)
     counted = np.arange(len(pairs)) % 5 > 0
     whole, further = scaled_by(scaling, pairs), scaling.scale(pairs.rows, pairs.tags, pairs.scores, counted)
-    monkeypatch.setattr(apply, "_CELLS", chunk)
+    monkeypatch.setattr(entries, "_CELLS", chunk)
     np.testing.assert_array_equal(scaled_by(scaling, pairs), whole)
     np.testing.assert_array_equal(scaling.scale(pairs.rows, pairs.tags, pairs.scores, counted), further)
     # Made ready anew, its table of weights is too large for so few cells, and kept sparse.
@@ -570,7 +568,7 @@ def test_margins_far_from_zero_are_taken_from_the_highest(kind, monkeypatch):
     scaling = learned(kind, 6, seed=39)
     counted = np.arange(len(pairs)) % 5 > 0
     whole, further = scaled_by(scaling, pairs), scaling.scale(pairs.rows, pairs.tags, pairs.scores, counted)
-    monkeypatch.setattr(apply, "_SAFE_MARGIN", 0.0)
+    monkeypatch.setattr(entries, "_SAFE_MARGIN", 0.0)
     np.testing.assert_allclose(scaled_by(scaling, pairs), whole, rtol=1e-12)
     np.testing.assert_allclose(scaling.scale(pairs.rows, pairs.tags, pairs.scores, counted), further, rtol=1e-12)
 
@@ -839,7 +837,7 @@ def test_tokens_with_hundreds_of_equal_tags_take_little_memory(monkeypatch):
     whole = peak_of(lambda: scaled_by(scaling, pairs))
     scaled = scaled_by(scaling, pairs)
     assert log_loss_of(scaled, pairs) < log_loss_of(scores, pairs)
-    monkeypatch.setattr(apply, "_CELLS", 2 * n_tags)
+    monkeypatch.setattr(entries, "_CELLS", 2 * n_tags)
     assert peak_of(lambda: scaled_by(scaling, pairs)) < whole / 4
     np.testing.assert_array_equal(scaled_by(scaling, pairs), scaled)
 
