@@ -28,7 +28,7 @@ def sure_tokens(n: int, wrong: int, score: float = 0.99) -> tuple[Pairs, np.ndar
 def test_conventions_meet_where_the_gold_contradicts_sure_scores(n, wrong, score, found):
     pairs, gold = sure_tokens(n, wrong, score)
     conventions = find_conventions(pairs, gold, np.zeros(n, dtype=np.intp))
-    assert [(one.file, one.said, one.gold, len(one.rows), one.of) for one in conventions] == (
+    assert [(one.file, one.predicted_tag, one.gold, len(one.rows), one.n_confident) for one in conventions] == (
         [(0, 0, 1, wrong, n)] if found else []
     )
 
@@ -66,7 +66,9 @@ def test_another_name_is_a_convention_and_as_many_errors_that_go_any_way_are_non
                 found = {}
                 for one_way in (True, False):
                     pairs, gold = with_changed_gold(n, share, seed, one_way)
-                    found[one_way] = [(one.said, one.gold) for one in find_conventions(pairs, gold, np.zeros(n, dtype=np.intp))]
+                    found[one_way] = [
+                        (one.predicted_tag, one.gold) for one in find_conventions(pairs, gold, np.zeros(n, dtype=np.intp))
+                    ]
                 assert found == {True: [(5, 1)], False: []}, (n, share, seed)
 
 

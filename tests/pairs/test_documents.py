@@ -127,7 +127,7 @@ def test_one_document_or_none():
 @pytest.mark.parametrize("n", [0, 1, 299, 300])
 def test_few_pairs_are_left_as_they_are(n):
     documents = np.sort(np.random.default_rng(0).integers(0, 60, n))
-    assert thin_out(documents, most=300).tolist() == list(range(n))
+    assert thin_out(documents, n_most=300).tolist() == list(range(n))
 
 
 @pytest.mark.parametrize("most", [100, 500, 999])
@@ -151,8 +151,8 @@ def test_the_index_ascends_and_the_numbers_of_documents_do_not_matter(sizes, mos
 
 def test_thinning_leaves_two_documents_to_compare():
     """Of two documents longer than the limit only one used to be kept, and the choice was refused for want of documents."""
-    assert thin_out(documents_of(50, 50), most=60).tolist() == list(range(100))
+    assert thin_out(documents_of(50, 50), n_most=60).tolist() == list(range(100))
 
 
 def test_one_document_longer_than_the_limit_is_kept():
-    assert thin_out(documents_of(50), most=10).tolist() == list(range(50))
+    assert thin_out(documents_of(50), n_most=10).tolist() == list(range(50))
