@@ -268,6 +268,14 @@ MESSAGES = {
     "C645": "What reads the answers of component '{name}' gave {given}, but fields, pairs of a text and a type, or a mapping of names to probabilities are wanted; mend the function.",
     "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
+    "C800": "{what}, so that nothing tells how often component '{component}' is right about anything else; {mend}.",
+    "C801": "The gold names these categories only where a text has them, never where it lacks them: {names} ({n} times), so that no score of component '{component}' could be wrong; give each text a "
+    "value for every category, 0 where it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
+    "C802": "Each of the {n} tokens is its own head in the gold, as where the heads were left out: nothing of it tells whether the arcs of component '{component}' are right; give data with dependency trees.",
+    "C803": "None of the {n} {unit} is right by the gold, though the scores of component '{component}' let expect {expected}: there is nothing to learn when it is right; check that texts and labels of the "
+    "gold are those of the model.",
+    "C804": "The gold agrees with component '{component}' everywhere, though its scores let expect {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), of which "
+    "nothing is to be learned; give gold that people annotated or corrected, so much of it that the component makes an error.",
 }
 
 WARNINGS = {
@@ -283,5 +291,7 @@ WARNINGS = {
     "from those at full precision, and calibrated ones by up to .1; run the pipeline on the kind of device that it was fitted on, or set mixed_precision = false and fit again.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
+    "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, though raw scores let expect {expected} errors: either the component is far too unsure, or the gold was made from the "
+    "output of the pipeline, and scores fitted on it are too high.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }

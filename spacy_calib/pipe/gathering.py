@@ -28,6 +28,7 @@ from ..pairs.progress import UNREPORTED, Progress
 from ..types import Grouping, Groups
 from .calibrating import CalibratingPipe
 from .fit_data import FitData, collect_fit_data
+from .gold_checks import GoldWatch, check_fit_data
 from .settings import PipeSettings
 
 HERE = "the fit data"
@@ -91,19 +92,19 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     """Read the examples. in_runs (bool): See `collect_fit_data`.
 
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
-        few pairs.
+        few pairs. C800 to C804: gold that says nothing.
     """
     first, examples = with_first(examples)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     annotation = pipe.source.annotation(component)
-    watch = TextWatch(annotation)
+    watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     check_context(pipe, annotation)
     looks = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
     lowest = _lowest(pipe, annotation)
     data = collect_fit_data(
         pipe.source,
         component,
-        watch.over(examples),
+        watch.over(gold_watch.over(examples)),
         lowest,
         pipe.event,
         read_words(pipe, annotation) if looks else None,
@@ -114,6 +115,8 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     # Identities are of no scheme, of which the gold could have another.
     most = 1.0 if annotation.spans_are_units else arguments.max_unknown
     data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, most, pipe.source.span_labels(component))
+    if (few := check_fit_data(gold_watch, annotation, name, labels, data)) is not None:
+        pipe.warn("CW65", **few)
     words = None if data.words is None else FitWords(data.words, salt)
     return Gathered(
         settings=pipe,

@@ -24,7 +24,7 @@ from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.pipe import saved
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
-from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
+from tests.conftest import gold_doc, made_up_sentences, revive, run_upstream
 from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens, fit_data
 
 TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3}
@@ -550,7 +550,9 @@ def heads(trained_bytes) -> Language:
         settings = {**EVERYTHING, "scaling": MATRIX if name == "tagger" else VECTOR, "recalibrator": PLATT}
         nlp.add_pipe("calib", name=f"{name}_calib", after=name, config={**settings, "attr": f"{name}_calib", "source": source})
     with nlp.select_pipes(enable=["tok2vec", *names]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+        sentences = [gold_doc(nlp.vocab, sentence) for sentence in made_up_sentences(60, seed=2)]
+        texts = [Doc.from_docs(sentences[i : i + 2]) for i in range(0, 60, 2)]
+        examples = run_upstream(nlp, [Example(Doc(nlp.vocab, words=[t.text for t in text]), text) for text in texts])
     for name in names:
         nlp.get_pipe(f"{name}_calib").fit(examples)
     return nlp

@@ -13,7 +13,7 @@ from ...pipe.loading import check_readable
 from ..fitting.new_calib import own_block, place_calib, ready_to_read
 from ..fitting.settings import DEFAULTS, pipe_settings
 from ..shared.checks import check_option
-from ..shared.evidence import check_bins, unknown_sentence
+from ..shared.evidence import check_bins, few_errors_shown, report_dropped, unknown_sentence
 from ..shared.examples import read_examples
 from ..shared.run import judge, pipes_to_run
 from ..shared.scored import ScoredPipe
@@ -50,7 +50,9 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
     nlp, calib = place_raw(run, nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
     done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
-    gathered = gather(calib, done, FitArguments())
+    with few_errors_shown(run.silent):
+        gathered = gather(calib, done, FitArguments())
+    report_dropped(gathered.annotation, done, run.silent)
     if gathered.data.n_unknown and not run.silent:
         words = gathered.data.unknown.words()
         warn(unknown_sentence(words, calib.source.component or "the source", gathered.annotation.unit))

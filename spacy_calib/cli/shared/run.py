@@ -15,9 +15,11 @@ from .evidence import (
     Seen,
     check_gold_of_corpus,
     check_gold_of_examples,
+    check_gold_says,
     check_has_gold,
     check_scored,
     check_whole_documents,
+    report_dropped,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
 from .outputs import Output, check_files, check_pipeline_folder
@@ -159,6 +161,8 @@ class Run:
         """
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
+        from ...doc.annotations import get_annotation
+
         examples = read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
@@ -168,6 +172,7 @@ class Run:
         done = list(run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process))
         for pipe in pipes:
             check_gold_of_examples(pipe, done, self.silent)
+            report_dropped(get_annotation(pipe.fit_info.layer), done, self.silent)
         return done
 
     def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
@@ -246,6 +251,8 @@ def judge(
     events = [one.name for several in asked for one in several]
     done = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
     scored = [corpus_of(done, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
+    for pipe, corpus in zip(pipes, scored, strict=True) if len(pipes) == 1 else ():
+        check_gold_says(pipe, done, corpus, run.silent)
     found = [judge_pipe(pipe, events, done, corpus) for pipe, events, corpus in zip(pipes, asked, scored, strict=True)]
     if not any(one.anything for one in found):
         check_scored(nlp, pipes[0], done)
