@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..doc.annotations import get_annotation
 from .fitting.adapt_output import show_adaptation
 from .fitting.fit_event import follow_events, show_followed
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
-from .shared.evidence import check_whole_documents
+from .shared.evidence import check_whole_documents, few_errors_shown, report_dropped
 from .shared.examples import read_examples
 from .shared.options import (
     AllowUnknown,
@@ -74,11 +75,13 @@ def adapt(
     nlp, calib = run.open(folder=Output("OUTPUT", output))
     check_whole_documents(calib.fit_info.row_unit, gold_preproc)
     read = partial(read_examples, nlp, data, gold_preproc, doc_key)
-    ready = ready_to_read(nlp, calib, read(), silent=silent, n_process=n_process)
-    with warnings.catch_warnings():
+    examples = read()
+    ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
+    with few_errors_shown(silent), warnings.catch_warnings():
         if not silent:  # `show_adaptation` says them
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
+    report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
     events = follow_events(nlp, calib, read, silent=silent)
     write_pipeline(nlp, output, force)
     if not silent:

@@ -10,7 +10,7 @@ from ..errors import CalibError, calib_error
 from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
 from .shared.command import command, option
-from .shared.evidence import Seen, check_gold_of_corpus
+from .shared.evidence import GoldSays, Seen, check_gold_of_corpus
 from .shared.examples import data_files, holds_gold
 from .shared.expect_output import show
 from .shared.options import (
@@ -34,6 +34,7 @@ from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.training import Example
 
     from ..corpus.scored import ScoredCorpus
     from ..doc.annotations import Annotation
@@ -186,7 +187,7 @@ def expected_quality(
         beside = Beside(few, labels, None if record is None else record.entities)
     corpora: Iterable[ScoredCorpus]
     if check:
-        corpus, seen = run.score(nlp, pipe, sentences=False, also=lambda examples: names.over(noted.over(examples)))
+        corpus, seen = scored_gold(run, nlp, pipe, lambda examples: names.over(noted.over(examples)))
         corpora = [corpus]
     else:
         corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.over(noted.over(examples)))
@@ -228,19 +229,38 @@ def expected_quality(
     return result
 
 
+def scored_gold(
+    run: Run, nlp: Language, pipe: Calibrator, also: Callable[[Iterable[Example]], Iterable[Example]]
+) -> tuple[ScoredCorpus, dict[str, Any] | None]:
+    """DATA with gold as the pipe scores it, and how much of it the fit has seen. also (Callable): Looks at the examples as they pass.
+
+    RAISES C075, C151, C800 to C804: no token got a score, or the gold says nothing of the component.
+    """
+    from ..pipe.gold_checks import EXPECTED
+
+    says = GoldSays(pipe)
+    corpus, seen = run.score(nlp, pipe, sentences=False, also=lambda examples: says.over(also(examples)))
+    says.check(corpus, run.silent, EXPECTED)
+    return corpus, seen
+
+
 def labelled_documents(
     run: Run, gold: Path, nlp: Language, pipe: Calibrator, annotation: Annotation
 ) -> tuple[Read, dict[str, Any] | None]:
     """The documents of --gold as the pipe scores them, and how much of them the fit has seen.
 
-    RAISES C030: they have no labels of the component. C690: they were labelled because they were doubtful. C075, C151: no token got a score, or the component knows none of the labels.
+    RAISES C030: they have no labels of the component. C690: they were labelled because they were doubtful. C800 to C804: they say nothing. C075, C151: no token got a score, or the component knows none of the labels.
     """
     from ..doc.reading import Noted
     from ..expect.few_labels import Read
+    from ..pipe.gold_checks import EXPECTED
 
-    noted, seen = Noted(annotation), Seen(pipe)
-    corpus = score(nlp, pipe, seen.over(noted.over(run.stream(nlp, gold, True))), run.passing("Scoring --gold", gold, True))
+    noted, seen, says = Noted(annotation), Seen(pipe), GoldSays(pipe)
+    corpus = score(
+        nlp, pipe, says.over(seen.over(noted.over(run.stream(nlp, gold, True)))), run.passing("Scoring --gold", gold, True)
+    )
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)
+    says.check(corpus, run.silent, EXPECTED)
     return Read(corpus, *noted.take()), seen.to_dict()

@@ -12,7 +12,7 @@ from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
 from .shared.command import argument, command, option
-from .shared.evidence import Seen, show_seen
+from .shared.evidence import Seen, check_gold_says, show_seen
 from .shared.options import CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent
 from .shared.outputs import Output, wanted_output
 from .shared.run import GoldRun
@@ -73,7 +73,7 @@ def threshold(
     nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
     pipe = span_pipe(nlp, attr)
     examples = run.annotate(nlp, [pipe], what="Scoring entities")
-    result, accepting, flagging = find_cutoffs(pipe, examples, data, precision, recall, per, confidence)
+    result, accepting, flagging = find_cutoffs(pipe, examples, data, precision, recall, per, confidence, silent)
     if output is not None:
         write_json(output, result)
     if apply is not None:
@@ -103,10 +103,11 @@ def find_cutoffs(
     recall: float | None,
     per: str,
     confidence: float,
+    silent: bool = True,
 ) -> tuple[dict[str, Any], Any, Any]:
     """Return (the result of `threshold`, cut-offs for the precision, cut-offs for the recall), None if not requested.
 
-    RAISES C308 to C310: the pipe has no recall, or the gold has no entity.
+    RAISES C308 to C310: the pipe has no recall, or the gold has no entity. C800 to C804: see `pipe.gold_checks`.
     """
     import numpy as np
 
@@ -116,6 +117,7 @@ def find_cutoffs(
     from ..pipe.scorer import corpus_of
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
+    check_gold_says(pipe, examples, corpus, silent)
     spans = corpus if pipe.spans.groups is None else corpus.spans
     documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
     overlap = Seen(pipe)

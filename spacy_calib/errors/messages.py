@@ -271,6 +271,14 @@ MESSAGES = {
     "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
     "C815": "What the pipe '{name}' learned could not be read again, so that no pipeline was written and an older one is left as it was ({why}); report this, if you may with the data.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
+    "C800": "{what}, so that nothing tells how often component '{component}' is right about anything else; {mend}.",
+    "C801": "The gold names these categories only where a text has them, never where it lacks them: {names} ({n} times), so that no score of component '{component}' could be wrong; give each text a "
+    "value for every category, 0 where it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
+    "C802": "Each of the {n} tokens is its own head in the gold, as where the heads were left out: nothing of it tells whether the arcs of component '{component}' are right; give data with dependency trees.",
+    "C803": "None of the {n} {unit} is right by the gold, though the scores of component '{component}' let expect {expected}: there is nothing to learn when it is right; check that texts and labels of the "
+    "gold are those of the model.",
+    "C804": "The gold agrees with component '{component}' everywhere, though its scores let expect {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), of which "
+    "nothing is to be learned; give gold that people annotated or corrected, so much of it that the component makes an error.",
 }
 
 WARNINGS = {
@@ -289,5 +297,7 @@ WARNINGS = {
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` says (the first: {text!r}): the component is run over the words, which nobody wrote so; correct the file.",
     "CW61": "[CW61] {n} of the {of} answered texts in {path} are left out: in {where} the tool marked {words!r}, but characters {start} to {end} of the text are {actual!r}; export the answers with the texts that people saw.",
     "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` took apart make a text that nobody wrote; give the .conllu file itself, or convert it with --merge-subtokens.",
+    "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, though raw scores let expect {expected} errors: either the component is far too unsure, or the gold was made from the "
+    "output of the pipeline, and scores fitted on it are too high.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }

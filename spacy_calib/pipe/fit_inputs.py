@@ -31,6 +31,7 @@ from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
 from .example_reader import ExampleReader
+from .gold_checks import GoldWatch, check_fit_inputs
 from .settings import PipeSettings
 
 HERE = "the fit data"
@@ -139,16 +140,17 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     """Read the examples. in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
 
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
-        few pairs.
+        few pairs. C800 to C804: gold that says nothing.
     """
     first, examples = with_first(examples)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     source = BoundSource.from_component(pipe.source, component)
-    annotation, watch = source.annotation, TextWatch(source.annotation)
+    annotation = source.annotation
+    watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
     has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
     words_of_docs = read_words(pipe, annotation) if has_context else None
-    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(examples))
+    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(gold_watch.over(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
     if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
         tag_counts = None  # they are of another scheme, which is no fault here
@@ -171,6 +173,8 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         seen=SeenTexts.from_units(texts, draw_salt()),
     )
     inputs.check(reader.why_missing, len(reader.counts))
+    if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:
+        pipe.warn("CW65", **few_errors)
     return inputs
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.errors import CalibError
 from spacy_calib.expect.estimates import Estimate
 from spacy_calib.expect.few_labels import Beside
 from spacy_calib.expect.survey import Known, Survey, accuracy, entities

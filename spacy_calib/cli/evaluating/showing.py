@@ -65,7 +65,6 @@ def _show_units(table: dict[str, Any], unit: str) -> None:
         msg.info(unfitted["verdict"])
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
-    _show_misaligned(table["misaligned"])
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], unfitted is not None)
@@ -93,16 +92,6 @@ def _show_legend(unit: str, by: str, raw_only: bool) -> None:
         msg.text(
             f"The 95 % interval is that of the calibrated error that endless data would show, {by}. Chance adds to the error that was measured; "
             "the debiased error is without it, and the interval lies around that one."
-        )
-
-
-def _show_misaligned(held: dict[str, int] | None) -> None:
-    """Say how much of the gold the figures are not of."""
-    if held is not None and held["left_out"]:
-        share = 100 * held["left_out"] / held["tokens"]
-        msg.warn(
-            f"{held['left_out']:,} of {held['tokens']:,} tokens ({share:.1f} %) are left out, as they align with no single gold token: the figures are of the others alone, "
-            "and may flatter; --gold-preproc judges the tokens of the gold"
         )
 
 

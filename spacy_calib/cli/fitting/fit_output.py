@@ -13,7 +13,8 @@ from ...context.tokens import FURTHER
 from ...errors import calib_error
 from ...pairs.documents import LABEL_WORDS, TOKEN
 from ..shared.conventions import show_conventions
-from ..shared.screen import Column, first_of, msg, number, print_table, shorten, show_rows, whole
+from ..shared.evidence import unknown_sentence
+from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, warn, whole
 
 if TYPE_CHECKING:
     from ...calibration.sufficiency import HeldOut
@@ -153,11 +154,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     if calib.source.says:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:
-        told, unknown = info.unknown, shorten(info.unknown["unknown"], 16)
-        msg.warn(
-            f"{told['n']} {info.row_unit}s ({told['share']} %) have a gold label that '{info.component or 'the source'}' does not know "
-            f"({unknown}) and count as misses; `--map` renames them"
-        )
+        warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
     warn_of_promises(info)
     warn_of_held_out(info.held_out, info.row_unit)
     if info.selection:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import warnings
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...corpus.scored import ScoredCorpus
+    from ...doc.annotations import Annotation
     from ...expect.record import SeenShare
     from ...pipe.component import Calibrator
 
@@ -151,6 +154,37 @@ def check_gold(pipe: Calibrator, gold: Counter[str], unknown_pairs: Counter[tupl
         )
 
 
+class GoldSays:
+    """Whether gold tells anything of the scores of a pipe. pipe (Calibrator): Fitted."""
+
+    def __init__(self, pipe: Calibrator):
+        from ...doc.annotations import get_annotation
+        from ...pipe.gold_checks import GoldWatch
+
+        self._pipe, self._watch = pipe, GoldWatch(get_annotation(pipe.fit_info.layer))
+        self.over = self._watch.over
+
+    def check(self, corpus: ScoredCorpus, silent: bool, least: float = 0.0) -> None:
+        """Check the gold that has passed, and warn where it has hardly an error.
+
+        corpus (ScoredCorpus): Of the same examples. least (float): See `check_outcomes`. RAISES C800 to C804: see `pipe.gold_checks`.
+        """
+        from ...errors import WARNINGS
+        from ...pipe.gold_checks import check_corpus
+
+        component = self._pipe.source.component or "the source"
+        few = check_corpus(self._watch, self._pipe.fit_info.layer, component, corpus, least)
+        if few is not None and not silent:
+            warn(WARNINGS["CW65"].format(**few).removeprefix("[CW65] "))
+
+
+def check_gold_says(pipe: Calibrator, examples: Iterable[Example], corpus: ScoredCorpus, silent: bool) -> None:
+    """As `GoldSays.check`, of examples that are at hand."""
+    says = GoldSays(pipe)
+    deque(says.over(examples), maxlen=0)
+    says.check(corpus, silent)
+
+
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     """Check before the pipeline runs. RAISES C030: no gold of the pipe's annotation. C263: categories of another scheme."""
     from ...doc.annotations import has_gold
@@ -165,12 +199,39 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
+_NAMES, _PAIR = 40, 60
+
+
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str:
-    """Describe which gold labels a component does not know, and what it predicts instead. words (dict): Of `UnknownGold`."""
+    """Describe which gold labels a component does not know, in two lines at most. words (dict): Of `UnknownGold`. unit (str): What has labels."""
+    pair, unknown = words["pairs"].split(", ")[0], shorten(words["unknown"], _NAMES)
+    predicted = "" if pair == "-" else f"; it says {shorten(pair, _PAIR)}"
     return (
-        f"{words['n']} {unit}s ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
-        f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; `fit --map` says which labels are the same"
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({unknown}{predicted}) and count as misses; "
+        "`fit --map` renames them"
     )
+
+
+def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:
+    """Report what of the gold takes no part. examples: Their predicted Docs have the tokens of the pipeline. silent (bool): True reports nothing."""
+    from ...pipe.dropped import DroppedGold
+
+    for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
+        warn(sentence)
+
+
+@contextmanager
+def few_errors_shown(silent: bool) -> Iterator[None]:
+    """Show the warning CW65 of a block as commands show theirs; all others are given on. silent (bool): True gives it on too."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught:
+        text = str(one.message)
+        if text.startswith("[CW65]") and not silent:
+            warn(text.removeprefix("[CW65] "))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def check_whole_documents(unit: str, gold_preproc: bool) -> None:

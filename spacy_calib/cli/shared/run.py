@@ -15,9 +15,11 @@ from .evidence import (
     Seen,
     check_gold_of_corpus,
     check_gold_of_examples,
+    check_gold_says,
     check_has_gold,
     check_scored,
     check_whole_documents,
+    report_dropped,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
 from .outputs import Output, check_files, check_pipeline_folder
@@ -149,6 +151,8 @@ class Run:
         """
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
+        from ...doc.annotations import get_annotation
+
         examples = read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
@@ -160,6 +164,7 @@ class Run:
         )
         for pipe in pipes:
             check_gold_of_examples(pipe, annotated_examples, self.silent)
+            report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
         return annotated_examples
 
     def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
@@ -234,6 +239,8 @@ def judge(
     events = [event_pipe.name for pipe_list in event_pipe_lists for event_pipe in pipe_list]
     examples = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
+    for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
+        check_gold_says(pipe, examples, corpus, run.silent)
     evaluations = [
         judge_pipe(pipe, events, examples, corpus)
         for pipe, events, corpus in zip(pipes, event_pipe_lists, corpora, strict=True)
