@@ -63,9 +63,9 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
         learned.append(fit_token_context(*arguments, **settings))
         return replace(learned[-1], why="refused")
 
-    def watched(around, *arguments):
-        seen.append(around.view.around.first)
-        return fit_span_context(around, *arguments)
+    def watched(tokens, *arguments):
+        seen.append(tokens.view.tokens.top_log_odds[0])
+        return fit_span_context(tokens, *arguments)
 
     monkeypatch.setattr(fitting, "fit_token_context", refused)
     monkeypatch.setattr(fitting, "fit_span_context", watched)
@@ -77,6 +77,6 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
     assert len(learned) == 2
     assert calib.tokens.scaling is not None
     assert calib.spans.context is not None
-    new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.around.first
+    new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.tokens.top_log_odds[0]
     assert new.max() < log_odds(np.array([0.9]))[0]
     assert seen[0] == pytest.approx(new, abs=0.1)
