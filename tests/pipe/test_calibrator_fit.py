@@ -63,9 +63,9 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
         learned.append(fit_token_context(*arguments, **settings))
         return replace(learned[-1], why="refused")
 
-    def watched(around, *arguments):
-        seen.append(around.view.tokens.top_log_odds[0])
-        return fit_span_context(around, *arguments)
+    def watched(tokens, *arguments):
+        seen.append(tokens.view.tokens.top_log_odds[0])
+        return fit_span_context(tokens, *arguments)
 
     monkeypatch.setattr(calibrator_fit, "fit_token_context", refused)
     monkeypatch.setattr(calibrator_fit, "fit_span_context", watched)
