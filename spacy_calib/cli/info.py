@@ -30,6 +30,7 @@ from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
+    from ..pipe.fit_info import FitInfo
 
 _NAMES_SHOWN = 8
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
@@ -120,6 +121,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     for sentence in filter(None, told):
         msg.text(f"{sentence}.")
     facts = {
+        **pretrained_line(info),
         "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
         + ("" if held["source_found"] else ", not in the pipeline"),
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
@@ -178,6 +180,16 @@ def attributes_of(pipe: Calibrator) -> str:
     of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
     of_spans += ", _link, _links" if links else ""
     return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{of_spans}"
+
+
+def pretrained_line(info: FitInfo) -> dict[str, str]:
+    """The card that a pretrained calibration comes from, as one fact; {} after a fit."""
+    card = info.pretrained
+    if card is None:
+        return {}
+    transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
+    off = f"on {card['sources']} sources that it did not see the score was off by {{smallest_error:.2f}} to {{largest_error:.2f}}"
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}; {off.format(**card)}"}
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:

@@ -35,12 +35,14 @@ class GoldSpans:
     rejected: frozenset[_Key] | None = None
 
     @classmethod
-    def of(cls, doc: Doc, annotation: Annotation) -> GoldSpans:
+    def of(cls, doc: Doc, annotation: Annotation, event: str = "exact") -> GoldSpans:
         rejected = rejected_in(annotation, doc)
         return cls(
-            frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)),
+            frozenset(
+                (first_token(doc, span.start, span.end, event), span.end, span.label) for span in annotation.spans_on(doc)
+            ),
             annotation.known_tokens(doc),
-            None if rejected is None else frozenset(rejected),
+            None if rejected is None else frozenset((first_token(doc, *key[:2], event), *key[1:]) for key in rejected),
         )
 
     def says(self, key: _Key, right: bool, event: str, labels: Iterable[int]) -> int:
@@ -50,7 +52,7 @@ class GoldSpans:
         key: Of a span in gold tokens. right (bool): By the gold spans. labels (Iterable[int]): Of the span, and its gold name.
         """
         start, end, _ = key
-        known, exact = self.known[start:end], event == "exact"
+        known, exact = self.known[start:end], event in ("exact", "article")
         if self.rejected is None:
             return int(right) if known.all() else -1
         wrong = (known.any() or any((start, end, label) in self.rejected for label in labels)) if exact else known.all()
@@ -73,9 +75,19 @@ def _overlap(gold: GoldSpans, start: int, end: int, label: int) -> bool:
     return not gold.covered(label).isdisjoint(range(start, end))
 
 
-# exact: a gold span has the same tokens and label. type: every token of the span is in a gold span of its label.
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+def first_token(doc: Doc, start: int, end: int, event: str) -> int:
+    """The first token of a span that an event compares: a leading article takes no part in the event `article`."""
+    return start + (event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES)
+
+
+# exact: a gold span has the same tokens and label. article: the same, without a leading article of either. type: every token of the span is in a gold span of its label.
 # overlap: at least one token is.
-EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {"exact": _exact, "type": _type, "overlap": _overlap}
+EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {
+    "exact": _exact, "article": _exact, "type": _type, "overlap": _overlap,
+}  # fmt: skip
 
 
 def check_event(event: str) -> str:
@@ -100,16 +112,17 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
     if own is not None:
         return own(example, spans)
     judge = EVENTS[check_event(event)]
-    gold = GoldSpans.of(example.reference, annotation)
+    gold = GoldSpans.of(example.reference, annotation, event)
     hits = []
     for start, end, label in spans:
+        start = first_token(example.predicted, start, end, event)
         aligned = example.alignment.x2y[start:end]
         if not len(aligned):
             hits.append(-1)
             continue
         first, last, wanted = int(aligned[0]), int(aligned[-1]) + 1, annotation.gold_span_label(label)
         right = judge(gold, first, last, wanted)
-        if right and event == "exact":
+        if right and event in ("exact", "article"):
             right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
         hits.append(gold.says((first, last, wanted), right, event, (label, wanted)))
     return np.array(hits, dtype=np.intp)

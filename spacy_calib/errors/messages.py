@@ -268,10 +268,18 @@ MESSAGES = {
     "C645": "What reads the answers of component '{name}' gave {given}, but fields, pairs of a text and a type, or a mapping of names to probabilities are wanted; mend the function.",
     "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
+    "C830": "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list.",
+    "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); install the package anew that it comes from.",
+    "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) gives no folder of cards ({why}); mend or uninstall the package that registers it.",
+    "C833": "There is no pretrained calibration '{given}'; there are: {known}.",
+    "C834": "There is no pretrained calibration for '{component}' of language '{language}' with its labels; there are some for {known}. With gold of your own: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C835": "The pretrained calibration '{card}' is for {wanted}, not for '{component}' of language '{language}'; leave it out, or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C836": "The scores of component '{component}' are not like those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, and {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C837": "The pipe '{name}' is there already, and comes from no card for component '{component}'; remove it first (`python -m spacy calib stock MODEL OUTPUT`).",
 }
 
 WARNINGS = {
-    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through; fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples).",
+    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through; fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples). Without gold: `spacy_calib.pretrained`, if there is a card (`python -m spacy calib pretrained --list`).",
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained, or replaced, since '{name}' was fitted: the maps belong to other weights, and its scores are not calibrated; fit it again.",
@@ -284,4 +292,5 @@ WARNINGS = {
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
+    "CW75": "[CW75] The pretrained calibration '{card}' was fitted on the scores of other weights than those of component '{component}': its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
 }

@@ -30,7 +30,7 @@ from ..sources.precision import half_precision_components
 from .adapting import adapt_calibrator
 from .calibrating import CalibratingPipe
 from .fitting import fit_calibrator
-from .gathering import FitArguments
+from .gathering import FitArguments, functions_in
 from .lookup import Reading, accepted_labels, calibrated_spans, flags_of, readable
 from .saved import load_part
 from .state import PipeState
@@ -73,7 +73,8 @@ class Calibrator(CalibratingPipe):
             if annotation.unit == DOCUMENT:
                 words = Words.of_documents(scores.n_tokens, hints)
             else:
-                words = words_of(read, learned.tokens.context.functions, annotation.first, hints)
+                functions = functions_in(self.lookup.nlp, learned.tokens.context)
+                words = words_of(read, functions, annotation.first, hints)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
             own = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.choice import lowest_taken
@@ -141,13 +142,15 @@ def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
     """What a context is to know of tokens, whether the pipe has one or not; of documents, where the source has further scores of them."""
     if annotation.unit != TOKEN:
         return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
-    return partial(words_of, functions=_functions(pipe), first=annotation.first)
-
-
-def _functions(pipe: CalibratingPipe) -> Sequence[FromDocs]:
-    """The features that ask Docs, of the context that the pipe has or is to have."""
     context = pipe.context or pipe.tokens.context
-    return context.functions if isinstance(context, TokenContext) else ()
+    functions = () if context is None else functions_in(pipe.lookup.nlp, context)
+    return partial(words_of, functions=functions, first=annotation.first)
+
+
+def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
+    """The features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
+    bind = getattr(context, "functions_in", None)
+    return context.functions if bind is None else bind(nlp)
 
 
 def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
