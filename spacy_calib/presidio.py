@@ -10,7 +10,6 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Span
 
-from .doc.attributes import DEFAULT_ATTR
 from .doc.write import doubtful_key
 from .errors import calib_error
 from .pipe.component import Calibrator
@@ -44,7 +43,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         Its low_confidence_score_multiplier touches calibrated scores only with `use_multiplier`.
     nlp (Language | Mapping[str, Language] | None): Loaded pipelines, by language code, in place of `models`; a single
         one serves the language nlp.lang.
-    attr (str): Prefix of the calib pipe's attributes.
+    attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
     accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs of
         `spacy calib threshold`. An entity without a score (None) stays in: it may be personal data.
     flagged (bool): Report every stretch of `doc.spans["<attr>_doubtful"]`, too: what the cut-offs of `spacy calib
@@ -64,7 +63,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         ner_model_configuration: NerModelConfiguration | None = None,
         *,
         nlp: Language | Mapping[str, Language] | None = None,
-        attr: str = DEFAULT_ATTR,
+        attr: str | None = None,
         accepted_only: bool = False,
         flagged: bool = False,
         use_multiplier: bool = False,
@@ -102,6 +101,9 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         fitted = [(name, pipe) for name, pipe in every if isinstance(pipe, Calibrator) and pipe.fitted]
         if not fitted:
             raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in every)) or "no components")
+        if self.attr is None:
+            scoring = [pipe for _, pipe in fitted if pipe.spans.groups is not None]
+            self.attr = (scoring or [fitted[0][1]])[0].attr
         own = [(name, pipe) for name, pipe in fitted if pipe.attr == self.attr]
         if not own:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in fitted))
@@ -150,7 +152,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
 
     def _doubtful(self, doc: Any, own: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
         """Flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""
-        group = doc.spans.get(doubtful_key(self.attr), ())
+        group = doc.spans.get(doubtful_key(str(self.attr)), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
         given = [
             (Span(doc, span.start, span.end, label=span.label_), max(score, _LEAST))

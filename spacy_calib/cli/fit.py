@@ -13,7 +13,7 @@ from ..errors import calib_error
 from ..pipe.loading import import_user_code, use_gpu
 from .fitting.fit_event import drop_events, fit_event, show_event
 from .fitting.fit_output import check_sets, show_fit
-from .fitting.new_calib import load_readable, own_block, place_calib, ready_to_read
+from .fitting.new_calib import load_readable, new_block, own_block, place_calib, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, pipe_settings, settings_from_file
 from .shared.arguments import WithOverrides
 from .shared.command import argument, command, option
@@ -88,7 +88,9 @@ def fit(
         Path | None, option("Training gold, to count how frequent tags are; else counted in DATA", "-t")
     ] = None,
     method: Method = None,
-    attr: Annotated[str | None, option("Name of the pipe and prefix of its attributes", show_default="calib")] = None,
+    attr: Annotated[
+        str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; of entities calib_ent")
+    ] = None,
     force: Force = False,
     groups: Groups = None,
     config: Config = None,
@@ -135,7 +137,7 @@ def fit(
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
     own = own_block(nlp, attr, component) if base is None else None
-    block = pipe_settings(base or own, options, overrides)
+    block = pipe_settings(own or new_block(nlp, base, options, overrides), options, overrides)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
     drop_events(nlp, calib, unit_event)

@@ -179,6 +179,11 @@ def attributes_of(pipe: Calibrator) -> str:
     links = get_annotation(pipe.fit_info.layer).spans_are_units
     of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
     of_spans += ", _link, _links" if links else ""
+    if pipe.of_entities and not pipe.token_scores:
+        of_tokens = "; ".join(
+            f"Token._.{attr}_{name}" for name, made in (("set", pipe.tokens.sets), ("flag", pipe.tokens.recall_cutoffs)) if made
+        )
+        return "; ".join(filter(None, (of_spans.removeprefix("; "), of_tokens, f"Doc._.{attr}")))
     return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{of_spans}"
 
 

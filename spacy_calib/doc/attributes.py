@@ -20,10 +20,11 @@ from spacy.tokens.underscore import Underscore
 from ..errors import CalibError, calib_error
 from ..pairs.documents import TOKEN
 from .parsed import ParsedBlock, SpanValues, TokenValues
-from .rows import document_block, find_row, find_span, link_values, row_of_span
+from .rows import document_block, find_row, find_span, has_labelled_spans, link_values, row_of_span
 from .view import doc_view
 
-DEFAULT_ATTR = "calib"
+# The prefix of a pipe, and that of a pipe of entities, so that one pipeline can have both.
+DEFAULT_ATTR, ENTITY_ATTR = "calib", "calib_ent"
 
 # What `Language.to_disk` and `to_bytes` write beside the pipes, under these names.
 _BESIDE_PIPES = ("config.cfg", "meta.json", "tokenizer", "vocab")
@@ -64,13 +65,22 @@ def check_pipe_name(name: str) -> str:
 # Tokens
 
 
-def token_values(token: Token, attr: str) -> TokenValues | None:
+def shown_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
+    """`find_row`; None for tokens of a pipe of entities that gives tokens no scores (see `PipeSettings.token_scores`)."""
+    row = find_row(token, attr)
+    return row if row is not None and row[0].token_scores else None
+
+
+def token_values(
+    token: Token, attr: str, find: Callable[[Token, str], tuple[ParsedBlock, int] | None] = find_row
+) -> TokenValues | None:
     """The values of the label that the token now carries.
 
+    find (Callable): `find_row` or `shown_row`.
     RETURNS: None where it carries no label, where the label has no value (the model does not know it, or it was set
         after the pipe ran and its raw score is below the threshold), and where no row of a block belongs to the token.
     """
-    found = find_row(token, attr)
+    found = find(token, attr)
     if found is None:
         return None
     block, row = found
@@ -80,7 +90,7 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
 
 def token_score(token: Token, attr: str) -> float | None:
     """Token._.<attr>_score: calibrated probability that the label the token now carries is right, in [0, 1]."""
-    found = find_row(token, attr)
+    found = shown_row(token, attr)
     if found is None:
         return None
     block, row = found
@@ -108,12 +118,14 @@ def token_flag(token: Token, attr: str) -> bool | None:
     return None if flag < 0 else bool(flag)
 
 
-def token_scores(token: Token, attr: str, raw: bool = False) -> dict[str, float] | None:
+def token_scores(
+    token: Token, attr: str, raw: bool = False, find: Callable[[Token, str], tuple[ParsedBlock, int] | None] = find_row
+) -> dict[str, float] | None:
     """Token._.<attr>_scores: tag -> calibrated probability above the threshold, highest first; None without values.
 
-    raw (bool): In the same order the probabilities before calibration.
+    raw (bool): In the same order the probabilities before calibration. find (Callable): `find_row` or `shown_row`.
     """
-    found = find_row(token, attr)
+    found = find(token, attr)
     return None if found is None else (found[0].raw_of if raw else found[0].scores_of)(found[1])
 
 
@@ -127,9 +139,17 @@ def span_values(span: Span, attr: str) -> SpanValues | None:
     return found if found is not None and found.chosen else link_values(span, attr)
 
 
+def shown_values(span: Span, attr: str) -> SpanValues | None:
+    """`span_values`; under the default prefix those of the pipe of entities, where that of the default prefix scores no labelled spans."""
+    values = span_values(span, attr)
+    if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
+        return values
+    return span_values(span, ENTITY_ATTR)
+
+
 def span_accept(span: Span, attr: str) -> bool | None:
     """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None without cut-offs."""
-    values = span_values(span, attr)
+    values = shown_values(span, attr)
     return None if values is None else values.accepted
 
 
@@ -193,6 +213,10 @@ def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str)
     return None if values is None else getattr(values, name)
 
 
+def _shown_token_values(token: Token, attr: str) -> TokenValues | None:
+    return token_values(token, attr, shown_row)
+
+
 def _right_values(span: Span, attr: str) -> SpanValues | None:
     """What an event pipe wrote of a span; None where it was not asked, or where text or a token's label has changed."""
     return span_values(span, f"{attr}_right")
@@ -202,14 +226,14 @@ def _right_values(span: Span, attr: str) -> SpanValues | None:
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
         "score": token_score,  # calibrated probability that the label is right that stands there now
-        "raw": partial(_value_of, token_values, "raw"),  # the probability before calibration
-        "scores": token_scores,
+        "raw": partial(_value_of, _shown_token_values, "raw"),  # the probability before calibration
+        "scores": partial(token_scores, find=shown_row),
         "set": token_set,
         "flag": token_flag,
     },
     Span: {
-        "score": partial(_value_of, span_values, "calibrated"),  # probability that the span is right, by the event of the fit
-        "raw": partial(_value_of, span_values, "raw"),
+        "score": partial(_value_of, shown_values, "calibrated"),  # probability that the span is right, by the event of the fit
+        "raw": partial(_value_of, shown_values, "raw"),
         "accept": span_accept,
         "link": partial(_value_of, link_values, "calibrated"),  # probability that the identity that the entity carries is right
         "links": span_links,
@@ -252,8 +276,9 @@ def _is_ours(getter: Any, wanted: Any, attr: str) -> bool:
 
 def register_default() -> None:
     """Register the default attributes unless a name is taken: importing this package must not break spaCy."""
-    with contextlib.suppress(CalibError):
-        register()
+    for attr in (DEFAULT_ATTR, ENTITY_ATTR):
+        with contextlib.suppress(CalibError):
+            register(attr)
 
 
 register_default()

@@ -80,16 +80,18 @@ class ParsedBlock:
 
     label, raw, calibrated: Of each entry, row by row (see `indptr`); then of labels below the threshold.
     end (int | None): Where a token behind the last would begin; None in blocks of spans alone.
+    token_scores (bool): Whether tokens have attributes with their scores.
     origin (int): Where in the Doc the block's text begins. found: Hash of each row's word, 0 until it was met.
     """
 
     __slots__ = (
         "accept", "annotation", "below", "calibrated", "carried", "end", "flag", "found", "head", "in_set", "indptr", "label",
-        "origin", "out_of_reach", "raw", "row_of_start", "start", "word",
+        "origin", "out_of_reach", "raw", "row_of_start", "start", "token_scores", "word",
     )  # fmt: skip
 
     def __init__(self, start: int, block: Block):
         self.annotation = get_annotation(block["layer"])
+        self.token_scores: bool = block.get("token_scores", True)
         self.start: list[int] = (block["start"].astype(np.int64) + start).tolist()
         self.row_of_start: dict[int, int] = dict(zip(self.start, range(len(self.start)), strict=True))
         self.end: int | None = block["end"] + start if "end" in block else None

@@ -12,7 +12,7 @@ from ..errors import calib_error
 from ..types import OUTSIDE
 from .annotations import SPANS_PREFIX, get_annotation, plain_name
 from .annotations.base import TOKEN
-from .attributes import DEFAULT_ATTR, doc_cats, doc_cats_raw, doc_values, span_values, token_scores, token_values
+from .attributes import DEFAULT_ATTR, ENTITY_ATTR, doc_cats, doc_cats_raw, doc_values, span_values, token_scores, token_values
 from .marked_text import Look, Mark, Passage, Word, to_html
 from .view import DocCalib, ScoredSpan, doc_view
 
@@ -31,7 +31,7 @@ def render(
     docs: Doc | Span | Iterable[Doc | Span],
     *,
     style: str = "tokens",
-    attr: str = DEFAULT_ATTR,
+    attr: str | None = None,
     page: bool = False,
     minify: bool = False,
     jupyter: bool | None = None,
@@ -44,7 +44,7 @@ def render(
 
     docs (Doc | Span | Iterable): What to show; only the scores on the Docs are read, no pipeline is needed.
     style (str): "tokens", or "ents" for entities (or the spans of a span categorizer).
-    attr (str): Prefix of the calib pipe's attributes.
+    attr (str | None): Prefix of the calib pipe's attributes; None takes "calib", and "calib_ent" for "ents" or where no Doc has others.
     page (bool): Give a whole HTML page. minify (bool): Without line breaks that are not text.
     jupyter (bool | None): Display it in the notebook; None finds out whether there is one.
     options (Mapping | None): "doubtful" (float, 0.9): the tab key reaches words with a lower score. "tags" (str,
@@ -57,6 +57,7 @@ def render(
     if style not in STYLES:
         raise calib_error("C001", name="style", wanted="'tokens' or 'ents'", given=repr(style))
     parts = _parts(docs)
+    attr = attr or _default_attr(parts, style)
     look = Look(**_checked(options or {}), what=_called(parts, style, attr))
     read = read_words if style == "tokens" else read_marks
     html = to_html([read(part, attr) for part in parts], look, page, minify)
@@ -67,6 +68,14 @@ def render(
         display(HTML(f'<div class="tex2jax_ignore">{html}</div>'))
         return None
     return html
+
+
+def _default_attr(parts: list[Doc | Span], style: str) -> str:
+    """The prefix of the scores to show: "calib", or "calib_ent" where the Docs have none, or no spans, under that one."""
+    views = [doc_view(part.doc, DEFAULT_ATTR) for part in parts]
+    found = [view for view in views if view is not None and (style == "tokens" or view.ents)]
+    entities = any(doc_view(part.doc, ENTITY_ATTR) is not None for part in parts)
+    return ENTITY_ATTR if entities and not found else DEFAULT_ATTR
 
 
 def _is_number(value: Any) -> bool:

@@ -162,6 +162,15 @@ def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
     return [get_annotation(layer) for layer in layers]
 
 
+def has_labelled_spans(doc: Doc, attr: str) -> bool:
+    """Whether a pipe wrote scores of spans with labels, or of links, on this Doc; scores of sentences are neither."""
+    for _, block, _ in _held_in(doc.user_data, attr).blocks:
+        annotation = get_annotation(block["layer"])
+        if annotation.spans_are_units or ("spans" in block and annotation.span_words[0] != "sentence"):
+            return True
+    return False
+
+
 def document_block(doc: Doc, attr: str) -> Block | None:
     """The block of this Doc as a whole; None where no block or more than one claims it."""
     held = _held_in(doc.user_data, attr).documents

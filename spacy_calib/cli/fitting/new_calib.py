@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
 from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
+from ..shared.arguments import override
 from ..shared.checks import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
@@ -55,6 +58,53 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
         return None
     block = nlp.get_pipe_config(names[0]).copy()
     return names[0], {key: value for key, value in block.items() if key != "factory"}
+
+
+def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
+    """Name and settings of a pipe that the pipeline has not got yet.
+
+    Its name, and prefix, is "calib_ent" for entities and "calib" for all else, or "calib_COMPONENT" where that belongs to another component.
+    base (tuple | None): Of a config file, whose own name stays unless it is "calib"; None takes the defaults.
+    options, overrides: See `pipe_settings`.
+    """
+    name, settings = base or (DEFAULTS["attr"], DEFAULTS)
+    if name != DEFAULTS["attr"] or settings.get("attr", name) != name:
+        return name, settings
+    dotted = {".".join(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
+    source = override("", settings, {f"components..{setting}": value for setting, value in dotted.items()})["source"]
+    component = options.get("component", source.get("component", ""))
+    wished = ENTITY_ATTR if _reads_entities(nlp, {**source, "component": component}) else name
+    identifier = re.sub(r"\W", "_", component)
+    name = wished if not component or _is_free(nlp, wished, component) else f"{DEFAULT_ATTR}_{identifier}"
+    return name, {**settings, "attr": name}
+
+
+def _reads_entities(nlp: Language, block: Mapping[str, Any]) -> bool:
+    """Whether a source block is of entities; False where it is none yet, which is reported when the pipe is made."""
+    from ...registry import registry
+    from ...sources.find import source_block
+
+    component = block["component"]
+    try:
+        pipe = nlp.get_pipe(component) if component in nlp.component_names else None
+        if "@calib_sources" not in block:
+            block = source_block(pipe, component)
+        return registry.resolve({"source": dict(block)})["source"].annotation(pipe).of_entities
+    except Exception:
+        return False
+
+
+def _is_free(nlp: Language, name: str, component: str) -> bool:
+    """Whether no other component than a calib pipe of this one has the name or the prefix."""
+    from ...pipe.component import Calibrator
+
+    for other, pipe in nlp.components:
+        if isinstance(pipe, Calibrator):
+            if name in (other, pipe.attr) and pipe.source.component != component:
+                return False
+        elif name == other:
+            return False
+    return True
 
 
 def with_inline_recognizer(nlp: Language, model: str, name: str, unreadable: Sequence[str] = ()) -> Language:

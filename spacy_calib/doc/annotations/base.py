@@ -41,6 +41,7 @@ class Annotation(ABC):
     accuracy_name (str): The name of the share of right labels.
     span_words (tuple[str, str]): What one of its spans is called, and several. spans_first (bool): Whether commands
         show spans by default, not units. span_event (str): When a span is right; "" where a setting of the pipe says.
+    of_entities (bool): Whether its spans are the entities of a Doc: a pipe of it has a prefix of its own.
     spans_are_units (bool): Whether what carries a label is one of its spans, as its first token.
     partners (Callable | None): How many characters behind each token of a Doc its `partner` begins; None where labels are of tokens alone.
     rejected_key (str): Of the span group with rejected labels.
@@ -55,6 +56,7 @@ class Annotation(ABC):
     first: int = 0
     prefixed: bool = False
     arcs: bool = False
+    of_entities: bool = False
     spans_are_units: bool = False
     judges: bool = False
     any_label: bool = False

@@ -196,7 +196,7 @@ class MappedAnnotation(Annotation):
         self.judges, self.any_label, self.accuracy_name = inner.judges, inner.any_label, inner.accuracy_name
         self.span_words, self.spans_first, self.span_event = inner.span_words, inner.spans_first, inner.span_event
         self.prefixed, self.arcs, self.rejected_key = inner.prefixed, inner.arcs, inner.rejected_key
-        self.spans_are_units = inner.spans_are_units
+        self.spans_are_units, self.of_entities = inner.spans_are_units, inner.of_entities
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
         judge: Any = type(inner).judge_spans
         self.judge_spans = judge and partial(judge, self)  # by what this one says of labels

@@ -40,6 +40,8 @@ class _OfSpans(Annotation):
 class _OfEntities(_OfSpans):
     """An annotation read from `doc.ents`."""
 
+    of_entities = True
+
     def aligned_gold(self, example: Example) -> Hashes:
         """Where entities are given for parts of a Doc, and seldom where the prediction has none, those parts were chosen by the prediction
         (`doc.set_ents(accepted, outside=rejected, default="missing")`): of its tokens nothing is known then.
@@ -211,6 +213,7 @@ class LinkAnnotation(_OfEntities):
 
     name = LINK
     rejected_key = REJECTED_LINKS
+    of_entities = False
     spans_are_units = True
     span_event = "link"
     accuracy_name = "share of right links"
