@@ -31,7 +31,7 @@ CORE = [
     "expect",
     "arrays",
 ]
-SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "cli", "__init__"]
+SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "extras", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}

@@ -161,9 +161,11 @@ def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Ex
 
 
 def check_context(settings: PipeSettings, annotation: Annotation) -> None:
-    """RAISES C264: a context is asked for that could not look at what is calibrated. C741: it is what a fit learns of further scores."""
+    """RAISES C264: a context is asked for that could not look at what is calibrated. C741, C838: it is what is learned, and no setting."""
     if isinstance(settings.context, FurtherScores):
         raise calib_error("C741")
+    if settings.context is not None and not isinstance(settings.context, TokenContext):
+        raise calib_error("C838", given=getattr(settings.context, "registered", type(settings.context).__name__))
     if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
         raise calib_error("C264", setting="context", component=settings.source.component or "the source")
 

@@ -233,6 +233,7 @@ def table_of(found: Judged, bins: int | None, groups: int | None) -> dict[str, A
         "seen": found.seen,
         "weights_changed": found.weights_changed,
         "misaligned": found.misaligned,
+        **({"without_map": dict(found.without_map)} if found.without_map else {}),
         **judge_pairs(found.tokens, found.groups, found.labels),
     }
     if found.spans is not None and found.span_groups is not None:

@@ -65,6 +65,7 @@ def _show_units(table: dict[str, Any], unit: str) -> None:
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
     _show_misaligned(table["misaligned"])
+    _show_without_map(table.get("without_map", {}))
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], unfitted is not None)
@@ -103,6 +104,13 @@ def _show_misaligned(held: dict[str, int] | None) -> None:
             f"{held['left_out']:,} of {held['tokens']:,} tokens ({share:.1f} %) are left out, as they align with no single gold token: the figures are of the others alone, "
             "and may flatter; --gold-preproc judges the tokens of the gold"
         )
+
+
+def _show_without_map(counts: dict[str, int]) -> None:
+    """Report how many predictions have a label that is not calibrated, since the gold has no counterpart for it."""
+    if counts:
+        labels = ", ".join(f"{label} {n:,}" for label, n in counts.items())
+        msg.info(f"{sum(counts.values()):,} predictions are left out, as their labels have no map: {labels}")
 
 
 def _show_accepted(accepted: dict[str, Any] | None, several: str) -> None:
