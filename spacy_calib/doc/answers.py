@@ -16,7 +16,8 @@ from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..corpus.queue.answers import Answer, Mark, read_answers
+from ..corpus.queue.answers import read_answers
+from ..corpus.queue.exports import Answer, Mark
 from ..errors import WARNINGS
 from ..pairs.documents import TOKEN
 from .annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS

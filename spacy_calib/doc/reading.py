@@ -6,20 +6,17 @@ documents and sentences can be noted.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Corpus, Example
-from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
 from ..corpus.distinct import digest
@@ -31,6 +28,7 @@ from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..types import Ints
 from .annotations import REJECTED, Annotation, has_gold
 from .answers import answered_docs
+from .conllu import read_conllu
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"
@@ -38,7 +36,6 @@ DOC_KEY = "calib_document"
 DRAWN_KEY = "calib_drawn"
 # What gold files end in: a DocBin, or CoNLL-U.
 GOLD_SUFFIXES = (".spacy", ".conllu")
-_NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
 
 
 @dataclass(frozen=True)
@@ -151,40 +148,12 @@ def gold_files(folder: Path) -> list[Path]:
 
 def gold_docs(vocab: Vocab, file: Path) -> Iterator[Doc]:
     """The Docs of a gold file. RAISES C161: no CoNLL-U. ValueError and others: what spaCy says of the file."""
-    return read_conllu(vocab, file) if file.suffix == ".conllu" else Corpus(file).read_docbin(vocab, [file])
-
-
-# CoNLL-U
-
-
-def read_conllu(vocab: Vocab, file: Path) -> Iterator[Doc]:
-    """The documents of a CoNLL-U file (`# newdoc`), converted as by `spacy convert`; without them its sentences.
-
-    RAISES C161: it is no CoNLL-U, or not UTF-8.
-    """
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-        blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if re.search(r"^\d", block, re.MULTILINE)]
-        sentences = list(conllu_to_docs("\n\n".join(blocks), n_sents=1, no_print=True)) if blocks else []
-    except Exception as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise calib_error("C161", path=file, why=why) from None
-    pairs = zip(_documents_of(file, blocks), sentences, strict=True)
-    grouped = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
-    held = DocBin(docs=[Doc.from_docs(parts) for _, parts in grouped], store_user_data=True)
-    for (document, _), doc in zip(grouped, held.get_docs(vocab), strict=True):
+    if file.suffix != ".conllu":
+        yield from Corpus(file).read_docbin(vocab, [file])
+        return
+    for document, doc in read_conllu(vocab, file):
         doc.user_data[DOC_KEY] = document
         yield doc
-
-
-def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
-    """The document of each sentence; a sentence outside of documents is one by itself."""
-    document, n_documents = None, 0
-    for number, block in enumerate(blocks):
-        for found in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
-            n_documents += 1
-            document = SourceDocument(DOCUMENT, found["id"] or (shown_path(file), n_documents))
-        yield document or SourceDocument(SENTENCE, (shown_path(file), number))
 
 
 class TextWatch:

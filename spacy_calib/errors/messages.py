@@ -256,6 +256,8 @@ MESSAGES = {
     "C693": "{where} of {path} is {given}: answers are what one of Prodigy, Label Studio, doccano and Argilla exports when people have answered; give such a file (a queue is none yet), or .spacy.",
     "C694": "The answers in {path} are of two projects: {given}; export each into a file of its own.",
     "C695": "A span '{label}' of {where} in {path} goes from character {start} to {end}, but its text has {n}, or nothing but white space stands there; export the answers with the texts that they are of.",
+    "C785": "No answer in {path} can be read: the tool marked {said!r} in {where}, but characters {start} to {end} of its text are {found!r}, and so of every other text with a mark; export the answers with the texts that people saw.",
+    "C786": "The answered records have several fields with text ({fields}), and nothing says which one people saw; rename that one to 'text' in the file.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation; export it when they are answered.",
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so that there is nothing to give a score to; give texts that hold names which the pipeline finds.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or what an annotation tool exports.",
@@ -292,6 +294,8 @@ WARNINGS = {
     "from those at full precision, and calibrated ones by up to .1; run the pipeline on the kind of device that it was fitted on, or set mixed_precision = false and fit again.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
+    "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` says (the first: {text!r}): the component is run over the words, which nobody wrote so; correct the file.",
+    "CW61": "[CW61] {n} of the {of} answered texts in {path} are left out: in {where} the tool marked {said!r}, but characters {start} to {end} of the text are {found!r}; export the answers with the texts that people saw.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
     "CW75": "[CW75] The pretrained calibration '{card}' was fitted on the scores of other weights than those of component '{component}': its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
 }

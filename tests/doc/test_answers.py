@@ -10,7 +10,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_calib.corpus.queue.answers import Answer, Mark
+from spacy_calib.corpus.queue.exports import Answer, Mark
 from spacy_calib.corpus.queue.formats import WRITERS
 from spacy_calib.doc.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.doc.annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS

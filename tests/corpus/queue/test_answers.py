@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from spacy_calib.corpus.queue.answers import Answer, Mark, read_answers
+from spacy_calib.corpus.queue.answers import read_answers
+from spacy_calib.corpus.queue.exports import Answer, Mark
 from spacy_calib.corpus.queue.formats import WRITERS
 from spacy_calib.corpus.queue.tasks import TaskSpan
 from spacy_calib.errors import CalibError
@@ -31,6 +32,7 @@ def many_tasks(kind, labels="PQ", each_asked=False):
         yield replace(
             task,
             text=" ".join(words),
+            focus=words[places[0]] if places else "",
             tokens=tokens,
             spans=spans,
             doc=number // 2,

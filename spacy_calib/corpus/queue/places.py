@@ -1,0 +1,75 @@
+"""Places in a text as annotation tools count them -> characters, compared with the words that the tool says are there.
+
+A browser counts UTF-16 units, takes "\\r\\n" for one character, and shows "&amp;" as "&"; or a line end became one after the tool had counted two.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+# A piece of a text that a tool may count otherwise than by its characters.
+_PIECE = re.compile(r"\r\n|&(?:#\d+|#[xX][\da-fA-F]+|\w+);|.", re.DOTALL)
+# How line ends, entities, and characters beyond the basic plane are counted; as they are comes first.
+_VIEWS = tuple(product(("as it is", "one", "two"), (False, True), (False, True)))
+
+
+class MisplacedError(Exception):
+    """The words at a place are not those that the tool marked. said (str): What it marked. start, end (int): Where. found (str): What is there."""
+
+    def __init__(self, said: str, start: int, end: int, found: str):
+        super().__init__(said)
+        self.said, self.start, self.end, self.found = said, start, end, found
+
+
+def place_of(text: str, start: int, end: int, said: Any = None) -> tuple[int, int]:
+    """Find the characters of a stretch that a tool counted in its own way.
+
+    said (str | None): The words there as the tool has them; without them the place is taken as it is. RAISES MisplacedError: they are not there.
+    """
+    if not isinstance(said, str):
+        return start, end
+    if text[start:end] == said:
+        return start, end
+    stretches = [
+        (starts[start], starts[end]) for starts in (_starts(text, *view) for view in _VIEWS) if 0 <= start <= end < len(starts)
+    ]
+    for written in (str, _plain):
+        for first, last in stretches:
+            if written(text[first:last]) == written(said):
+                return first, last
+    raise MisplacedError(said, start, end, text[start:end])
+
+
+def is_placed(text: str, start: int, end: int, said: str) -> bool:
+    """Whether the words are where a tool says they are."""
+    try:
+        place_of(text, start, end, said)
+    except MisplacedError:
+        return False
+    return True
+
+
+def _plain(words: str) -> str:
+    """The words without the ways in which white space and entities are written."""
+    return " ".join(html.unescape(words).replace("\\n", "\n").split())
+
+
+@lru_cache(maxsize=2 * len(_VIEWS))
+def _starts(text: str, line_ends: str, unescaped: bool, utf16: bool) -> list[int]:
+    """The character with which each unit of a view begins, and the end of the text."""
+    starts: list[int] = []
+    for piece in _PIECE.finditer(text):
+        shown = piece[0]
+        if line_ends == "one":
+            shown = shown.replace("\r\n", "\n")
+        elif line_ends == "two" and shown == "\n":
+            shown = "\r\n"
+        shown = html.unescape(shown) if unescaped else shown
+        whole = len(shown) == len(piece[0])
+        for i, character in enumerate(shown):
+            starts += [piece.start() + i * whole] * (2 if utf16 and character > "\uffff" else 1)
+    return [*starts, len(text)]
