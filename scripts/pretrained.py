@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from frame import default_cache, say
-from pretrain import cards, entities
+from pretrain import cards, entities, studies
 from pretrain.page import page, tables
 from pretrain.sources import ENTITIES, FRENCH, TAGS, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
@@ -76,6 +76,7 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
         "maps": maps, "parameters": f"{other or name}.msgpack.z", "left_out": shipped,
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": costs,
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
+        "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "failing": failing, "worse": worse, "probe": cards.probed(nlp, pipe),
         "cutoffs": {"precision": cards.PRECISION, "confidence": 0.5, "per": "label", "cutoffs": cutoffs},
     }  # fmt: skip
@@ -103,7 +104,7 @@ def make_tags(name: str, model: str, other: str, component: str, sources: Sequen
     """Write the card of tags, see `make_entities`."""
     nlp = load_pipeline(model, exclude=["lemmatizer", "attribute_ruler", "ner", "parser"])
     study = TagStudy(nlp, component, sources)
-    rows, pipe, without, failing = cards.tag_table(study)
+    rows, adapted, pipe, without, failing = cards.tag_table(study)
     costs = None
     if other:
         given = foreign_rows(study, other, cache, component)
@@ -119,7 +120,7 @@ def make_tags(name: str, model: str, other: str, component: str, sources: Sequen
     card = {
         **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component),
         "event": "The tag is right.", "maps": None, "parameters": f"{owner}.msgpack.z", "left_out": rows, "transfer": costs,
-        "without_gold": without, "failing": failing, "worse": cards.gate(rows)[1], "cutoffs": None, "probe": cards.probed(nlp, pipe),
+        "without_gold": without, "failing": failing, "worse": cards.gate(rows)[1], "cutoffs": None, "adapted": adapted, "probe": cards.probed(nlp, pipe),
     }  # fmt: skip
     cards.write(card, state)
     save_left_out(study, name, cache)
@@ -163,7 +164,11 @@ def main() -> None:
     paths = dict(one.split("=", 1) for one in arguments.path)
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
-        text = page(held) if arguments.page else "\n".join(tables(one) for one in held if one["name"] in (arguments.names or CARDS))
+        text = (
+            page(held)
+            if arguments.page
+            else "\n".join(tables(one) for one in held if one["name"] in (arguments.names or CARDS))
+        )
         if arguments.output is None:
             print(text)
         else:

