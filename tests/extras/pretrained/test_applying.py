@@ -34,7 +34,9 @@ def test_entities_and_tags_get_calibrated_scores_and_labels_without_gold_get_non
     doc = calibrated(TEXT)
     scored = {entity.text: (entity.label_, entity._.calib_ent_score, entity._.calib_ent_raw) for entity in doc.ents}
     assert "Tuesday" in scored
-    assert {label for label, score, _ in scored.values() if score is None} == {"DATE", "MONEY"} & {one[0] for one in scored.values()}
+    assert {label for label, score, _ in scored.values() if score is None} == {"DATE", "MONEY"} & {
+        one[0] for one in scored.values()
+    }
     known = [(score, raw) for _, score, raw in scored.values() if score is not None]
     assert len(known) >= 3
     assert all(0 < score < 1 and abs(score - raw) > 1e-3 for score, raw in known)
@@ -69,7 +71,9 @@ def test_it_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypat
     assert again.get_pipe("calib").fit_info.pretrained["card"] == "en_core_web_sm-tagger"
 
 
-@pytest.mark.parametrize(("disabled", "needs"), [(["parser"], "ner, tagger"), (["tagger"], "ner"), (["tagger", "parser"], "ner")])
+@pytest.mark.parametrize(
+    ("disabled", "needs"), [(["parser"], "ner, tagger"), (["tagger"], "ner"), (["tagger", "parser"], "ner")]
+)
 def test_without_a_component_the_smaller_map_is_used(calibrated, disabled, needs):
     found = entity_scores(calibrated, disable=[*disabled, "calib", "attribute_ruler", "lemmatizer"])
     assert found != entity_scores(calibrated)

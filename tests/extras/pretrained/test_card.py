@@ -24,7 +24,9 @@ def card(request) -> Card:
 
 
 def test_there_are_cards_of_both_english_pipelines():
-    assert {f"en_core_web_{size}-{component}" for size in ("sm", "md") for component in ("ner", "tagger")} <= {card.name for card in CARDS}
+    assert {f"en_core_web_{size}-{component}" for size in ("sm", "md") for component in ("ner", "tagger")} <= {
+        card.name for card in CARDS
+    }
 
 
 def test_sources_may_be_fitted_on_and_are_named_in_the_licences(card):
