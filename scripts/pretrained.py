@@ -80,7 +80,7 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
         "failing": failing, "worse": worse, "probe": cards.probed(nlp, pipe),
         "cutoffs": {"precision": cards.PRECISION, "confidence": 0.5, "per": "label", "cutoffs": cutoffs},
     }  # fmt: skip
-    cards.write(card, None if other else cards.entity_state(pipe))
+    cards.write(card, None if other else cards.entity_state(pipe, found, "article"))
 
 
 def kept_file(name: str, cache: Path) -> Path:

@@ -109,15 +109,18 @@ def entity_pipe(nlp: Any, sources: Sequence[Source], n_tokens: int = 20_000) -> 
     return pipe.fit(from_files(list(to_examples(nlp, source.sample(n_tokens), source.size)) for source in whole))
 
 
-def entity_state(pipe: Calibrator) -> dict[str, Any]:
-    """The state of a pipe of entities, whose chosen entities the map of the card will score."""
+def entity_state(pipe: Calibrator, found: Mapping[str, Judged], event: str) -> dict[str, Any]:
+    """The state of a pipe of entities, whose chosen entities the map of the card will score. found: What that was fitted on."""
     labels = tuple(pipe.lookup.span_labels())
     alone = SpanRecalibrator(Groups(labels, np.arange(len(labels))))
     candidates = pipe.spans.candidates
     assert candidates is not None
     span_maps = [alone.state(), candidates.state()]
-    info = {**pipe.fit_info.state(), "held_out": None}
-    info["spans"] = {**info["spans"], "held_out": None, "context": None}
+    n, right = (
+        int(sum(values)) for values in zip(*((len(one.chosen), one.right(event).sum()) for one in found.values()), strict=True)
+    )
+    info = {**pipe.fit_info.state(), "held_out": None, "conventions": []}
+    info["spans"] = {**info["spans"], "spans": n, "right": right, "held_out": None, "context": None}
     return {**bare_state(pipe), "fit_info": info, "span_maps": span_maps, "context": EntityEvidence().state()}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, GoldEntries
+from ..calibration.adaptation.adaptation import OF_PRETRAINED, OF_SPANS, OF_TOKENS, GoldEntries, Prior
 from ..calibration.adaptation.fitting import AdaptationFit
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData
@@ -86,10 +86,11 @@ def adapt_calibrator(
     if not pipe.fitted or pipe.groups is None:
         raise calib_error("C216", name=pipe.name)
     gathered = gather(pipe, examples, arguments)
-    tokens = adapt_tokens(gathered, learned.tokens, pipe.groups)
+    of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED)
+    tokens = adapt_tokens(gathered, learned.tokens, pipe.groups, of_tokens)
     spans = None
     if gathered.data.spans is not None:
-        spans = adapt_spans(gathered.data.spans, learned.spans, tokens.before.view)
+        spans = adapt_spans(gathered.data.spans, learned.spans, tokens.before.view, of_spans)
     tokens.calibration.sets = sets = fit_sets(gathered, learned.tokens.sets, tokens, pipe.groups)
     before, texts = learned.seen, gathered.texts
     share = None if before is None or texts is None else before.share_of(texts)
@@ -134,8 +135,8 @@ def say(pipe: CalibratingPipe, made: dict[str, Any]) -> None:
         pipe.warn("CW04", component=pipe.source.component)
 
 
-def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -> AdaptedTokens:
-    """groups (Groups): Of the tags."""
+def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups, prior: Prior = OF_TOKENS) -> AdaptedTokens:
+    """groups (Groups): Of the tags. prior (Prior): What is believed before the documents are read."""
     data, threshold = gathered.data, gathered.settings.threshold
     every, order = interleave(data.pairs, data.unjudged)
     steps = [step for step in before.steps if not isinstance(step, Normalization)]
@@ -145,7 +146,7 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     with_gold = order[kept] < len(data.pairs)
     own, bare = np.flatnonzero(with_gold), np.flatnonzero(~with_gold)
     entries = GoldEntries(found.scores, pairs.hits, found.leads, pairs.tags, documents)
-    fit = AdaptationFit.of(entries.take(own), groups, OF_TOKENS)
+    fit = AdaptationFit.of(entries.take(own), groups, prior)
     made = copy(before)
     made.adaptations = (*before.adaptations, fit.adaptation)
     made.sets = made.recall_cutoffs = made.label_cutoffs = None
@@ -154,7 +155,7 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     return AdaptedTokens(pairs.take(own), documents[own], found.take(own), unjudged, fit, made)
 
 
-def adapt_spans(data: SpanData, before: SpanCalibration, view: Any = None) -> AdaptedSpans | None:
+def adapt_spans(data: SpanData, before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS) -> AdaptedSpans | None:
     """None where the pipe has no maps of spans. view (Any): The tokens that they stand in, as the pipe's context sees them."""
     if before.groups is None:
         return None
@@ -164,7 +165,7 @@ def adapt_spans(data: SpanData, before: SpanCalibration, view: Any = None) -> Ad
     spans = data.spans.take(known)
     scores, _ = made.calibrate(spans, np.where(spans.chosen, data.raw[known], spans.own), (), view)
     entries = GoldEntries(scores, data.hits[known] == 1, spans.chosen, spans.labels, data.documents[known])
-    fit = AdaptationFit.of(entries, before.groups, OF_SPANS)
+    fit = AdaptationFit.of(entries, before.groups, prior)
     made.adaptations = (*before.adaptations, fit.adaptation)
     return AdaptedSpans(data, fit, made)
 
