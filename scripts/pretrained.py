@@ -46,13 +46,15 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
     left_out = {event: entities.left_out_maps(found, event) for event in entities.EVENTS}
     kept_file(name, cache).write_text(json.dumps(left_out["article"]), encoding="utf8")
     maps, costs = entities.fit_maps(list(found.values()), "article"), None
+    transferred = False
     if other:
         both = [
             cards.entity_rows(found, maps_of, FULL, "article", "article")
             for maps_of in (left_out["article"], kept_maps(other, cache))
         ]
         costs = {"own": mean_loss(both[0]), "transferred": mean_loss(both[1])}
-        if costs["transferred"] <= costs["own"] + TRANSFER:
+        transferred = costs["transferred"] <= costs["own"] + TRANSFER
+        if transferred:
             maps, left_out["article"] = read_card(other)["maps"], kept_maps(other, cache)
     nlp = load_with_factories(model, {"ner": "calib_ner"})
     pipe = cards.entity_pipe(nlp, ENTITIES)
@@ -73,14 +75,14 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
     card = {
         **cards.head(nlp, name, "ner", ("ner", "tagger", "parser"), ENTITIES, sizes), "settings": cards.ENTITY_SETTINGS,
         "event": "The span and its type are right; a leading article (the, a, an) may be missing or too much. PERSON is PER, GPE, LOC and FAC are LOC.",
-        "maps": maps, "parameters": f"{other or name}.msgpack.z", "left_out": shipped,
+        "maps": maps, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": shipped,
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": costs,
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
         "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "failing": failing, "worse": worse, "probe": cards.probed(nlp, pipe),
         "cutoffs": {"precision": cards.PRECISION, "confidence": 0.5, "per": "label", "cutoffs": cutoffs},
     }  # fmt: skip
-    cards.write(card, None if other else cards.entity_state(pipe, found, "article"))
+    cards.write(card, None if transferred else cards.entity_state(pipe, found, "article"))
 
 
 def kept_file(name: str, cache: Path) -> Path:

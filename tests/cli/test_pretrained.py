@@ -94,4 +94,4 @@ def test_expect_says_that_there_is_no_record(written):
 def test_spacy_evaluates_it(written):
     nlp = spacy.load(written / "model")
     found = nlp.evaluate(list(spacy.training.Corpus(written / "gold.spacy", gold_preproc=True)(nlp)))
-    assert found["calib_ent_ent_smce"] is not None
+    assert found["calib_ent_smce"] is not None
