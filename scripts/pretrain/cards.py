@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from pretrain import entities, studies
 from pretrain.entities import TYPES, Judged, figures
-from pretrain.probe import SENTENCES
 from pretrain.sources import TO_THREE, Source, to_examples
 from pretrain.tags import JudgedTags, TagStudy
 
@@ -36,6 +35,8 @@ ENTITY_SETTINGS: dict[str, Any] = {
     "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"},
 }
 PRECISION = 0.85
+# Sentences of our own, by language.
+SENTENCES = json.loads((Path(__file__).parent / "sentences.json").read_text(encoding="utf8"))
 # The gate of labels: so many predictions on a source, and so much that the log loss may be above raw on one of them.
 FEWEST, WORST = 30, 0.15
 _ROUND = 4
