@@ -87,7 +87,9 @@ class EntityEvidence(Part):
         """What is known of each token, of shape (n_tokens, len(_COLUMNS))."""
         proper, tagged = self._proper(nlp, docs)
         parsed = "parser" in nlp.pipe_names
-        return np.concatenate([self._of_doc(*one, parsed) for one in zip(docs, proper, tagged, strict=True)])
+        return np.concatenate(
+            [self._of_doc(doc, of_doc, is_tagged, parsed) for doc, of_doc, is_tagged in zip(docs, proper, tagged, strict=True)]
+        )
 
     def _proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
         """(P(proper noun) of each token of each Doc, whether the tagger could be read there)."""
@@ -102,8 +104,8 @@ class EntityEvidence(Part):
             scores = source.read(tagger, [docs[i] for i in places])
             rows = np.arange(scores.n_tokens)
             columns = [i for i, label in enumerate(tagger.labels) if label in self.wording.proper]
-            found = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
-            parts = np.split(found, np.cumsum([len(docs[i]) for i in places])[:-1])
+            probabilities = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
+            parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
             for i, part in zip(places, parts, strict=True):
                 proper[i] = part
         return proper, tagged
@@ -159,9 +161,9 @@ class EntityMap(Part):
         evidence = SpanEvidence(spans, given.raw[kept], given.view, self.labels_)
         scores, open_spans = given.scores.copy(), np.ones(len(kept), dtype=bool)
         for needs in (name for name in NEEDS if name in self.maps_):
-            own = open_spans & evidence.has(NEEDS[needs])
-            scores[kept[own]] = sigmoid(evidence.margins(self.maps_[needs]))[own]
-            open_spans &= ~own
+            is_scored = open_spans & evidence.has(NEEDS[needs])
+            scores[kept[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
+            open_spans &= ~is_scored
         return given.having(scores=scores)
 
 

@@ -39,11 +39,15 @@ def find_matches(nlp: Language, components: Sequence[str] | None, card: Card | N
     RAISES C834: no card is for a component, or none for any. C835: the card is for another component or labels.
     """
     cards = list(all_cards()) if card is None else [card]
-    names = list(dict.fromkeys(one.component for one in cards)) if components is None else list(dict.fromkeys(components))
+    names = (
+        list(dict.fromkeys(candidate.component for candidate in cards))
+        if components is None
+        else list(dict.fromkeys(components))
+    )
     matches = []
     for name in names:
         labels = tuple(getattr(dict(nlp.components).get(name), "labels", ()))
-        fitting = [one for one in cards if labels and one.is_for(str(nlp.lang), name, labels)]
+        fitting = [candidate for candidate in cards if labels and candidate.is_for(str(nlp.lang), name, labels)]
         if fitting:
             matches.append(_best(nlp, fitting))
         elif components is not None or card is not None:
@@ -56,7 +60,7 @@ def find_matches(nlp: Language, components: Sequence[str] | None, card: Card | N
 def _best(nlp: Language, cards: Sequence[Card]) -> Match:
     """The card that was fitted on these weights, or else the first."""
     for card in cards:
-        if all(_weights(nlp, name) == held for name, held in card.data["fingerprints"].items()):
+        if all(_weights(nlp, name) == digest for name, digest in card.data["fingerprints"].items()):
             return Match(card, False)
     return Match(cards[0], True)
 
@@ -70,7 +74,7 @@ def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | 
     if card is not None:
         wanted = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"
         return calib_error("C835", card=card.name, wanted=wanted, component=component, language=nlp.lang)
-    known = ", ".join(f"{one.data['pipeline']} ({one.component})" for one in cards) or "nothing"
+    known = ", ".join(f"{other.data['pipeline']} ({other.component})" for other in cards) or "nothing"
     return calib_error("C834", component=component, language=nlp.lang, known=known)
 
 
@@ -85,19 +89,19 @@ def probe(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> Floats:
     docs = list(nlp.pipe(sentences, disable=later))
     scores = source.read(component, docs)
     if scores.spans is not None:
-        chosen = scores.spans.take(scores.spans.chosen)
-        return log_odds(source.raw_span_scores(chosen), CLIP)
+        entities = scores.spans.take(scores.spans.chosen)
+        return log_odds(source.raw_span_scores(entities), CLIP)
     marginals = scores.above(0.01)
     return log_odds(marginals.scores[leading(marginals.rows, marginals.scores)], CLIP)
 
 
-def check_scores(match: Match, found: Floats) -> None:
+def check_scores(match: Match, raw_log_odds: Floats) -> None:
     """RAISES C836: the scores on the card's sentences are not like those that it was fitted on."""
-    held: Any = match.card.data["probe"]
-    mean = float(found.mean()) if len(found) else float("nan")
-    near = abs(mean - held["mean"]) <= _FAR * held["spread"]
-    if not (near and _FEWEST * held["n"] <= len(found) <= held["n"] / _FEWEST) or not np.isfinite(mean):
+    expected: Any = match.card.data["probe"]
+    mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")
+    near = abs(mean - expected["mean"]) <= _FAR * expected["spread"]
+    if not (near and _FEWEST * expected["n"] <= len(raw_log_odds) <= expected["n"] / _FEWEST) or not np.isfinite(mean):
         raise calib_error(
-            "C836", card=match.card.name, component=match.card.component, n=len(found), mean=f"{mean:.2f}", wanted_n=held["n"],
-            wanted=f"{held['mean']:.2f}", spread=f"{held['spread']:.2f}",
+            "C836", card=match.card.name, component=match.card.component, n=len(raw_log_odds), mean=f"{mean:.2f}", wanted_n=expected["n"],
+            wanted=f"{expected['mean']:.2f}", spread=f"{expected['spread']:.2f}",
         )  # fmt: skip
