@@ -68,7 +68,7 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
     held_out = {source: (one.score(left_out["article"][source][FULL]), *scored[source][1:]) for source, one in found.items()}
     cutoffs = entities.default_cutoffs(held_out, cards.PRECISION)
     shipped = rows["article, judged article"]
-    failing, worse = cards.gate(shipped)
+    failing = cards.gate(shipped)
     sizes = {
         source: {"documents": int(len(np.unique(one.documents))), "entities": len(one.chosen)} for source, one in found.items()
     }
@@ -79,7 +79,7 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": costs,
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
         "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
-        "failing": failing, "worse": worse, "probe": cards.probed(nlp, pipe),
+        "failing": failing, "worse": cards.worse_labels(shipped), "probe": cards.probed(nlp, pipe),
         "cutoffs": {"precision": cards.PRECISION, "confidence": 0.5, "per": "label", "cutoffs": cutoffs},
     }  # fmt: skip
     cards.write(card, None if transferred else cards.entity_state(pipe, found, "article"))
@@ -106,35 +106,27 @@ def make_tags(name: str, model: str, other: str, component: str, sources: Sequen
     """Write the card of tags, see `make_entities`."""
     nlp = load_pipeline(model, exclude=["lemmatizer", "attribute_ruler", "ner", "parser"])
     study = TagStudy(nlp, component, sources)
-    rows, adapted, pipe, without, failing = cards.tag_table(study)
-    costs = None
+    rows, adapted, pipe, without, failing = cards.tag_table(study, cache / "pretrained" / name)
+    costs, transferred = None, False
     if other:
-        given = foreign_rows(study, other, cache, component)
+        given = foreign_rows(study, other, cache)
         costs = {"own": mean_loss(rows), "transferred": mean_loss(given)}
-        rows = given if costs["transferred"] <= costs["own"] + TRANSFER else rows
-    left = [*without, *failing]
-    state = None
-    if costs is None or costs["transferred"] > costs["own"] + TRANSFER:
-        pipe = study.fit(table=dict.fromkeys(left, "")) if left else study.fit()
-        state = cards.bare_state(pipe)
+        transferred = costs["transferred"] <= costs["own"] + TRANSFER
+    if transferred:
+        rows, without, failing = given, read_card(other)["without_gold"], read_card(other)["failing"]
+    elif without:
+        pipe = study.fit(table=dict.fromkeys(without, ""))
     sizes = {one.name: {"documents": len(study.sampled[one.name]), "tokens": study.n_tokens} for one in sources if one.fitted}
-    owner = name if state is not None else other
     card = {
         **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component),
-        "event": "The tag is right.", "maps": None, "parameters": f"{owner}.msgpack.z", "left_out": rows, "transfer": costs,
-        "without_gold": without, "failing": failing, "worse": cards.gate(rows)[1], "cutoffs": None, "adapted": adapted, "probe": cards.probed(nlp, pipe),
+        "event": "The tag is right.", "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": rows,
+        "transfer": costs, "without_gold": without, "failing": failing, "worse": cards.worse_labels(rows, failing), "cutoffs": None,
+        "adapted": adapted, "probe": cards.probed(nlp, pipe),
     }  # fmt: skip
-    cards.write(card, state)
-    save_left_out(study, name, cache)
+    cards.write(card, None if transferred else cards.tag_state(pipe, failing))
 
 
-def save_left_out(study: TagStudy, name: str, cache: Path) -> None:
-    """Keep the fits without one source, which another pipeline of the language is judged with."""
-    for source in (*study.sampled, None):
-        study.fit(source).to_disk(cache / "pretrained" / name / str(source))
-
-
-def foreign_rows(study: TagStudy, other: str, cache: Path, component: str) -> list[dict[str, Any]]:
+def foreign_rows(study: TagStudy, other: str, cache: Path) -> list[dict[str, Any]]:
     """The table by the fits of another pipeline."""
     rows = []
     for name in study.whole:

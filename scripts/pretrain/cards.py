@@ -21,6 +21,7 @@ from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.doc.reading import from_files
 from spacy_calib.extras.pretrained.card import FORMAT, card_folder
 from spacy_calib.extras.pretrained.evidence import EntityEvidence
+from spacy_calib.extras.pretrained.gate import GatedContext
 from spacy_calib.extras.pretrained.matching import probe
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.component import Calibrator
@@ -182,33 +183,55 @@ def tag_row(name: str, judged: JudgedTags, fitted_on: str, without: Sequence[str
     }  # fmt: skip
 
 
-def gate(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
-    """(labels that fail, each place where a label is worse than raw)."""
-    failing, worse = [], []
-    every = list(dict.fromkeys(label for row in rows for label in row["labels"]))
-    for label in every:
-        held = [(row["source"], one) for row in rows if (one := row["labels"].get(label)) and one["n"] >= FEWEST]
-        if not held:
-            continue
-        gains = [one["calibrated"] - one["raw"] for _, one in held]
-        worse += [{"label": label, "source": name, **one} for name, one in held if one["calibrated"] > one["raw"]]
-        if np.mean(gains) >= 0 or max(gains) > WORST:
+def gate(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The labels that fail: on average worse than raw on sources left out, or much worse on one of them."""
+    failing = []
+    for label in dict.fromkeys(label for row in rows for label in row["labels"]):
+        losses = [one for row in rows if (one := row["labels"].get(label)) and one["n"] >= FEWEST]
+        gains = [one["calibrated"] - one["raw"] for one in losses]
+        if gains and (np.mean(gains) >= 0 or max(gains) > WORST):
             failing.append(label)
-    return failing, worse
+    return failing
 
 
-def tag_table(study: TagStudy) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Calibrator, list[str], list[str]]:
-    """(rows, rows of adapting, the pipe that is fitted on all sources, labels without gold, labels that fail the gate)."""
+def worse_labels(rows: Sequence[Mapping[str, Any]], without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Each place where a label is worse than raw. without (Sequence[str]): Labels that keep raw scores."""
+    held = [(row["source"], label, one) for row in rows for label, one in row["labels"].items() if label not in without]
+    return [
+        {"label": label, "source": name, **one}
+        for name, label, one in held
+        if one["n"] >= FEWEST and one["calibrated"] > one["raw"]
+    ]
+
+
+def tag_table(
+    study: TagStudy, folder: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Calibrator, list[str], list[str]]:
+    """(rows, rows of adapting, the pipe that is fitted on all sources, labels without gold, labels that fail the gate).
+
+    folder (Path): Keeps the fits, which another pipeline of the language is judged with.
+    """
     rows, adapted = [], []
     for name in study.sampled:
-        judged = study.judge(study.fit(name), name)
+        pipe = study.fit(name)
+        pipe.to_disk(folder / name)
+        judged = study.judge(pipe, name)
         rows.append(tag_row(name, judged, "all other sources"))
         adapted += studies.of_tags(name, judged)
     pipe = study.fit()
+    pipe.to_disk(folder / "None")
     rows += [tag_row(name, study.judge(pipe, name), "all sources") for name in study.whole if name not in study.sampled]
     counts = study.gold_counts()
     without = [label for label in pipe.labels if not counts[label]]
-    return rows, adapted, pipe, without, gate(rows)[0]
+    return rows, adapted, pipe, without, gate(rows)
+
+
+def tag_state(pipe: Calibrator, raw: Sequence[str]) -> dict[str, Any]:
+    """The state of a pipe of tags. raw (Sequence[str]): Labels that keep their raw scores."""
+    state, columns = bare_state(pipe), [pipe.labels.index(label) for label in raw]
+    context = {"inner": state["context"], "raw": columns}
+    gated = {"@calib_contexts": GatedContext.registered, "settings": context, "learned": {}}
+    return {**state, "context": gated} if raw else state
 
 
 def write_licences() -> None:

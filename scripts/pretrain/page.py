@@ -28,7 +28,7 @@ def _section(card: Mapping[str, Any]) -> str:
         f"- A score is the probability of this event: {card['event']}",
         f"- Licence {card['licence']}. Made on {card['date']} by `{card['command']}`.",
         f"- Fitted on {_sources(card)}. Each source weighs the same.",
-        f"- No gold, so no score: {_names(card['without_gold'])}. Left out because calibration does not help them on sources left out: {_names(card['failing'])}.",
+        f"- No gold, so no score: {_names(card['without_gold'])}. Labels that keep raw scores, which were better on sources left out: {_names(card['failing'])}.",
     ]
     if card["transfer"]:
         own, other = card["transfer"]["own"], card["transfer"]["transferred"]

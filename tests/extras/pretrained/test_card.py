@@ -46,10 +46,13 @@ def test_the_gate_of_components(card):
         assert row["calibrated"]["brier"] <= row["raw"]["brier"] + (0.0005 if "WSJ" in row["source"] else 0.0), row["source"]
 
 
-def test_labels_that_fail_the_gate_have_no_score(card):
-    table = card.state()["fit_info"]["label_map"] or {}
-    for label in (*card.data["without_gold"], *card.data["failing"]):
-        assert table[label] == ""
+def test_labels_without_gold_have_no_score_and_those_that_fail_the_gate_keep_raw_ones(card):
+    state = card.state()
+    assert {label for label, other in (state["fit_info"]["label_map"] or {}).items() if not other} == set(
+        card.data["without_gold"]
+    )
+    raw = (state["context"]["settings"] or {}).get("raw", [])
+    assert [state["labels"][column] for column in raw] == card.data["failing"]
 
 
 def test_the_probe_has_forty_sentences(card):
