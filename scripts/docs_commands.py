@@ -130,7 +130,8 @@ def _attributes() -> list[str]:
     from spacy.tokens.underscore import Underscore
 
     owners = {"Token": Underscore.token_extensions, "Span": Underscore.span_extensions, "Doc": Underscore.doc_extensions}
-    return [f"{owner}._.{name}" for owner, known in owners.items() for name in sorted(known) if name.split("_")[0] == "calib"]
+    names = ((owner, name) for owner, known in owners.items() for name in sorted(known))
+    return [f"{owner}._.{name}" for owner, name in names if name.split("_")[0] == "calib" and not name.startswith("calib_ent")]
 
 
 def _columns() -> str:
@@ -143,7 +144,7 @@ def _figures() -> str:
     from spacy_calib.pipe.scorer import score_names
 
     found = [f"calib_{name}" for name in (*score_names(), "gmce_per_group")]
-    return f"{_named(found)}, each also with `_raw` but for the last, and of entities with `calib_ent_`."
+    return f"{_named(found)}, each also with `_raw` but for the last, of entities with `calib_ent_`, and of other spans with `calib_span_`."
 
 
 def _configs() -> str:

@@ -215,7 +215,8 @@ class Fuzzer:
 
     def _show(self, doc: Any) -> None:
         held = [value for token in doc for value in _numbers(token)]
-        held += [span.score for span in (*doc._.calib.ents, *doc._.calib.candidates)] if doc._.calib is not None else []
+        for view in filter(None, (doc._.calib, doc._.calib_ent)):
+            held += [*view.raw.tolist(), *view.calibrated.tolist(), *(span.score for span in (*view.ents, *view.candidates))]
         held += [value for one in doc.ents for value in (one._.calib_links or {}).values()]
         outside = [value for value in held if not 0 <= value <= 1]
         if outside:

@@ -179,7 +179,7 @@ def scores_of(folder: Path, file: Path) -> dict[str, Floats]:
     nlp = spacy.load(folder)
     columns: dict[str, list[Any]] = {"raw": [], "calibrated": [], "span_raw": [], "span_calibrated": []}
     for doc in nlp.pipe(test_docs(nlp, file)):
-        view = doc._.calib
+        view = doc._.calib or doc._.calib_ent
         columns["raw"].extend(view.raw)
         columns["calibrated"].extend(view.calibrated)
         for span in view.ents:

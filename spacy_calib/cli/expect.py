@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import calib_error
+from ..errors import CalibError, calib_error
+from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
 from .shared.command import command, option
 from .shared.evidence import Seen, check_gold_of_corpus
@@ -17,17 +18,18 @@ from .shared.options import (
     Code,
     Columns,
     DocKey,
-    FirstAttr,
     ForceFile,
     Format,
     GoldPreproc,
     GpuId,
     NProcess,
+    OnlyAttr,
     Silent,
     Texts,
 )
 from .shared.outputs import wanted_output
 from .shared.run import Run, score
+from .shared.screen import msg
 from .shared.writing import deliver
 
 if TYPE_CHECKING:
@@ -65,8 +67,14 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
 
 
 def exit_code(values: Mapping[str, Any], result: dict[str, Any]) -> int:
-    """1 where the verdict is one that --fail-on names."""
-    return int((result["drift"] or {"verdict": None})["verdict"] in failing_verdicts(values["fail_on"]))
+    """1 where the verdict of a pipe is one that --fail-on names."""
+    verdicts = [(one["drift"] or {"verdict": None})["verdict"] for one in each_pipe(result)]
+    return int(any(verdict in failing_verdicts(values["fail_on"]) for verdict in verdicts))
+
+
+def each_pipe(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """What `expect` returned of each pipe."""
+    return [result, *result.get("others", {}).values()]
 
 
 @command(example="./calibrated texts.jsonl --per-doc", exit_code=exit_code)
@@ -74,7 +82,7 @@ def expect(
     model: CalibratedModel,
     data: Texts,
     *,
-    attr: FirstAttr = None,
+    attr: OnlyAttr = None,
     columns: Columns = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("How often an interval holds the true value")] = 0.95,
@@ -104,7 +112,7 @@ def expect(
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
         on request "slices": "by" and "rows", see `Summed.expected_by_slice`, "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
-        `expect.record.SeenShare`.
+        `expect.record.SeenShare`. Of a pipeline with several pipes: those of the first, "others": pipe -> its own, and "skipped": why others have none.
     RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels. CalibError: every other
         fault of the input.
     """
@@ -119,10 +127,42 @@ def expect(
         "code": code,
     }
     run = Run(model, data, attr=attr, columns=columns, by=by, force=force, silent=silent, **how)
-    nlp, pipe = run.open(wanted_output(output), read=[] if gold is None else data_files(gold))
-    result = expected_quality(run, nlp, pipe, gold, confidence, check, per_doc)
-    deliver(result, lambda: show(result), output=output, format=format, silent=silent)
+    nlp = run.begin(wanted_output(output), read=[] if gold is None else data_files(gold))
+    result = expected_of_all(nlp, attr, lambda pipe: expected_quality(run, nlp, pipe, gold, confidence, check, per_doc))
+
+    def show_all() -> None:
+        for one in each_pipe(result):
+            show(one)
+        for sentence in result.get("skipped", ()):
+            msg.warn(sentence)
+
+    deliver(result, show_all, output=output, format=format, silent=silent)
     return result
+
+
+def expected_of_all(nlp: Language, attr: str | None, ask: Callable[[Calibrator], dict[str, Any]]) -> dict[str, Any]:
+    """What is expected by each fitted pipe, or by the one with this prefix; see `expect`.
+
+    ask (Callable): Gives the result of a pipe. RAISES: As `ask`, where no pipe has a result. C027, C068: see `pipes_named`.
+    """
+    from ..pipe.component import pipes_named
+
+    pipes = pipes_named(nlp, attr)
+    results: list[dict[str, Any]] = []
+    errors: list[CalibError] = []
+    skipped: list[str] = []
+    for pipe in pipes:
+        try:
+            check_readable(nlp, pipe)
+            results.append(ask(pipe))
+        except CalibError as error:
+            errors.append(error)
+            skipped.append(f"Nothing is expected by pipe {pipe.name}. {error.message}")
+    if not results:
+        raise errors[0]
+    if len(pipes) == 1:
+        return results[0]
+    return {**results[0], "others": {one["pipe"]: one for one in results[1:]}, "skipped": skipped}
 
 
 def expected_quality(

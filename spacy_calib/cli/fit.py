@@ -13,8 +13,8 @@ from ..errors import calib_error
 from ..pipe.loading import import_user_code, use_gpu
 from .fitting.fit_event import drop_events, fit_event, show_event
 from .fitting.fit_output import check_sets, show_fit
-from .fitting.new_calib import load_readable, new_block, own_block, place_calib, ready_to_read
-from .fitting.settings import MAX_UNKNOWN, check_settings, pipe_settings, settings_from_file
+from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
+from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
 from .shared.arguments import WithOverrides
 from .shared.command import argument, command, option
 from .shared.evidence import check_apart
@@ -72,6 +72,9 @@ Config = Annotated[
 Event = Annotated[
     str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS, *UNIT_EVENTS), show_default="exact; of parsers head")
 ]
+Attr = Annotated[
+    str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; of entities calib_ent")
+]
 SecondPass = Annotated[
     bool, option("Leave a recognizer or parser as it is and run it again for the scores, which takes longer")
 ]
@@ -88,9 +91,7 @@ def fit(
         Path | None, option("Training gold, to count how frequent tags are; else counted in DATA", "-t")
     ] = None,
     method: Method = None,
-    attr: Annotated[
-        str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; of entities calib_ent")
-    ] = None,
+    attr: Attr = None,
     force: Force = False,
     groups: Groups = None,
     config: Config = None,
@@ -136,8 +137,7 @@ def fit(
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
-    own = own_block(nlp, attr, component) if base is None else None
-    block = pipe_settings(own or new_block(nlp, base, options, overrides), options, overrides)
+    own, block, overrides = block_to_fit(nlp, base, options, overrides)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
     drop_events(nlp, calib, unit_event)
@@ -179,7 +179,7 @@ def count_training(
     tag_counts = dict(calib.source.count(pipe, references))
     if not tag_counts:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
-    texts = SeenTexts.of(texts_of(annotation, training).digests)
+    texts = SeenTexts.from_units(texts_of(annotation, training))
     check_apart(texts.share_of(texts_of(annotation, examples)), allow_seen)
     span_counts = dict(annotation.count_spans(references))
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}

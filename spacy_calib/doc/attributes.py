@@ -80,20 +80,20 @@ def token_values(
     RETURNS: None where it carries no label, where the label has no value (the model does not know it, or it was set
         after the pipe ran and its raw score is below the threshold), and where no row of a block belongs to the token.
     """
-    found = find(token, attr)
-    if found is None:
+    match = find(token, attr)
+    if match is None:
         return None
-    block, row = found
+    block, row = match
     label = block.annotation.label(token)
     return block.values_of(row, label) if label else None
 
 
 def token_score(token: Token, attr: str) -> float | None:
     """Token._.<attr>_score: calibrated probability that the label the token now carries is right, in [0, 1]."""
-    found = shown_row(token, attr)
-    if found is None:
+    match = shown_row(token, attr)
+    if match is None:
         return None
-    block, row = found
+    block, row = match
     entry = block.entry_of(row, block.annotation.label(token))
     return None if entry is None else block.calibrated[entry]
 
@@ -103,8 +103,8 @@ def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
 
     RETURNS: None where the pipe makes no sets, the token has no values, or only the set of all tags keeps the promise.
     """
-    found = find_row(token, attr)
-    return None if found is None else found[0].set_of(found[1])
+    match = find_row(token, attr)
+    return None if match is None else match[0].set_of(match[1])
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
@@ -113,8 +113,8 @@ def token_flag(token: Token, attr: str) -> bool | None:
 
     RETURNS: None where the pipe has no such cut-offs, and where the token has no values.
     """
-    found = find_row(token, attr)
-    flag = -1 if found is None or found[0].flag is None else found[0].flag[found[1]]
+    match = find_row(token, attr)
+    flag = -1 if match is None or match[0].flag is None else match[0].flag[match[1]]
     return None if flag < 0 else bool(flag)
 
 
@@ -125,8 +125,8 @@ def token_scores(
 
     raw (bool): In the same order the probabilities before calibration. find (Callable): `find_row` or `shown_row`.
     """
-    found = find(token, attr)
-    return None if found is None else (found[0].raw_of if raw else found[0].scores_of)(found[1])
+    match = find(token, attr)
+    return None if match is None else (match[0].raw_of if raw else match[0].scores_of)(match[1])
 
 
 # Spans and documents
@@ -135,8 +135,8 @@ def token_scores(
 def span_values(span: Span, attr: str) -> SpanValues | None:
     """What the pipe wrote of a span that stood on the Doc when it ran. None for any other span, and where its text has
     changed since or, if the probability is of its tokens' labels, one of these. Of an entity of a pipe that calibrates links, see `link_values`."""
-    found = find_span(span, attr) if len(span) else None
-    return found if found is not None and found.chosen else link_values(span, attr)
+    match = find_span(span, attr) if len(span) else None
+    return match if match is not None and match.chosen else link_values(span, attr)
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
@@ -157,8 +157,8 @@ def span_links(span: Span, attr: str) -> dict[str, float] | None:
     """Span._.<attr>_links: identity, or "NIL", -> calibrated probability that the entity is linked to it, above the threshold, highest first;
     None where the span is no entity with values.
     """
-    found = row_of_span(span, attr)
-    return None if found is None else found[0].scores_of(found[1]) or None
+    match = row_of_span(span, attr)
+    return None if match is None else match[0].scores_of(match[1]) or None
 
 
 def block_of_document(doc: Doc, attr: str) -> ParsedBlock | None:

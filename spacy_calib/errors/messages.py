@@ -269,6 +269,7 @@ MESSAGES = {
     "C644": "What component '{name}' asks failed on the text that begins {text!r}: {why}; mend the function, and run the command again: answers in the cache stay.",
     "C645": "What reads the answers of component '{name}' gave {given}, but fields, pairs of a text and a type, or a mapping of names to probabilities are wanted; mend the function.",
     "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
+    "C815": "What the pipe '{name}' learned could not be read again, so that no pipeline was written and an older one is left as it was ({why}); report this, if you may with the data.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
     "C830": "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list.",
     "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); install the package anew that it comes from.",

@@ -64,6 +64,9 @@ def of_new_source(sources: int) -> float:
     return float(np.sqrt(1 + 2 / sources))
 
 
+# The largest variance of log-odds: with wider shifts all is possible, and a saved state could not be read again.
+_WIDEST = 1e6
+
 _Moments = dict[str, float]
 
 
@@ -126,6 +129,8 @@ def _pooled(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
     true = max(0.0, float((weight * (np.square(shift) - error)).sum() / weight.sum())) if len(moments_by_label) > 1 else 0.0
     trust = true / (true + np.maximum(error, 1e-300))
     remaining = np.maximum(true * (1 - trust), 0.0) if true > 0 else error
+    variances, remaining = np.minimum(variances, _WIDEST), np.minimum(remaining, _WIDEST)
+    shift = np.clip(shift, -np.sqrt(_WIDEST), np.sqrt(_WIDEST))
     values = zip(variances.tolist(), (trust * shift).tolist(), remaining.tolist(), strict=True)
     return {name: Effects(*values_of_label) for name, values_of_label in zip(moments_by_label, values, strict=True)}
 
@@ -227,7 +232,7 @@ def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
     """
     n, squares = len(errors), float(np.square(opens).sum())
     excess = float((np.square(errors) - noise).sum())
-    return max(0.0, excess) / squares * n / (n - 1) if n > 1 and squares > 0 else 0.0
+    return min(max(0.0, excess) / squares * n / (n - 1), _WIDEST) if n > 1 and squares > 0 else 0.0
 
 
 def weights_of(errors: Floats, opens: Floats, noise: Floats) -> Floats | None:

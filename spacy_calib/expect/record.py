@@ -178,7 +178,7 @@ def entity_sums(tokens: Labelled, spans: Labelled) -> EntitySums:
 
 # A pipe keeps at most so many digests, of eight bytes each.
 MOST = 1 << 16
-# Shorter texts recur by chance, and say nothing of what was seen.
+# Shorter texts recur by chance, and do not show that a fit has seen them.
 LEAST_WORDS = 6
 # From this share of known words on, data is no test of the fit; up to the other one sentences recur by chance.
 MANY, FEW = 0.1, 0.01
@@ -224,7 +224,7 @@ class SeenShare:
 
 @dataclass(frozen=True, eq=False)
 class SeenTexts(Saved):
-    """digests (Digests): Of documents and sentences of the fit data, ascending; at most the MOST lowest, a fair sample.
+    """digests (Digests): Of documents and sentences of the fit data that are not short, ascending; at most the MOST lowest, a fair sample.
     salt (str): Of these digests, see `keyed`.
     """
 
@@ -232,13 +232,14 @@ class SeenTexts(Saved):
     salt: str = kept(text, "")
 
     @classmethod
-    def of(cls, digests: Digests, salt: str = "") -> SeenTexts:
-        """The digests of some texts, each once; at most the MOST lowest."""
-        return cls(np.zeros(0, dtype=np.uint64), salt).plus(digests)
+    def from_units(cls, units: TextUnits, salt: str = "") -> SeenTexts:
+        """Build from some texts, each once; at most the MOST lowest digests."""
+        return cls(np.zeros(0, dtype=np.uint64), salt).plus(units)
 
-    def plus(self, digests: Digests) -> SeenTexts:
-        """With these texts too."""
-        return SeenTexts(np.unique(np.concatenate([self.digests, salted(digests, self.salt)]))[:MOST], self.salt)
+    def plus(self, units: TextUnits) -> SeenTexts:
+        """Add the texts of at least LEAST_WORDS words: shorter ones are never compared, and can be guessed."""
+        digests = salted(units.digests[units.words >= LEAST_WORDS], self.salt)
+        return SeenTexts(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
         """How much of other data the fit has seen: documents known as a whole, and known sentences of the rest.

@@ -114,7 +114,7 @@ def adapt_calibrator(
         tokens=tokens.calibration,
         spans=learned.spans if spans is None else spans.calibration,
         record=None if judged is None else record_fit(judged, gathered.data.n_docs, gathered.labels, spans, tokens.unjudged),
-        seen=gathered.seen if before is None or texts is None else before.plus(texts.digests),
+        seen=gathered.seen if before is None or texts is None else before.plus(texts),
         info=info,
     )
     say(pipe, made)

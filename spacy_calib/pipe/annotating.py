@@ -14,7 +14,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import WARNINGS, calib_error
+from ..errors import WARNINGS, CalibError, calib_error
 from .saved import FITTED, Kept, dump, read
 
 _FILE = "calibration.msgpack"
@@ -92,6 +92,14 @@ class AnnotatingPipe(Pipe):
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _FILE).write_bytes(self.to_bytes())
+
+    def check_on_disk(self, path: str | Path) -> None:
+        """Read what `to_disk` wrote, and take over nothing of it. RAISES C815: it cannot be read again."""
+        file = Path(path) / _FILE
+        try:
+            read(file.read_bytes(), self._made, name=self.name, path=str(file), kept=self.kept)
+        except CalibError as error:
+            raise calib_error("C815", name=self.name, why=error.message) from None
 
     def from_disk(self: _Own, path: str | Path, *, exclude: Iterable[str] = ()) -> _Own:
         """Take over the state that `to_disk` wrote.

@@ -123,7 +123,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         labels=labels,
         data=data,
         texts=texts,
-        seen=SeenTexts.of(texts.digests, salt),
+        seen=SeenTexts.from_units(texts, salt),
         tokens=TokenData(
             data.pairs, data.gold, data.documents, len(labels), pipe.threshold, data.unjudged, words, annotation.unit
         ),

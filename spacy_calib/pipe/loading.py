@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
+import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -50,12 +53,20 @@ def import_user_code(code: str | Path | None) -> None:
 def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
     """overrides (dict | None): Parts of the config that are replaced. exclude: Pipes that are not loaded.
 
+    Where it needs components that nothing registers, the pipeline package that it was made from is imported, since it may register them.
     RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
     from spacy.util import load_model
 
     try:
-        return load_model(model, config=overrides or {}, exclude=list(exclude))
+        try:
+            return load_model(model, config=overrides or {}, exclude=list(exclude))
+        except (CalibError, OSError):
+            raise
+        except Exception:
+            if not _import_own_package(model):
+                raise
+            return load_model(model, config=overrides or {}, exclude=list(exclude))
     except CalibError:
         raise
     except OSError as error:
@@ -67,11 +78,38 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except Exception as error:
         unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
         why = (
-            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give the file (--code)."
+            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that defines or "
+            "imports it (--code)."
             if unknown
             else reason(error)
         )
         raise calib_error("C050", model=model, why=why) from None
+
+
+def _import_own_package(model: str) -> bool:
+    """Import the installed pipeline packages with the language and name of a folder, which may register its components.
+
+    RETURNS (bool): Whether one was imported that was not before.
+    """
+    own = _name_in(Path(model))
+    if own is None:
+        return False
+    folders = [path.parent for place in sys.path for path in Path(place or ".").glob("*/meta.json")]
+    names = [folder.name for folder in folders if (folder / "__init__.py").is_file() and _name_in(folder) == own]
+    found = [name for name in dict.fromkeys(names) if name.isidentifier() and name not in sys.modules]
+    for name in found:
+        with contextlib.suppress(Exception):  # the pipeline then fails as before, which is reported
+            import_module(name)
+    return bool(found)
+
+
+def _name_in(folder: Path) -> tuple[str, str] | None:
+    """Language and name of a pipeline, by its meta.json; None for a folder without one."""
+    try:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
+        return meta["lang"], meta["name"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 # spaCy's recognizers and parser, and ours with the same settings and weights.

@@ -159,6 +159,14 @@ def fitted_to(path: Path, model: Path, data: Path, *options: object) -> Path:
     return path
 
 
+def token_scores(doc, attr="calib_ent") -> list[dict[str, float]]:
+    """The scores of the labels of each token, which a pipe of entities has in its view alone."""
+    view, scores = doc._.get(attr), [{} for _ in doc]
+    for row, tag, score in zip(view.rows.tolist(), view.tags, view.calibrated.tolist(), strict=True):
+        scores[row][tag] = score
+    return scores
+
+
 @pytest.fixture
 def calibrated_copy(calibrated, tmp_path) -> Path:
     return Path(shutil.copytree(calibrated, tmp_path / "calibrated_copy"))

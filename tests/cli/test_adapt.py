@@ -106,7 +106,7 @@ def test_entities_are_adapted_beside_tokens(calibrated_ner, tmp_path):
     assert outcome.code == 0, outcome.text
     assert "an entity had a mean score" in outcome.text
     nlp = spacy.load(tmp_path / "out")
-    assert len(nlp.get_pipe("calib").spans.adaptations) == 1
+    assert len(nlp.get_pipe("calib_ent").spans.adaptations) == 1
     doc = nlp(" ".join(token.text for token in entity_docs(1, 78)[0]))
     assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
 

@@ -21,7 +21,7 @@ def accepting(calibrated_ner, tmp_path_factory):
     """The recognizer with a cut-off of .7."""
     path = tmp_path_factory.mktemp("accepting") / "pipeline"
     nlp = spacy.load(calibrated_ner)
-    nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, "all", {"all": 0.7})
+    nlp.get_pipe("calib_ent").spans.cutoffs = Cutoffs(0.9, 0.95, "all", {"all": 0.7})
     nlp.to_disk(path)
     return path
 
@@ -63,7 +63,7 @@ def test_entities_below_their_cut_off_make_a_queue(of_gold, accepting, entity_te
 
 
 def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, accepting, entity_test, test_file):
-    refuses(calib("rank", calibrated_ner, entity_test, "--not-accepted"), "The pipe 'calib' has no cut-offs")
+    refuses(calib("rank", calibrated_ner, entity_test, "--not-accepted"), "The pipe 'calib_ent' has no cut-offs")
     refuses(calib("rank", calibrated, test_file, "--not-accepted"), "which finds no entities")
     given = (accepting, entity_test, "--not-accepted", "--unit", "token")
     refuses(calib("rank", *given), "Option --not-accepted must be left out with --unit token")

@@ -46,7 +46,7 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
     outcome = calib("fit", calibrated_ner, data, tmp_path / "fitted", "--component", "ner")
     assert not outcome.code, outcome.text
     assert "Answers about entities say nothing of tokens, whose scores stay as they were" in outcome.text
-    info = spacy.load(tmp_path / "fitted").get_pipe("calib").fit_info
+    info = spacy.load(tmp_path / "fitted").get_pipe("calib_ent").fit_info
     assert info.tokens == 0
     # A sentence that is read alone has now and then another entity than in its document.
     assert 0.95 * len(records_in(queue)) <= info.spans.spans <= len(records_in(queue))

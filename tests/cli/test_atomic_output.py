@@ -14,6 +14,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_calib.cli.fit import fit
+from spacy_calib.pipe.component import Calibrator
 from tests.cli.conftest import calib, refuses
 from tests.forked import fork
 
@@ -36,6 +37,25 @@ def is_alone_and_unchanged(old, calibrated):
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert contents(old) == contents(calibrated)
     assert spacy.load(old)("the dog")[0]._.calib_score is not None
+
+
+@pytest.mark.filterwarnings("ignore:.*CW14")
+@pytest.mark.parametrize("command", ["fit", "adapt", "threshold"])
+def test_no_command_replaces_a_pipeline_by_one_that_cannot_be_loaded(
+    command, monkeypatch, calibrated_ner, ner_model, entity_test, tmp_path
+):
+    old = Path(shutil.copytree(calibrated_ner, tmp_path / "place" / "old"))
+    given = {
+        "fit": ["fit", ner_model, entity_test, old, "-C", "ner", *QUICK],
+        "adapt": ["adapt", old, entity_test, old, "--silent"],
+        "threshold": ["threshold", old, entity_test, "--precision", 0.5, "--apply", old, "--silent"],
+    }[command]
+    of_pipe = Calibrator._state
+    monkeypatch.setattr(Calibrator, "_state", lambda self: {**of_pipe(self), "judged_by": "nobody"})
+    refuses(calib(*given, "--force"), "What the pipe 'calib_ent' learned could not be read again")
+    monkeypatch.undo()
+    assert [file.name for file in old.parent.iterdir()] == ["old"]
+    assert contents(old) == contents(calibrated_ner)
 
 
 def test_an_output_that_exists_stays_without_force(model, test_file, old, calibrated):

@@ -338,7 +338,7 @@ def test_the_config_is_missing_or_a_folder(model, dev, tmp_path, out):
 
 
 def test_the_name_belongs_to_the_pipe_of_another_component(calibrated, dev, out):
-    outcome = calib("fit", calibrated, dev, out, "-C", "morphologizer")
+    outcome = calib("fit", calibrated, dev, out, "-C", "morphologizer", "--attr", "calib")
     refuses(outcome, "a component 'calib' already (it calibrates 'tagger'); give the new pipe another name with --attr.")
 
 
@@ -721,8 +721,7 @@ def test_a_second_pass_behind_a_component_of_the_users_that_sets_entities(entity
     doc = spacy.load(tmp_path / "inline")("Ann lives in New York .")
     assert doc.ents[0].text == "Ann"
     assert doc.ents[0]._.calib_score is None
-    assert doc[0]._.calib_score is None
-    assert doc[1]._.calib_score is not None
+    assert doc._.calib_ent.scored.tolist() == [False, *[True] * 5]
 
 
 def test_a_ruler_before_the_recognizer_without_second_pass(entity_dev, tmp_path):
@@ -738,7 +737,7 @@ def test_a_ruler_before_the_recognizer_without_second_pass(entity_dev, tmp_path)
             preset = ent.text in ("Kim", "dog")
             presets += preset
             assert (ent._.calib_score is None) is preset
-            assert all((token._.calib_score is None) is preset for token in ent)
+            assert {not scored for scored in other._.calib_ent.scored[ent.start : ent.end].tolist()} == {preset}
     assert presets > 10
     assert calib("evaluate", tmp_path / "done", entity_dev, "--silent").code == 0
 
@@ -752,7 +751,7 @@ def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
     path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
     data = save_docs(tmp_path / "tools.spacy", docs)
     assert calib("fit", path, data, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic").code == 0
-    pipe = spacy.load(tmp_path / "done").get_pipe("calib")
+    pipe = spacy.load(tmp_path / "done").get_pipe("calib_ent")
     assert "TOOL" in pipe.labels
     assert pipe.fit_info.unknown_gold == 0
 
@@ -761,11 +760,11 @@ def test_a_ruler_that_is_added_after_the_fit_brings_a_new_type(calibrated_ner, e
     nlp = spacy.load(calibrated_ner)
     with_ruler(nlp)
     nlp.to_disk(tmp_path / "ruled")
-    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib' was fitted; they use the pooled map"
+    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib_ent' was fitted; they use the pooled map"
     with pytest.warns(UserWarning, match=said):
         outcome = calib("evaluate", tmp_path / "ruled", entity_test, "--silent", "-o", tmp_path / "table.json")
     assert outcome.code == 0
-    assert json.loads((tmp_path / "table.json").read_text())["calib"]["entities"]["pairs"] > 0
+    assert json.loads((tmp_path / "table.json").read_text())["calib_ent"]["entities"]["pairs"] > 0
     with pytest.warns(UserWarning, match=said):
         assert calib("threshold", tmp_path / "ruled", entity_test, "-p", 0.6, "--per", "label", "--silent").code == 0
     nlp = spacy.load(tmp_path / "ruled")
@@ -782,13 +781,13 @@ def test_a_label_was_added_to_the_recognizer_by_hand(calibrated_ner, ner_model, 
         nlp = spacy.load(path)
         nlp.get_pipe("ner").add_label("TOOL")
         nlp.to_disk(tmp_path / name)
-    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib' was fitted"
+    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib_ent' was fitted"
     with pytest.warns(UserWarning, match=said):
         assert calib("evaluate", tmp_path / "grown", entity_test, "--silent").code == 0
     with pytest.warns(UserWarning, match=said):
         assert calib("fit", tmp_path / "grown", entity_test, tmp_path / "again", "-C", "ner", "--silent").code == 0
     stock, again = spacy.load(tmp_path / "stock"), spacy.load(tmp_path / "again")
-    assert "TOOL" in again.get_pipe("calib").labels
+    assert "TOOL" in again.get_pipe("calib_ent").labels
     with pytest.warns(UserWarning, match=said):
         grown = spacy.load(tmp_path / "grown")
     docs = entity_docs(40, 42)
@@ -796,7 +795,8 @@ def test_a_label_was_added_to_the_recognizer_by_hand(calibrated_ner, ner_model, 
     for plain, *ours in zip(*annotated, strict=True):
         for doc in ours:
             assert [(e.start, e.end, e.label_) for e in doc.ents] == [(e.start, e.end, e.label_) for e in plain.ents]
-            assert all(owner._.calib_score is not None for owner in (*doc, *doc.ents))
+            assert doc._.calib_ent.scored.all()
+            assert all(ent._.calib_score is not None for ent in doc.ents)
 
 
 def test_the_recognizer_has_other_labels_than_at_the_fit(calibrated_ner, entity_test, tmp_path):
@@ -809,7 +809,7 @@ def test_the_recognizer_has_other_labels_than_at_the_fit(calibrated_ner, entity_
         calib("threshold", copy, entity_test, "-p", 0.8),
         calib("info", copy),
     ):
-        refuses(outcome, "The labels of component 'ner' were removed or reordered since 'calib' was fitted ('LOC' is gone)")
+        refuses(outcome, "The labels of component 'ner' were removed or reordered since 'calib_ent' was fitted ('LOC' is gone)")
 
 
 def poison_last_layer(name):

@@ -149,9 +149,9 @@ def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context, tmp_
     outcome = calib("info", entities_in_context, "-o", tmp_path / "info.json")
     for part in ("Context of entities kept", "its length", "a label of group 1"):
         assert part in outcome.text
-    held = json.loads((tmp_path / "info.json").read_text())["calib"]["spans"]["context"]
+    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]["spans"]["context"]
     assert held["kept"]
-    pipe = spacy.load(entities_in_context).get_pipe("calib")
+    pipe = spacy.load(entities_in_context).get_pipe("calib_ent")
     assert len(pipe.spans.context.model.weights) == len(held["weights"])
 
 
@@ -168,7 +168,7 @@ def test_an_adapted_recognizer_keeps_its_context(entities_in_context, entity_tes
     with pytest.warns(UserWarning, match="CW14"):  # sentences of few patterns: most were seen
         assert calib("adapt", entities_in_context, entity_test, tmp_path / "adapted", "--silent").code == 0
     nlp = spacy.load(tmp_path / "adapted")
-    assert nlp.get_pipe("calib").spans.context is not None
+    assert nlp.get_pipe("calib_ent").spans.context is not None
     assert all(0 <= entity._.calib_score <= 1 for entity in nlp("Anna went to Paris .").ents)
 
 

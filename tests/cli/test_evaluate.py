@@ -281,7 +281,7 @@ def test_more_bins_than_pairs_are_refused(calibrated, tmp_path):
 
 def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(calibrated_ner, entity_test, tmp_path):
     assert calib("evaluate", calibrated_ner, entity_test, "--silent", "-o", tmp_path / "table.json").code == 0
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     entities = result["entities"]
     assert set(entities) == {
         "called",
@@ -303,7 +303,8 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
 
     assert spacy_command("evaluate", calibrated_ner, entity_test, "--output", tmp_path / "metrics.json").code == 0
     metrics = figures(tmp_path / "metrics.json")
-    for table, prefix in ((result, "calib"), (entities, "calib_ent")):
+    assert not any(name.startswith("calib_ent_token") for name in metrics)
+    for table, prefix in ((entities, "calib_ent"),):
         rows = {row["group"]: row for row in table["errors"]}
         for group, score in (("all", "smce"), ("mean", "gmce")):
             assert rows[group]["calibrated"] == pytest.approx(metrics[f"{prefix}_{score}"], abs=FLOAT32)
@@ -321,11 +322,11 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
     examples = list(Corpus(entity_test)(nlp))
     for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
         example.predicted = doc
-    pipe = nlp.get_pipe("calib")
-    corpus = corpus_of(examples, "calib", pipe.labels)
+    pipe = nlp.get_pipe("calib_ent")
+    corpus = corpus_of(examples, "calib_ent", pipe.labels)
     of_tokens, of_spans = corpus.pairs(), corpus.span_pairs(pipe.lookup.span_labels())
     assert (result["tokens"], result["pairs"]) == (of_tokens.pairs.n_units, len(of_tokens.pairs))
-    assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib").ents) for eg in examples)
+    assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib_ent").ents) for eg in examples)
     expected = calibration_table(of_spans.pairs, of_spans.calibrated, pipe.spans.groups, 10, 0)
     assert entities["errors"][0]["raw"] == pytest.approx(expected["errors"][0]["raw"], abs=FLOAT32)
     assert [row["pairs"] for row in entities["errors"]] == [row["pairs"] for row in expected["errors"]]
@@ -335,10 +336,10 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
 def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_test, tmp_path):
     outcome = calib("evaluate", calibrated_ner, entity_test, "-o", tmp_path / "table.json")
     assert outcome.code == 0
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     entities = result["entities"]
-    first, _, second = outcome.text.partition("calib: whole entities (event: exact)")
-    assert "calib (ner)" in first
+    first, _, second = outcome.text.partition("calib_ent: whole entities (event: exact)")
+    assert "calib_ent (ner)" in first
     assert f"{result['tokens']:,} tokens, {result['pairs']:,} pairs" in first
     assert f"{entities['pairs']:,} predicted entities, {100 * entities['accuracy']:.2f} % right, 10 bins" in second
     assert "ECE (top label)" in first
@@ -356,7 +357,7 @@ def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_t
 def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test, tmp_path):
     options = ["--groups", 1, "--bins", 4, "--silent", "-o", tmp_path / "table.json"]
     assert calib("evaluate", calibrated_ner, entity_test, *options).code == 0
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     assert (result["bins"], result["entities"]["bins"]) == (4, 4)
     assert [row["group"] for row in result["entities"]["errors"]] == ["all", "1", "mean"]
     one, other, _ = result["entities"]["errors"]
@@ -367,16 +368,17 @@ def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test, tmp_path
 def test_two_pipes_give_entities_for_the_recognizer_alone(two_pipes, entity_test, tmp_path):
     outcome = calib("evaluate", two_pipes, entity_test, "-o", tmp_path / "table.json")
     assert outcome.code == 0
-    assert "tag_calib (tagger)" in outcome.text
-    assert "calib (ner)" in outcome.text
-    assert "tag_calib: whole entities" not in outcome.text
+    assert "calib (tagger)" in outcome.text
+    assert "calib_ent (ner)" in outcome.text
+    assert "calib: whole entities" not in outcome.text
     result = figures(tmp_path / "table.json")
-    assert set(result) == {"tag_calib", "calib"}
-    assert "entities" in result["calib"]
-    assert "entities" not in result["tag_calib"]
+    assert set(result) == {"calib", "calib_ent"}
+    assert "entities" in result["calib_ent"]
+    assert "entities" not in result["calib"]
     metrics = scored_by_spacy(two_pipes, entity_test)
-    assert result["tag_calib"]["errors"][0]["raw"] == pytest.approx(metrics["tag_calib_smce_raw"], abs=FLOAT32)
     assert result["calib"]["errors"][0]["raw"] == pytest.approx(metrics["calib_smce_raw"], abs=FLOAT32)
+    of_entities = result["calib_ent"]["entities"]["errors"][0]
+    assert of_entities["raw"] == pytest.approx(metrics["calib_ent_smce_raw"], abs=FLOAT32)
 
 
 def test_the_spans_of_a_span_categorizer(calibrated_spancat, span_gold, tmp_path):
@@ -385,8 +387,8 @@ def test_the_spans_of_a_span_categorizer(calibrated_spancat, span_gold, tmp_path
     entities = figures(tmp_path / "table.json")["calib"]["entities"]
     metrics = scored_by_spacy(calibrated_spancat, data)
     assert entities["accuracy"] == pytest.approx(metrics[f"spans_{SPANS_KEY}_p"], abs=WRITTEN)
-    assert entities["errors"][0]["calibrated"] == pytest.approx(metrics["calib_ent_smce"], abs=FLOAT32)
-    assert entities["scores"]["brier"]["raw"] == pytest.approx(metrics["calib_ent_brier_raw"], abs=FLOAT32)
+    assert entities["errors"][0]["calibrated"] == pytest.approx(metrics["calib_span_smce"], abs=FLOAT32)
+    assert entities["scores"]["brier"]["raw"] == pytest.approx(metrics["calib_span_brier_raw"], abs=FLOAT32)
 
 
 def test_data_without_entity_gold_is_refused(calibrated_ner, calibrated_spancat, test_file):
@@ -404,7 +406,7 @@ def test_gold_without_a_predicted_entity_has_a_table_of_tokens_alone(calibrated_
     outcome = calib("evaluate", calibrated_ner, data, "-b", 2, "-o", tmp_path / "table.json")
     assert outcome.code == 0
     assert "Nothing to judge: no entity was predicted where there is gold." in outcome.text
-    result = figures(tmp_path / "table.json")["calib"]
+    result = figures(tmp_path / "table.json")["calib_ent"]
     assert result["tokens"] == sum(map(len, docs))
     assert result["entities"]["pairs"] == 0
     assert result["entities"]["accuracy"] is None
@@ -419,7 +421,7 @@ def test_the_component_that_is_read_is_missing(calibrated_ner, entity_test, tmp_
 
 def test_the_calib_pipe_is_disabled_in_the_config(calibrated_ner, entity_test, tmp_path):
     nlp = spacy.load(calibrated_ner)
-    nlp.disable_pipe("calib")
+    nlp.disable_pipe("calib_ent")
     nlp.to_disk(tmp_path / "disabled")
     refuses(calib("evaluate", tmp_path / "disabled", entity_test, "--silent"), "disabled")
 

@@ -80,8 +80,8 @@ def test_another_component_than_the_fitted_one(calibrated_ner, entity_test, two_
     text, table = evaluated(calibrated_ner, entity_test, "--component", "tagger")
     assert "The scores of 'tagger' are off by" in text
     fitted = json.loads(ok(calib("evaluate", two_pipes, entity_test, "-C", "tagger", "--format", "json")).printed)
-    assert list(fitted) == ["tag_calib"]
-    check_raw(table, fitted["tag_calib"])
+    assert list(fitted) == ["calib"]
+    check_raw(table, fitted["calib"])
 
 
 def test_a_calib_pipe_that_was_never_fitted(changed_model, model, test_file):

@@ -17,7 +17,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_calib.cli.expect import expect
+from spacy_calib.cli.expect import exit_code, expect
 from spacy_calib.expect.drift import DIFFERENT, LIKE, TOO_FEW
 from tests.cli.conftest import CONTEXT, bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
@@ -127,6 +127,24 @@ def test_a_pipe_without_a_record_has_neither_interval_nor_drift_check(calibrated
     assert result["true"]["accuracy"]["inside"] is None
     assert result["per_doc"][0]["low"] is None
     assert "run `spacy calib fit` again" in outcome.text
+
+
+def test_a_pipeline_with_two_pipes_expects_something_of_both(two_pipes, entity_test, test_file, tmp_path):
+    outcome, result = run_expect(two_pipes, entity_test, tmp_path, "--check")
+    assert outcome.text.index("Expected quality of tagger (tag)") < outcome.text.index("Expected quality of ner (ner)")
+    assert (result["pipe"], list(result["others"]), result["skipped"]) == ("calib", ["calib_ent"], [])
+    _, alone = run_expect(two_pipes, entity_test, tmp_path, "--check", "--attr", "calib_ent")
+    assert "others" not in alone
+    assert alone == result["others"]["calib_ent"]
+    # Gold of tags alone: of entities there is nothing to check, and that is said.
+    outcome, result = run_expect(two_pipes, test_file, tmp_path, "--check")
+    assert (result["pipe"], result["others"]) == ("calib", {})
+    assert "Nothing is expected by pipe calib_ent. " in outcome.text
+
+
+def test_a_verdict_about_any_pipe_ends_with_one():
+    result = {"drift": {"verdict": None}, "others": {"calib_ent": {"drift": {"verdict": DIFFERENT}}}}
+    assert [exit_code({"fail_on": given}, result) for given in ("drift", None)] == [1, 0]
 
 
 def test_precision_recall_and_f_of_entities(calibrated_ner, entity_test, tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.sources.ner.source import CalibEntityRecognizer
@@ -51,7 +52,7 @@ def entities_of(docs):
     return [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in docs]
 
 
-def without_calib(config, name="calib"):
+def without_calib(config, name="calib_ent"):
     """The config without the calib pipe, and what that pipe's block was."""
     config = config.copy()
     block = config["components"].pop(name)
@@ -67,16 +68,16 @@ def test_the_config_differs_by_the_factory_and_the_calib_block_alone(ner_model, 
     assert after["components"]["ner"].pop("factory") == "calib_ner"
     assert before["components"]["ner"].pop("factory") == "ner"
     assert after == before
-    assert config_of(calibrated_ner)["nlp"]["pipeline"] == ["tok2vec", "tagger", "ner", "calib"]
+    assert config_of(calibrated_ner)["nlp"]["pipeline"] == ["tok2vec", "tagger", "ner", "calib_ent"]
     assert block["source"] == {
         "@calib_sources": "spacy-calib.Ner.v1", "component": "ner", "granularity": "type", "beam_width": 1, "beam_density": 0.0,
     }  # fmt: skip
-    assert (block["factory"], block["attr"], block["event"], block["threshold"]) == ("calib", "calib", "exact", 0.01)
+    assert (block["factory"], block["attr"], block["event"], block["threshold"]) == ("calib", "calib_ent", "exact", 0.01)
 
 
 def test_the_weights_and_all_other_files_of_the_components_stay_byte_for_byte(ner_model, calibrated_ner):
     before, after = files_of(ner_model), files_of(calibrated_ner)
-    assert set(after) - set(before) == {"calib/calibration.msgpack"}
+    assert set(after) - set(before) == {"calib_ent/calibration.msgpack"}
     assert set(before) <= set(after)
     own = [name for name in before if name.split("/")[0] in ("tok2vec", "tagger", "ner", "tokenizer")]
     assert {"ner/model", "ner/moves", "ner/cfg", "tok2vec/model"} <= set(own)
@@ -94,24 +95,42 @@ def test_the_entities_are_those_of_the_stock_pipeline(data, ner_model, calibrate
     assert sum(len(doc.ents) for doc in plain) > 100
 
 
-def test_every_token_and_entity_carries_probabilities(calibrated_ner, entity_test):
+def test_every_entity_carries_probabilities_and_no_token(calibrated_ner, entity_test):
+    """People print the score of a token beside its tag: P(entity label) is not to be taken for P(tag)."""
     nlp, docs = run(calibrated_ner, entity_test)
     tokens = [token for doc in docs for token in doc]
     spans = [ent for doc in docs for ent in doc.ents]
-    for owner in (*tokens, *spans):
+    for owner in spans:
         assert type(owner._.calib_score) is float
         assert 0 <= owner._.calib_score <= 1
         assert 0 <= owner._.calib_raw <= 1
+        assert (owner._.calib_ent_score, owner._.calib_ent_raw) == (owner._.calib_score, owner._.calib_raw)
+    names = [f"{attr}_{name}" for attr in ("calib", "calib_ent") for name in ("score", "raw", "scores")]
+    assert {token._.get(name) for token in tokens for name in names} == {None}
+    assert all(doc._.calib is None and doc._.calib_ent.scored.all() for doc in docs)
     assert any(owner._.calib_score != owner._.calib_raw for owner in spans)
     assert {type(span._.calib_accept) for span in spans} == {type(None)}
     for doc in docs:
-        assert [(one.start, one.end, one.label, one.score) for one in doc._.calib.ents] == [
+        assert [(one.start, one.end, one.label, one.score) for one in doc._.calib_ent.ents] == [
             (ent.start, ent.end, ent.label_, ent._.calib_score) for ent in doc.ents
         ]
-        assert {one.event for one in doc._.calib.ents} <= {"exact"}
+        assert {one.event for one in doc._.calib_ent.ents} <= {"exact"}
+    meta = nlp.get_pipe_meta("calib_ent")
+    assert {"span._.calib_ent_score", "token._.calib_ent_set"} <= set(meta.assigns)
+    assert not {"token._.calib_ent_score", "token._.calib_ent_raw", "token._.calib_ent_scores"} & set(meta.assigns)
+
+
+def test_tokens_have_scores_where_the_config_block_says_so(ner_model, entity_dev, entity_test, tmp_path):
+    options = ["-C", "ner", "--components.calib_ent.token_scores", "true", "--method", "isotonic", "--silent"]
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
+    nlp, docs = run(tmp_path / "out", entity_test)
+    tokens = [token for doc in docs for token in doc]
     labels = {"O", *nlp.get_pipe("ner").labels}
-    assert all(token._.calib_scores[token.ent_type_ or "O"] == token._.calib_score for token in tokens)
-    assert set().union(*(token._.calib_scores for token in tokens)) <= labels
+    assert all(token._.calib_ent_scores[token.ent_type_ or "O"] == token._.calib_ent_score for token in tokens)
+    assert all(0 <= token._.calib_ent_raw <= 1 and token._.calib_score is None for token in tokens)
+    assert set().union(*(token._.calib_ent_scores for token in tokens)) <= labels
+    scores = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in gold_docs(entity_test)[:20]])
+    assert scores["calib_ent_token_smce"] != scores["calib_ent_smce"]
 
 
 def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
@@ -124,7 +143,7 @@ def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
     assert f"Calibrated ner on {n_tokens:,} tokens" in outcome.text
     assert f"{n_entities:,} predicted entities, {right:,} right (event: exact)" in outcome.text
     assert "The same for whole entities" in outcome.text
-    info = nlp.get_pipe("calib").fit_info
+    info = nlp.get_pipe("calib_ent").fit_info
     assert (info.layer, info.tokens, info.docs) == ("ner", n_tokens, N_DOCS)
     assert (info.spans.spans, info.spans.right) == (n_entities, right)
     table = {row.group: row for row in info.spans.table}
@@ -134,7 +153,7 @@ def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
 
 def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, tmp_path):
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--groups", 2, "--silent").code == 0
-    pipe = spacy.load(tmp_path / "out").get_pipe("calib")
+    pipe = spacy.load(tmp_path / "out").get_pipe("calib_ent")
     groups, of_spans = pipe.tokens.maps.groups, pipe.spans.groups
     assert groups.names == ("O", "1", "2")
     assert [pipe.labels[i] for i in groups.tags_in(0)] == ["O"]
@@ -157,16 +176,16 @@ def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
     assert not isinstance(nlp.get_pipe("ner"), CalibEntityRecognizer)
     assert entities_of(twice) == entities_of(once)
     for two, one in zip(twice, once, strict=True):
-        assert [t._.calib_raw for t in two] == pytest.approx([t._.calib_raw for t in one], abs=FLOAT32)
+        assert two._.calib_ent.raw == pytest.approx(one._.calib_ent.raw, abs=FLOAT32)
         assert [e._.calib_raw for e in two.ents] == pytest.approx([e._.calib_raw for e in one.ents], abs=FLOAT32)
         assert [e._.calib_score for e in two.ents] == pytest.approx([e._.calib_score for e in one.ents], abs=1e-3)
 
 
 def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
-    options = ["-C", "ner", "--components.calib.source.granularity", "biluo", "--method", "isotonic", "--silent"]
+    options = ["-C", "ner", "--components.calib_ent.source.granularity", "biluo", "--method", "isotonic", "--silent"]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
     nlp, docs = run(tmp_path / "out", entity_test)
-    pipe = nlp.get_pipe("calib")
+    pipe = nlp.get_pipe("calib_ent")
     types = {label.partition("-")[2] for label in pipe.labels} - {""}
     assert set(pipe.labels) == {"O", *(f"{prefix}-{label}" for prefix in "BILU" for label in types)}
     assert types == set(nlp.get_pipe("ner").labels)
@@ -177,7 +196,7 @@ def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_pa
         for ent in doc.ents:
             letters = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
             for token, letter in zip(ent, letters, strict=True):
-                assert token._.calib_scores[f"{letter}-{ent.label_}"] == token._.calib_score
+                assert f"{letter}-{ent.label_}" in doc._.calib_ent.tags[doc._.calib_ent.rows == token.i]
             # A tag of a type is never likelier than the type.
             assert ent._.calib_raw <= other[ent.start : ent.end]._.calib_raw + FLOAT32 if ent in other.ents else True
             assert 0 <= ent._.calib_score <= 1
@@ -191,32 +210,30 @@ def test_beam_marginals_and_candidates(ner_model, calibrated_ner, entity_dev, en
     options = [
         "-C",
         "ner",
-        "--components.calib.source.beam_width",
+        "--components.calib_ent.source.beam_width",
         4,
-        "--components.calib.source.beam_density",
+        "--components.calib_ent.source.beam_density",
         0.01,
         "-m",
         "isotonic",
     ]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
-    source = config_of(tmp_path / "out")["components"]["calib"]["source"]
+    source = config_of(tmp_path / "out")["components"]["calib_ent"]["source"]
     assert (source["beam_width"], source["beam_density"], source["granularity"]) == (4, 0.01, "type")
     (nlp, docs), (_, greedy) = run(tmp_path / "out", entity_test), run(calibrated_ner, entity_test)
     assert entities_of(docs) == entities_of(greedy)
-    candidates = [one for doc in docs for one in doc._.calib.candidates]
+    candidates = [one for doc in docs for one in doc._.calib_ent.candidates]
     assert candidates
     assert all(0 <= one.score <= 1 and one.accept is None for one in candidates)
     for doc in docs:
         chosen = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
-        assert not chosen & {(one.start, one.end, one.label) for one in doc._.calib.candidates}
-        assert [one.score for one in doc._.calib.candidates] == sorted(
-            (one.score for one in doc._.calib.candidates), reverse=True
+        assert not chosen & {(one.start, one.end, one.label) for one in doc._.calib_ent.candidates}
+        assert [one.score for one in doc._.calib_ent.candidates] == sorted(
+            (one.score for one in doc._.calib_ent.candidates), reverse=True
         )
-    assert not any(doc._.calib.candidates for doc in greedy)
-    assert nlp.get_pipe("calib").fit_info.spans.candidates > 0
-    assert any(
-        a._.calib_raw != b._.calib_raw for one, two in zip(docs, greedy, strict=True) for a, b in zip(one, two, strict=True)
-    )
+    assert not any(doc._.calib_ent.candidates for doc in greedy)
+    assert nlp.get_pipe("calib_ent").fit_info.spans.candidates > 0
+    assert any(one._.calib_ent.raw.tolist() != two._.calib_ent.raw.tolist() for one, two in zip(docs, greedy, strict=True))
 
 
 def covered(doc, label):
@@ -238,11 +255,11 @@ def test_each_event_counts_the_entities_for_which_it_holds(ner_model, entity_dev
         outcome = calib("fit", ner_model, entity_dev, tmp_path / event, "-C", "ner", "--event", event, "-m", "isotonic")
         assert outcome.code == 0
         nlp = spacy.load(tmp_path / event)
-        right[event] = nlp.get_pipe("calib").fit_info.spans.right
+        right[event] = nlp.get_pipe("calib_ent").fit_info.spans.right
         assert right[event] == sum(holds(ent, own) for doc, own in zip(docs, gold, strict=True) for ent in doc.ents)
         assert f"{right[event]:,} right (event: {event})" in outcome.text
-        assert config_of(tmp_path / event)["components"]["calib"]["event"] == event
-        assert {one.event for doc in nlp.pipe(bare_docs(nlp, gold[:20])) for one in doc._.calib.ents} == {event}
+        assert config_of(tmp_path / event)["components"]["calib_ent"]["event"] == event
+        assert {one.event for doc in nlp.pipe(bare_docs(nlp, gold[:20])) for one in doc._.calib_ent.ents} == {event}
     assert right["exact"] < right["type"] < right["overlap"]
 
 
@@ -251,7 +268,7 @@ def test_train_data_gives_the_frequencies_of_tokens_and_entities(ner_model, enti
     options = ["-C", "ner", "--train-data", train, "--allow-seen", "-m", "isotonic"]  # seven templates make the same sentences
     outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", *options)
     assert "Tag frequencies were counted on train.spacy" in outcome.text
-    pipe = spacy.load(tmp_path / "out").get_pipe("calib")
+    pipe = spacy.load(tmp_path / "out").get_pipe("calib_ent")
     docs = gold_docs(train)
     tokens = Counter(token.ent_type_ or "O" for doc in docs for token in doc)
     entities = Counter(ent.label_ for doc in docs for ent in doc.ents)
@@ -267,13 +284,13 @@ def test_the_shipped_config_with_another_component(component, tmp_path, entity_d
     options = ["--config", CONFIGS / "tfg_isotonic.cfg", "--component", component]
     data = {"ner": entity_dev, "spancat": span_gold / "dev.spacy"}[component]
     assert calib("fit", model, data, tmp_path / "out", *options).code == 0
-    block = config_of(tmp_path / "out")["components"]["calib"]
+    block = config_of(tmp_path / "out")["components"]["calib_ent" if component == "ner" else "calib"]
     assert block["source"]["@calib_sources"] == f"spacy-calib.{component.title()}.v1"
     assert block["source"]["component"] == component
     assert config_of(tmp_path / "out")["components"][component]["factory"] == {"ner": "calib_ner"}.get(component, component)
     nlp = spacy.load(tmp_path / "out")
     doc = nlp("Ann lives in New York .")
-    assert all(token._.calib_score is not None for token in doc)
+    assert doc._.get(block["attr"]).scored.all()
 
 
 def test_options_of_a_recognizer_beside_a_config(ner_model, entity_dev, tmp_path):
@@ -289,17 +306,17 @@ def test_options_of_a_recognizer_beside_a_config(ner_model, entity_dev, tmp_path
     ]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options, "--silent").code == 0
     assert config_of(tmp_path / "out")["components"]["sure"]["source"]["granularity"] == "biluo"
-    assert spacy.load(tmp_path / "out")("Ann saw Kim .")[0]._.sure_score is not None
+    assert spacy.load(tmp_path / "out")("Ann saw Kim .")._.sure is not None
 
 
 @pytest.mark.parametrize("method", ["histogram", "scaling-binning", "identity"])
 def test_methods_other_than_isotonic(method, ner_model, entity_dev, tmp_path):
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", method, "--silent").code == 0
     doc = spacy.load(tmp_path / "out")("Ann lives in New York .")
-    assert all(0 <= token._.calib_score <= 1 for token in doc)
+    assert doc.ents
     assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
     if method == "identity":
-        assert [token._.calib_score for token in doc] == [token._.calib_raw for token in doc]
+        assert doc._.calib_ent.calibrated.tolist() == doc._.calib_ent.raw.tolist()
 
 
 def test_gold_preproc_splits_documents_into_sentences(ner_model, entity_dev, tmp_path):
@@ -309,7 +326,7 @@ def test_gold_preproc_splits_documents_into_sentences(ner_model, entity_dev, tmp
     infos = []
     for name, data, *options in (("split", entity_dev, "--gold-preproc"), ("alone", alone), ("whole", entity_dev)):
         assert calib("fit", ner_model, data, tmp_path / name, "-C", "ner", "-m", "isotonic", *options, "--silent").code == 0
-        infos.append(spacy.load(tmp_path / name).get_pipe("calib").fit_info)
+        infos.append(spacy.load(tmp_path / name).get_pipe("calib_ent").fit_info)
     assert [info.docs for info in infos] == [N_DOCS, 2 * N_DOCS, N_DOCS]
     assert [info.tokens for info in infos] == [sum(map(len, docs))] * 3
     split, as_docs, whole = ([row.raw for row in info.table] for info in infos)
@@ -325,16 +342,16 @@ def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity
     outcome = calib("fit", calibrated_ner, entity_test, tmp_path / "out", "-C", "ner", "--event", "overlap")
     assert outcome.code == 0
     nlp, docs = run(tmp_path / "out", entity_test)
-    assert nlp.pipe_names == ["tok2vec", "tagger", "ner", "calib"]
+    assert nlp.pipe_names == ["tok2vec", "tagger", "ner", "calib_ent"]
     assert config_of(tmp_path / "out")["components"]["ner"]["factory"] == "calib_ner"
-    assert nlp.get_pipe("calib").fit_info.tokens == sum(map(len, docs))
-    assert nlp.get_pipe("calib").event == "overlap"
+    assert nlp.get_pipe("calib_ent").fit_info.tokens == sum(map(len, docs))
+    assert nlp.get_pipe("calib_ent").event == "overlap"
     assert entities_of(docs) == entities_of(run(ner_model, entity_test)[1])
     # Its settings are those of the calib pipe that was there, but what was fitted has no part in it: the same as a fit of the stock pipeline.
     settings = ["-C", "ner", "--method", "isotonic", "--event", "overlap"]
     assert calib("fit", ner_model, entity_test, tmp_path / "fresh", *settings, "--silent").code == 0
     again, fresh = (files_of(tmp_path / name) for name in ("out", "fresh"))
-    assert again["calib/calibration.msgpack"] == fresh["calib/calibration.msgpack"]
+    assert again["calib_ent/calibration.msgpack"] == fresh["calib_ent/calibration.msgpack"]
     assert again["config.cfg"] == fresh["config.cfg"]
     assert again["ner/model"] == fresh["ner/model"]
 
@@ -343,30 +360,45 @@ def test_fitting_again_in_place(calibrated_ner, entity_test, tmp_path):
     place = tmp_path / "place"
     spacy.load(calibrated_ner).to_disk(place)
     assert calib("fit", place, entity_test, place, "-C", "ner", "--force", "--silent").code == 0
-    assert spacy.load(place).get_pipe("calib").fit_info.docs == N_DOCS
+    assert spacy.load(place).get_pipe("calib_ent").fit_info.docs == N_DOCS
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
 
 
-def test_two_calib_pipes_one_for_the_tagger_and_one_for_the_entities(two_pipes, calibrated_ner, entity_test):
+def test_tags_added_to_entities_change_nothing_for_them(two_pipes, calibrated_ner, entity_test):
     nlp, docs = run(two_pipes, entity_test)
-    assert nlp.pipe_names == ["tok2vec", "tagger", "tag_calib", "ner", "calib"]
+    assert nlp.pipe_names == ["tok2vec", "tagger", "calib", "ner", "calib_ent"]
     _, alone = run(calibrated_ner, entity_test)
     for doc, other in zip(docs, alone, strict=True):
-        assert [token._.calib_score for token in doc] == [token._.calib_score for token in other]
-        assert [ent._.calib_score for ent in doc.ents] == [ent._.calib_score for ent in other.ents]
-        assert all(token._.tag_calib_scores[token.tag_] == token._.tag_calib_score for token in doc)
-        assert all(ent._.tag_calib_score is None for ent in doc.ents)
-        assert doc._.tag_calib.ents == ()
+        for name in ("calib_score", "calib_raw", "calib_accept", "calib_ent_score"):
+            assert [ent._.get(name) for ent in doc.ents] == [ent._.get(name) for ent in other.ents]
+        assert all(token._.calib_scores[token.tag_] == token._.calib_score for token in doc)
+        assert {token._.calib_ent_score for token in doc} == {None}
+        assert doc._.calib.ents == ()
+        assert len(doc._.calib_ent.ents) == len(doc.ents)
 
 
-def test_the_tagger_first_and_the_recognizer_afterwards(ner_model, entity_dev, tmp_path):
+def test_the_order_of_the_fits_does_not_matter(ner_model, two_pipes, entity_dev, entity_test, tmp_path):
+    """The recognizer second: it is fitted under its own prefix, also from a config whose block is called calib."""
+    quick = ("--method", "isotonic", "--silent")
+    assert calib("fit", ner_model, entity_dev, tmp_path / "one", *quick).code == 0
+    assert calib("fit", tmp_path / "one", entity_dev, tmp_path / "two", "-C", "ner", *quick).code == 0
+    assert config_of(tmp_path / "two") == config_of(two_pipes)
+    options = ["-C", "ner", "--config", CONFIGS / "tfg_isotonic.cfg", "--silent"]
+    assert calib("fit", tmp_path / "one", entity_dev, tmp_path / "file", *options).code == 0
+    assert spacy.load(tmp_path / "file").pipe_names == ["tok2vec", "tagger", "calib", "ner", "calib_ent"]
+    (_, docs), (_, expected) = run(tmp_path / "two", entity_test), run(two_pipes, entity_test)
+    for doc, other in zip(docs, expected, strict=True):
+        assert [ent._.calib_score for ent in doc.ents] == pytest.approx([ent._.calib_score for ent in other.ents])
+
+
+def test_a_prefix_of_ones_own(ner_model, entity_dev, tmp_path):
     quick = ("--method", "isotonic", "--silent")
     assert calib("fit", ner_model, entity_dev, tmp_path / "one", *quick).code == 0
     assert calib("fit", tmp_path / "one", entity_dev, tmp_path / "two", "-C", "ner", "--attr", "sure_ent", *quick).code == 0
     nlp = spacy.load(tmp_path / "two")
     assert nlp.pipe_names == ["tok2vec", "tagger", "calib", "ner", "sure_ent"]
     doc = nlp("Ann lives in New York .")
-    assert all(token._.calib_scores and token._.sure_ent_scores for token in doc)
+    assert all(token._.calib_scores and token._.sure_ent_scores is None for token in doc)
     assert doc.ents
     assert all(ent._.sure_ent_score is not None and ent._.calib_score is None for ent in doc.ents)
 
@@ -388,7 +420,7 @@ def test_beam_ner_becomes_calib_beam_ner(tmp_path):
     (_, plain), (_, docs) = run(model, data), run(tmp_path / "out", data)
     assert entities_of(docs) == entities_of(plain)
     assert all(ent._.calib_score is not None for doc in docs for ent in doc.ents)
-    assert any(doc._.calib.candidates for doc in docs)
+    assert any(doc._.calib_ent.candidates for doc in docs)
     assert calib("evaluate", tmp_path / "out", data, "--silent").code == 0
 
 
@@ -399,7 +431,7 @@ def test_span_categorizers(factory, span_gold, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "-C", factory, "-m", "isotonic")
     assert outcome.code == 0
     assert f"Calibrated {factory} on" in outcome.text
-    after, block = without_calib(config_of(tmp_path / "out"))
+    after, block = without_calib(config_of(tmp_path / "out"), "calib")
     assert after == config_of(model)
     assert block["source"] == {"@calib_sources": "spacy-calib.Spancat.v1", "component": factory, "lowest": None}
     old, new = files_of(model), files_of(tmp_path / "out")
@@ -457,7 +489,7 @@ def test_tokens_without_entity_gold_are_left_out(ner_model, entity_dev, tmp_path
     rest = save_docs(tmp_path / "rest.spacy", docs[50:])
     for name, file in (("part", data), ("rest", rest)):
         assert calib("fit", ner_model, file, tmp_path / name, "-C", "ner", "--method", "isotonic", "--silent").code == 0
-    part, rest = (spacy.load(tmp_path / name).get_pipe("calib").fit_info for name in ("part", "rest"))
+    part, rest = (spacy.load(tmp_path / name).get_pipe("calib_ent").fit_info for name in ("part", "rest"))
     assert part.tokens == rest.tokens
     assert part.pairs == rest.pairs
     assert (part.spans.spans, part.spans.right) == (rest.spans.spans, rest.spans.right)

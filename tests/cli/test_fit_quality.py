@@ -506,8 +506,8 @@ def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options, "--silent").code == 0
     nlp = loaded(tmp_path / "out")
     doc = nlp("Ann lives in New York .")
-    assert all(token._.calib_set for token in doc)
-    assert nlp.get_pipe("calib").fit_info.scaling["name"] == "spacy-calib.VectorScaling.v1"
+    assert all(token._.calib_ent_set for token in doc)
+    assert nlp.get_pipe("calib_ent").fit_info.scaling["name"] == "spacy-calib.VectorScaling.v1"
     shown = calib("info", tmp_path / "out").text
     assert "Sets 90 % of tokens, coverage: marginal" in shown
     assert "Entities" in shown

@@ -78,7 +78,7 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
 def test_info_on_a_recognizer(calibrated_ner, tmp_path):
     outcome = calib("info", calibrated_ner, "-o", tmp_path / "info.json")
     assert outcome.code == 0
-    held = json.loads((tmp_path / "info.json").read_text())["calib"]
+    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
     spans = held["spans"]
     assert (held["component"], held["layer"], spans["event"]) == ("ner", "ner", "exact")
     assert set(spans["labels"]) == {"PER", "LOC", "ORG"}
@@ -98,7 +98,7 @@ def test_info_on_a_span_categorizer_and_on_two_pipes(calibrated_spancat, two_pip
     both = calib("info", two_pipes).text
     assert "Component ner (ner)" in both
     assert "Component tagger (tag)" in both
-    assert "Token._.tag_calib_score" in both
+    assert "Token._.calib_score" in both
 
 
 # What a method was chosen from

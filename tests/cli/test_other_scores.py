@@ -97,7 +97,7 @@ def test_what_is_missed_cannot_be_bounded_where_nothing_is_said_of_tokens_outsid
 def test_adapted_to_other_texts(calibrated, place, tmp_path):
     outcome = calib("adapt", calibrated["spans"], place / "test.spacy", tmp_path / "m", "--code", CODE)
     assert outcome.code == 0, outcome.text
-    assert spacy.load(tmp_path / "m").get_pipe("calib").labels == ("O", "NAME")
+    assert spacy.load(tmp_path / "m").get_pipe("calib_ent").labels == ("O", "NAME")
 
 
 def test_a_function_by_a_dotted_setting(place, tmp_path):
@@ -121,8 +121,9 @@ def test_the_option_of_the_component_stands_for_its_dotted_setting(place, tmp_pa
     ):
         assert outcome.code == 0, outcome.text
     short, dotted = (spacy.load(tmp_path / name) for name in ("short", "dotted"))
-    assert short.config["components"]["calib"] == dotted.config["components"]["calib"]
-    assert short.get_pipe("calib").to_bytes() == dotted.get_pipe("calib").to_bytes()
+    name = "calib_ent" if kind == "spans" else "calib"
+    assert short.config["components"][name] == dotted.config["components"][name]
+    assert short.get_pipe(name).to_bytes() == dotted.get_pipe(name).to_bytes()
 
 
 def test_the_score_may_be_a_registered_function_and_dotted_settings_say_the_rest(place, tmp_path):
@@ -130,14 +131,14 @@ def test_the_score_may_be_a_registered_function_and_dotted_settings_say_the_rest
     outcome = fit_shortly(place, tmp_path / "m", *more)
     assert outcome.code == 0, outcome.text
     nlp = spacy.load(tmp_path / "m")
-    assert nlp.pipe_names[-1] == "calib"  # without --component it reads what it finds
-    block = nlp.config["components"]["calib"]["source"]
+    assert nlp.pipe_names[-1] == "calib_ent"  # without --component it reads what it finds
+    block = nlp.config["components"]["calib_ent"]["source"]
     assert (block["component"], block["outside"], block["score"]) == ("", True, {"@calib_scores": "plugin.Percent.v1"})
     again = calib(
         "fit", tmp_path / "m", place / "dev.spacy", tmp_path / "n", setting("source.score", "_.trust"), "--code", CODE
     )
     assert again.code == 0, again.text
-    assert spacy.load(tmp_path / "n").config["components"]["calib"]["source"] == {**block, "score": "_.trust"}
+    assert spacy.load(tmp_path / "n").config["components"]["calib_ent"]["source"] == {**block, "score": "_.trust"}
 
 
 def test_further_scores_of_documents(place, tmp_path):
@@ -205,7 +206,9 @@ def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path
     (copied / "config.cfg").write_text(config.replace('factory = "guess"', 'factory = "llm_ner"'))
     outcome = calib("fit", copied, place / "dev.spacy", tmp_path / "m")
     refuses(
-        outcome, "nothing here registers its component 'llm_ner'; install the package that does, or give the file (--code)."
+        outcome,
+        "nothing here registers its component 'llm_ner'; install the package that does, or give a Python file "
+        "that defines or imports it (--code).",
     )
 
 

@@ -340,7 +340,7 @@ def test_entities_of_a_part_keep_their_scores(calibrated_ner, entity_test):
     (entity,) = part.ents
     assert (entity.text, entity._.calib_score) == (second.text, second._.calib_score)
     assert entity._.calib_score is not None
-    assert len(part._.calib.ents) == 1
+    assert len(part._.calib_ent.ents) == 1
     both = cut(doc, first.start, second.end)
     assert [entity._.calib_score for entity in both.ents] == [first._.calib_score, second._.calib_score]
 

@@ -27,7 +27,7 @@ def run_threshold(model, data, tmp_path, *options, precision=0.8):
     return outcome, json.loads(path.read_text())
 
 
-def judged(model, data, gold_preproc=False, attr="calib"):
+def judged(model, data, gold_preproc=False, attr="calib_ent"):
     """(pipe, labels, what it says of the gold's documents): what the command works on, by the functions of Python."""
     nlp = spacy.load(model)
     examples = list(Corpus(data, gold_preproc=gold_preproc)(nlp))
@@ -60,7 +60,7 @@ def check_row(row, scores, hits):
 def test_one_cut_off_for_all(calibrated_ner, entity_test, tmp_path):
     outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path)
     assert {key: result[key] for key in ("pipe", "event", "precision", "confidence", "per")} == {
-        "pipe": "calib", "event": "exact", "precision": 0.8, "confidence": 0.95, "per": "all",
+        "pipe": "calib_ent", "event": "exact", "precision": 0.8, "confidence": 0.95, "per": "all",
     }  # fmt: skip
     pipe, _, found = judged(calibrated_ner, entity_test)
     expected = find_threshold(found.calibrated, found.pairs.hits, found.documents, 0.8, 0.95)
@@ -180,9 +180,9 @@ def test_labels_without_a_cut_off_are_named_and_do_not_stop_the_others(calibrate
 def test_the_applied_cut_offs_accept_what_reaches_them(per, calibrated_ner, entity_test, tmp_path):
     applied = tmp_path / "applied"
     outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", applied, "--per", per, precision=0.6)
-    assert "The pipeline with these cut-offs (Span._.calib_accept)" in outcome.text
+    assert "The pipeline with these cut-offs (Span._.calib_ent_accept)" in outcome.text
     nlp = spacy.load(applied)
-    pipe = nlp.get_pipe("calib")
+    pipe = nlp.get_pipe("calib_ent")
     assert pipe.spans.cutoffs.state() == {key: result[key] for key in ("precision", "confidence", "per", "cutoffs")}
     groups, labels = pipe.spans.groups, pipe.lookup.span_labels()
     key_of = {
@@ -193,7 +193,7 @@ def test_the_applied_cut_offs_accept_what_reaches_them(per, calibrated_ner, enti
     docs = annotated(applied, entity_test)
     accepted = 0
     for doc in docs:
-        for ent, one in zip(doc.ents, doc._.calib.ents, strict=True):
+        for ent, one in zip(doc.ents, doc._.calib_ent.ents, strict=True):
             cutoff = result["cutoffs"][key_of(ent.label_)]
             expected = cutoff is not None and ent._.calib_score >= cutoff
             assert ent._.calib_accept is expected
@@ -217,14 +217,16 @@ def test_nothing_but_the_calibration_file_changes(calibrated_ner, entity_test, t
     run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "applied", "--silent")
     before, after = files_of(calibrated_ner), files_of(tmp_path / "applied")
     assert set(before) == set(after)
-    assert {name for name in before if before[name] != after[name]} - {"vocab/strings.json"} == {"calib/calibration.msgpack"}
+    assert {name for name in before if before[name] != after[name]} - {"vocab/strings.json"} == {
+        "calib_ent/calibration.msgpack"
+    }
 
 
 def test_a_fit_forgets_the_cut_offs_of_an_older_one(calibrated_ner, entity_dev, entity_test, tmp_path):
     run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "applied", "--silent")
     assert calib("fit", tmp_path / "applied", entity_dev, tmp_path / "again", "-C", "ner", "--silent").code == 0
     nlp = spacy.load(tmp_path / "again")
-    assert nlp.get_pipe("calib").spans.cutoffs is None
+    assert nlp.get_pipe("calib_ent").spans.cutoffs is None
     assert {ent._.calib_accept for ent in nlp("Ann lives in New York .").ents} == {None}
 
 
@@ -235,7 +237,7 @@ def test_the_pipeline_can_be_replaced_in_place(calibrated_ner, entity_test, tmp_
     refuses(calib("threshold", place, entity_test, "-p", 0.8, "--apply", place), "exists already; choose another path")
     assert files_of(place) == before
     assert calib("threshold", place, entity_test, "-p", 0.8, "--apply", place, "--force", "--silent").code == 0
-    assert spacy.load(place).get_pipe("calib").spans.cutoffs.precision == 0.8
+    assert spacy.load(place).get_pipe("calib_ent").spans.cutoffs.precision == 0.8
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
 
 
@@ -270,14 +272,14 @@ def test_span_categorizers(calibrated_spancat, span_gold, tmp_path):
 
 def test_of_two_pipes_the_one_that_scores_entities_is_taken(two_pipes, calibrated_ner, entity_test, tmp_path):
     _, result = run_threshold(two_pipes, entity_test, tmp_path)
-    assert result["pipe"] == "calib"
+    assert result["pipe"] == "calib_ent"
     assert result["rows"] == run_threshold(calibrated_ner, entity_test, tmp_path)[1]["rows"]
-    assert run_threshold(two_pipes, entity_test, tmp_path, "--attr", "calib")[1]["pipe"] == "calib"
+    assert run_threshold(two_pipes, entity_test, tmp_path, "--attr", "calib_ent")[1]["pipe"] == "calib_ent"
 
 
 def test_the_pipe_asked_for_scores_no_entities(two_pipes, entity_test, tmp_path):
-    outcome = calib("threshold", two_pipes, entity_test, "-p", 0.8, "--attr", "tag_calib", "-a", tmp_path / "out")
-    refuses(outcome, "The pipe 'tag_calib' calibrates 'tagger', which finds no entities; calibrate ner or spancat")
+    outcome = calib("threshold", two_pipes, entity_test, "-p", 0.8, "--attr", "calib", "-a", tmp_path / "out")
+    refuses(outcome, "The pipe 'calib' calibrates 'tagger', which finds no entities; calibrate ner or spancat")
     assert not list(tmp_path.iterdir())
 
 
@@ -378,12 +380,12 @@ def test_the_json_file_cannot_be_written(calibrated_ner, entity_test, tmp_path):
 def test_the_recognizer_is_missing(calibrated_ner, entity_test, tmp_path):
     spacy.load(calibrated_ner, exclude=["ner"]).to_disk(tmp_path / "without")
     outcome = calib("threshold", tmp_path / "without", entity_test, "-p", 0.8, "--silent")
-    refuses(outcome, "has no component 'ner'; it has: tok2vec, tagger, calib")
+    refuses(outcome, "has no component 'ner'; it has: tok2vec, tagger, calib_ent")
 
 
 def test_the_calib_pipe_is_disabled_in_the_config(calibrated_ner, entity_test, tmp_path):
     nlp = spacy.load(calibrated_ner)
-    nlp.disable_pipe("calib")
+    nlp.disable_pipe("calib_ent")
     nlp.to_disk(tmp_path / "disabled")
     outcome = calib("threshold", tmp_path / "disabled", entity_test, "-p", 0.8, "--silent")
     refuses(outcome, "disabled")

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.misses import find_recall_threshold
-from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, refuses, save_docs
+from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, refuses, save_docs, token_scores
 
 RECALL = 0.9
 
@@ -51,7 +51,7 @@ def test_the_cut_off_is_that_of_the_tokens_of_gold_entities(applied, scored):
     misses = result["misses"]
     (row,) = misses["rows"]
     docs, gold = scored
-    inside = [1 - token._.calib_scores.get("O", 0.0) for doc in docs for token in doc]
+    inside = [1 - scores.get("O", 0.0) for doc in docs for scores in token_scores(doc)]
     wanted = np.array([token.ent_type_ != "" for doc in gold for token in doc])
     documents = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
     expected = find_recall_threshold(np.array(inside)[wanted], documents[wanted], RECALL, 0.95)
@@ -76,31 +76,31 @@ def test_the_cut_off_is_that_of_the_tokens_of_gold_entities(applied, scored):
         f"all {row['cutoff']:.3g} {row['tokens']} {row['found']} {row['recall']:.4f} {100 * row['share']:.1f}" in outcome.text
     )
     assert "at most 10 % are not flagged" in outcome.text
-    assert "(Token._.calib_flag, doc.spans['calib_doubtful'])" in outcome.text
+    assert "(Token._.calib_ent_flag, doc.spans['calib_ent_doubtful'])" in outcome.text
 
 
 def test_the_applied_cut_off_flags_what_reaches_it(applied, scored, entity_test):
     model, _, result = applied
     docs, _ = scored
     cutoff = result["misses"]["cutoffs"]["all"]
-    flags = [token._.calib_flag for doc in docs for token in doc]
-    assert flags == [1 - token._.calib_scores.get("O", 0.0) >= cutoff for doc in docs for token in doc]
+    flags = [token._.calib_ent_flag for doc in docs for token in doc]
+    assert flags == [1 - scores.get("O", 0.0) >= cutoff for doc in docs for scores in token_scores(doc)]
     assert sum(flags) == pytest.approx(result["misses"]["rows"][0]["flagged"], abs=2)
-    assert any(token._.calib_flag and not token.ent_type_ for doc in docs for token in doc)
+    assert any(token._.calib_ent_flag and not token.ent_type_ for doc in docs for token in doc)
     for doc in docs:
-        group = doc.spans["calib_doubtful"]
-        assert [token.i for span in group for token in span] == [token.i for token in doc if token._.calib_flag]
+        group, inside = doc.spans["calib_ent_doubtful"], [1 - scores.get("O", 0.0) for scores in token_scores(doc)]
+        assert [token.i for span in group for token in span] == [token.i for token in doc if token._.calib_ent_flag]
         for span, score in zip(group, group.attrs["scores"], strict=True):
-            assert score == pytest.approx(max(1 - token._.calib_scores.get("O", 0.0) for token in span))
+            assert score == pytest.approx(max(inside[span.start : span.end]))
             assert span.label_ in ("PER", "LOC", "ORG")
         # Entities that were found stand there as themselves, and so with their own score.
-        wholly = [ent for ent in doc.ents if all(token._.calib_flag for token in ent)]
+        wholly = [ent for ent in doc.ents if all(token._.calib_ent_flag for token in ent)]
         assert {(ent.start, ent.end, ent.label_) for ent in wholly} <= {(span.start, span.end, span.label_) for span in group}
         assert [span._.calib_score for span in group if span in wholly] == [ent._.calib_score for ent in wholly]
     # Saved and loaded, in worker processes, and as Docs: the same answers.
     stored = list(DocBin(store_user_data=True, docs=docs).get_docs(Vocab()))
-    assert [token._.calib_flag for doc in stored for token in doc] == flags
-    assert [len(doc.spans["calib_doubtful"]) for doc in stored] == [len(doc.spans["calib_doubtful"]) for doc in docs]
+    assert [token._.calib_ent_flag for doc in stored for token in doc] == flags
+    assert [len(doc.spans["calib_ent_doubtful"]) for doc in stored] == [len(doc.spans["calib_ent_doubtful"]) for doc in docs]
 
 
 def test_info_and_evaluate_show_it(applied, entity_test, tmp_path):
@@ -108,10 +108,10 @@ def test_info_and_evaluate_show_it(applied, entity_test, tmp_path):
     (row,) = result["misses"]["rows"]
     outcome = calib("info", model, "--output", tmp_path / "info.json")
     assert f"Flagged from all {row['cutoff']:.3g} (recall 0.9, confidence 0.95)" in outcome.text
-    held = json.loads((tmp_path / "info.json").read_text())["calib"]
+    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
     assert held["recall_cutoffs"]["cutoffs"] == result["misses"]["cutoffs"]
     outcome = calib("evaluate", model, entity_test, "--output", tmp_path / "table.json")
-    (judged,) = json.loads((tmp_path / "table.json").read_text())["calib"]["entities"]["flagged"]
+    (judged,) = json.loads((tmp_path / "table.json").read_text())["calib_ent"]["entities"]["flagged"]
     assert judged == {**row, "wanted": 0.9}
     assert (
         f"tokens ({100 * row['share']:.1f} %) are flagged; recall {row['recall']:.4f} of {row['tokens']} tokens" in outcome.text
@@ -122,16 +122,16 @@ def test_a_pipeline_without_cut_offs_flags_nothing_and_forgets_what_was_flagged(
     docs, _ = scored
     nlp = spacy.load(calibrated_ner)
     (doc,) = nlp.pipe(bare_docs(nlp, docs[:1]))
-    assert {token._.calib_flag for token in doc} == {None}
-    assert "calib_doubtful" not in doc.spans
-    assert spacy.load(applied[0]).get_pipe("calib").tokens.recall_cutoffs.recall == RECALL
+    assert {token._.calib_ent_flag for token in doc} == {None}
+    assert "calib_ent_doubtful" not in doc.spans
+    assert spacy.load(applied[0]).get_pipe("calib_ent").tokens.recall_cutoffs.recall == RECALL
     with_cutoffs = spacy.load(applied[0])
     (doc,) = with_cutoffs.pipe(bare_docs(with_cutoffs, docs[:1]))
-    assert "calib_doubtful" in doc.spans
-    with_cutoffs.get_pipe("calib").tokens.recall_cutoffs = None
-    doc = with_cutoffs.get_pipe("calib")(doc)
-    assert "calib_doubtful" not in doc.spans
-    assert {token._.calib_flag for token in doc} == {None}
+    assert "calib_ent_doubtful" in doc.spans
+    with_cutoffs.get_pipe("calib_ent").tokens.recall_cutoffs = None
+    doc = with_cutoffs.get_pipe("calib_ent")(doc)
+    assert "calib_ent_doubtful" not in doc.spans
+    assert {token._.calib_ent_flag for token in doc} == {None}
 
 
 def test_a_cut_off_for_each_label(calibrated_ner, entity_test, tmp_path):
@@ -143,11 +143,10 @@ def test_a_cut_off_for_each_label(calibrated_ner, entity_test, tmp_path):
     for row in result["misses"]["rows"]:
         label, found, wanted = row["key"], 0, 0
         for doc, reference in zip(docs, gold, strict=True):
-            for token, truth in zip(doc, reference, strict=True):
-                scores = token._.calib_scores
+            for token, truth, scores in zip(doc, reference, token_scores(doc), strict=True):
                 left = 1 - scores["O"] if "O" in scores else max(0.0, 1 - sum(scores.values()))
                 reaches = scores.get(label, 0.01 * left) >= row["cutoff"]
-                assert token._.calib_flag or not reaches
+                assert token._.calib_ent_flag or not reaches
                 wanted += truth.ent_type_ == label
                 found += reaches and truth.ent_type_ == label
         assert (row["tokens"], row["found"]) == (wanted, pytest.approx(found, abs=2))
@@ -163,7 +162,7 @@ def test_what_cannot_be_reached_flags_every_token(calibrated_ner, entity_test, t
     assert "all not reached" in outcome.text
     assert "No cut-off is sure to find 99.99 %: ask for less, or give more gold." in outcome.text
     assert "flags every token for want of it" in outcome.text
-    assert {token._.calib_flag for doc in annotated(tmp_path / "model", entity_test) for token in doc} == {True}
+    assert {token._.calib_ent_flag for doc in annotated(tmp_path / "model", entity_test) for token in doc} == {True}
 
 
 def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
@@ -175,7 +174,7 @@ def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
     for doc, reference in zip(docs, gold, strict=True):
         accepted = {token.i for ent in doc.ents if ent._.calib_accept for token in ent}
         for token, truth in zip(doc, reference, strict=True):
-            part = counted["accept" if token.i in accepted else "look" if token._.calib_flag else "drop"]
+            part = counted["accept" if token.i in accepted else "look" if token._.calib_ent_flag else "drop"]
             part[0] += 1
             part[1] += truth.ent_type_ != ""
     for name, (n, inside) in counted.items():
@@ -190,7 +189,7 @@ def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
     assert result["cutoffs"] == json.loads(calib_json(calibrated_ner, entity_test, "--precision", 0.8))["cutoffs"]
     assert result["misses"]["cutoffs"] == run_recall(calibrated_ner, entity_test, tmp_path)[1]["misses"]["cutoffs"]
     assert "are each promised by themselves, with 95 % confidence; both hold together with 90 % at least" in outcome.text
-    assert "(Span._.calib_accept, Token._.calib_flag, doc.spans['calib_doubtful'])" in outcome.text
+    assert "(Span._.calib_ent_accept, Token._.calib_ent_flag, doc.spans['calib_ent_doubtful'])" in outcome.text
 
 
 def calib_json(*arguments):
@@ -210,11 +209,11 @@ def test_span_categorizers(calibrated_spancat, span_gold, tmp_path):
 
 def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
     assert calib("fit", applied[0], entity_dev, tmp_path / "again", "-C", "ner", "--silent").code == 0
-    assert spacy.load(tmp_path / "again").get_pipe("calib").tokens.recall_cutoffs is None
+    assert spacy.load(tmp_path / "again").get_pipe("calib_ent").tokens.recall_cutoffs is None
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 91))
     outcome = calib("adapt", applied[0], few, tmp_path / "adapted")
     assert "The cut-offs are dropped" in outcome.text
-    assert spacy.load(tmp_path / "adapted").get_pipe("calib").tokens.recall_cutoffs is None
+    assert spacy.load(tmp_path / "adapted").get_pipe("calib_ent").tokens.recall_cutoffs is None
 
 
 # Faults

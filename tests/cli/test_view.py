@@ -74,7 +74,7 @@ def test_a_component_that_is_gone(calibrated_copy):
 
 def test_all_that_two_pipes_say_can_be_chosen(two_pipes):
     assert [way.name for way in ways_of(spacy.load(two_pipes))] == [
-        "tagger: tag of each word (tag_calib)",
-        "ner: entities (calib)",
-        "ner: ner of each word (calib)",
+        "tagger: tag of each word (calib)",
+        "ner: entities (calib_ent)",
+        "ner: ner of each word (calib_ent)",
     ]

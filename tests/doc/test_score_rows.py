@@ -163,7 +163,7 @@ def scored_entities(trained_bytes):
     gold = entity_docs(40, 22, nlp.vocab)
     examples = [Example(doc, ref) for doc, ref in zip(nlp.pipe(bare_docs(nlp, gold)), gold, strict=True)]
     source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}
-    nlp.add_pipe("calib", config={"source": source}).fit(examples)
+    nlp.add_pipe("calib", config={"source": source, "token_scores": True}).fit(examples)
     return list(nlp.pipe(bare_docs(nlp, entity_docs(8, 23, nlp.vocab))))
 
 

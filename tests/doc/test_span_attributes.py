@@ -22,6 +22,7 @@ from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.blocks import word_digest
+from spacy_calib.doc.cutting import cut
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
@@ -76,6 +77,24 @@ class Drawn(Source):
         return SparseScores(marginals, spans)
 
 
+class WithoutSpans(Drawn):
+    """The same of an annotation of tokens."""
+
+    def span_labels(self, pipe):
+        return ()
+
+    def read(self, pipe, docs):
+        return SparseScores(super().read(pipe, docs).above(0.0))
+
+
+def other_pipe(nlp: Language, layer: str) -> Calibrator:
+    """A pipe under the default prefix that passes raw scores through."""
+    source = (Drawn if layer == "spans:sc" else WithoutSpans)(layer)
+    pipe = Calibrator(nlp, "calib", source=source, grouping=make_shared_grouping(), recalibrator=Identity())
+    pipe.warn = lambda code, **values: None  # that it is not fitted
+    return pipe
+
+
 def draw_examples(nlp: Language, layer: str) -> list[Example]:
     rng = random.Random(0)
     examples = []
@@ -87,9 +106,10 @@ def draw_examples(nlp: Language, layer: str) -> list[Example]:
     return examples
 
 
-def make_calib(nlp: Language, layer: str) -> Calibrator:
+def make_calib(nlp: Language, layer: str, attr: str = "calib") -> Calibrator:
     """A fitted pipe with cut-offs."""
-    calib = Calibrator(nlp, source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
+    maps = {"grouping": make_shared_grouping(), "recalibrator": Identity()}
+    calib = Calibrator(nlp, attr, attr=attr, source=Drawn(layer), token_scores=True, **maps)
     calib.fit(draw_examples(nlp, layer))
     assert calib.spans.chosen.fallback_ == ""
     calib.spans.cutoffs = Cutoffs(0.9, 0.9, "label", {"A": CUTOFF[layer], "B": None})
@@ -125,11 +145,11 @@ def draw_doc(rng, vocab, layer) -> Doc:
 class Bench:
     """A pipe, and what each span was given under the identity that travels in its knowledge base id."""
 
-    def __init__(self, layer: str):
-        self.layer = layer
+    def __init__(self, layer: str, attr: str = "calib"):
+        self.layer, self.attr = layer, attr
         self.nlp = spacy.blank("xx")
         self.vocab = self.nlp.vocab
-        self.calib = make_calib(self.nlp, layer)
+        self.calib = make_calib(self.nlp, layer, attr)
         self.truth: dict[str, tuple] = {}
 
     def scored(self, rng) -> Doc:
@@ -140,6 +160,8 @@ class Bench:
             named.append(Span(doc, span.start, span.end, span.label_, kb_id=identity))
         put_spans(doc, self.layer, named)
         doc = self.calib(doc)
+        if self.attr != "calib":  # what `calib` writes of tags stands in no entity's way
+            doc = other_pipe(self.nlp, "tag")(doc)
         for span in spans_of(doc, self.layer):
             values = (span._.calib_score, span._.calib_raw, span._.calib_accept)
             assert None not in values
@@ -152,7 +174,7 @@ class Bench:
     def check(self, doc, why="") -> tuple[int, int]:
         """No span shows what is not its own. RETURNS (tuple): How many show a value, and how many unchanged ones have lost theirs."""
         shown = lost = 0
-        view = doc._.calib
+        view = doc._.get(self.attr)
         in_view = {} if view is None else {(e.start, e.end, e.label): e for e in view.ents}
         for span in spans_of(doc, self.layer):
             values = (span._.calib_score, span._.calib_raw, span._.calib_accept)
@@ -330,6 +352,14 @@ def test_random_chains_of_doc_operations(bench):
     shown, lost, changed = run_chains(bench, OPERATIONS, N_CHAINS, 1)
     assert shown > 1000
     assert changed > N_CHAINS / 3
+    assert lost < shown / 2
+
+
+@pytest.mark.filterwarnings("ignore:.*W10[12].*:UserWarning")
+def test_random_chains_of_a_doc_with_tags_and_entities():
+    """What `Span._.calib_score` reads from the pipe of entities is right or None as well."""
+    shown, lost, _ = run_chains(Bench("ner", "calib_ent"), OPERATIONS, 60, 2)
+    assert shown > 200
     assert lost < shown / 2
 
 
@@ -525,3 +555,42 @@ def test_docs_without_values(bench):
     assert doc._.calib is None
     for span in (*spans_of(doc, bench.layer), doc[0:0], doc[:]):
         assert (span._.calib_score, span._.calib_raw, span._.calib_accept) == (None, None, None)
+
+
+# Entities under the default prefix
+
+
+def two_pipes_on(nlp: Language, layer: str) -> Doc:
+    """A Doc with the entity (0, 2, "A") that is scored under calib_ent, and scores of another layer under calib."""
+    doc = Doc(nlp.vocab, words=["aa", "bb", "aa"], tags=["A", "B", "A"])
+    doc.set_ents([Span(doc, 0, 2, "A")], default="outside")
+    doc.spans["sc"] = [Span(doc, 2, 3, "B")]
+    entities = make_calib(nlp, "ner", "calib_ent")
+    entities.token_scores = False
+    return other_pipe(nlp, layer)(entities(doc))
+
+
+@pytest.mark.parametrize(("layer", "is_read"), [("tag", True), ("spans:sc", False)])
+def test_the_default_prefix_reads_the_pipe_of_entities_where_calib_scores_no_spans(layer, is_read):
+    nlp = spacy.blank("xx")
+    doc = two_pipes_on(nlp, layer)
+    (entity,) = doc.ents
+    score = entity._.calib_ent_score
+    assert 0 < score < 1
+    assert entity._.calib_score == (score if is_read else None)
+    assert entity._.calib_raw == (entity._.calib_ent_raw if is_read else None)
+    # Whatever becomes of the Doc: the same, and never another span's.
+    for copied in (doc.copy(), Doc(nlp.vocab).from_bytes(doc.to_bytes()), Doc.from_docs([doc, two_pipes_on(nlp, layer)])):
+        assert copied.ents[0]._.calib_score == (score if is_read else None)
+    assert doc[1:3]._.calib_score is None
+    assert (doc.spans["sc"][0]._.calib_score is None) is is_read
+    doc.set_ents([Span(doc, 0, 2, "B")])
+    assert [span._.calib_score for span in doc.ents] == [None]
+
+
+def test_tokens_of_a_pipe_of_entities_have_no_score():
+    doc = two_pipes_on(spacy.blank("xx"), "tag")
+    assert len(doc._.calib_ent) > 0
+    assert {token._.get(f"calib_ent_{name}") for token in doc for name in ("score", "raw", "scores")} == {None}
+    assert len(cut(doc, 0, 3)._.calib_ent) == len(doc._.calib_ent)
+    assert {token._.calib_ent_score for token in cut(doc, 0, 3)} == {None}

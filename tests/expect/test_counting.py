@@ -65,6 +65,16 @@ def test_labels_learn_from_each_other():
     assert {label: Effects.read(one.state()) for label, one in found.items()} == found
 
 
+@pytest.mark.parametrize("holds", [[0, 0, 0, 0], [1, 0, 0, 0]])
+def test_effects_of_a_label_without_open_units_can_be_saved(holds):
+    """Four units with p = 1e-13 in two documents: the error of the shift is 1 / 4e-13, and no state holds 2.5e12."""
+    chances, documents = np.full(4, 1e-13), np.array([0, 0, 1, 1])
+    effects = effects_of_labels(chances, np.array(holds, dtype=float), documents, np.zeros(4, dtype=int), ["AFX"])["AFX"]
+    assert Effects.read(effects.state()) == effects
+    assert effects.shared == 1e6
+    assert between_sources(np.array([1.0, -1.0]), chances[:2], np.zeros(2)) == 1e6
+
+
 def test_units_without_a_score():
     """Of 40 documents of 100 units each one in two has 4 units of a label that have no score."""
     documents = np.repeat(np.arange(0, 40, 2), 4)

@@ -32,7 +32,7 @@ def units_of(sentences, size, tag="N") -> TextUnits:
 
 
 def fit_on(sentences, size) -> SeenTexts:
-    return SeenTexts.of(units_of(sentences, size).digests, "salt")
+    return SeenTexts.from_units(units_of(sentences, size), "salt")
 
 
 def test_white_space_makes_no_other_text():
@@ -61,6 +61,18 @@ def test_short_texts_recur_and_say_nothing():
     assert fit_on(short, 1).share_of(units_of(short, 1)) is None
     assert fit_on(short, 10).share_of(units_of(short, 10)).share == 1.0  # as a whole they are long
     assert fit_on([*short, *SENTENCES], 1).share_of(units_of([*short, *SENTENCES[:1]], 1)) == SeenShare(1, 1, 1.0)
+
+
+def test_short_texts_are_not_kept_so_that_no_dictionary_reads_them():
+    """ "Dear X," has few guesses: of ten letters with a sentence of six words each, the six words and the whole letters are kept."""
+    letters = [[f"Dear w{i} ,".split(), ["I", "will", "not", "come", "again", "."]] for i in range(10)]
+    fit = SeenTexts.from_units(units_of([sentence for letter in letters for sentence in letter], 2), "salt")
+    assert len(fit.digests) == 11
+    guesses = TextUnits(
+        np.array([digest(f"Dear w{i} ,") for i in range(10)], dtype=np.uint64), np.full(10, 6), np.arange(10), np.ones(10, bool)
+    )
+    assert fit.share_of(guesses) is None  # nothing is known of any
+    assert len(fit.plus(guesses).digests) == 21  # were they longer
 
 
 def test_documents_without_gold_do_not_count():

@@ -502,7 +502,8 @@ def entity_pipeline(factory):
         config["components"][name]["factory"] = factory
         nlp = spacy.util.load_model_from_config(config).from_bytes(weights)
     source = "Ner" if name.endswith("ner") else "Spancat"
-    calib = nlp.add_pipe("calib", config={"source": {"@calib_sources": f"spacy-calib.{source}.v1", "component": name}})
+    block = {"@calib_sources": f"spacy-calib.{source}.v1", "component": name}
+    calib = nlp.add_pipe("calib", config={"source": block, "token_scores": True})
     with nlp.select_pipes(disable=["calib"]):
         examples = entity_examples(nlp, 60, seed=51)
         if factory != "ner":
@@ -586,12 +587,13 @@ def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
 def test_entity_figures_of_the_scorer_are_plain_numbers(factory, entity_pipelines):
     nlp = entity_pipelines[factory]
     scores = nlp.evaluate(entity_examples(nlp, 40, seed=54))
+    of_tokens, of_spans = ("calib", "calib_span") if factory == "spancat" else ("calib_token", "calib")
     for key in ("smce", "gmce", "ece", "brier", "nll", "smece"):
         for suffix in ("", "_raw"):
-            assert type(scores[f"calib_ent_{key}{suffix}"]) is float
-            assert type(scores[f"calib_{key}{suffix}"]) is float
-    assert scores["calib_ent_brier"] < scores["calib_ent_brier_raw"]
-    per_group = scores["calib_ent_gmce_per_group"]
+            assert type(scores[f"{of_spans}_{key}{suffix}"]) is float
+            assert type(scores[f"{of_tokens}_{key}{suffix}"]) is float
+    assert scores[f"{of_spans}_brier"] < scores[f"{of_spans}_brier_raw"]
+    per_group = scores[f"{of_spans}_gmce_per_group"]
     assert list(per_group) == ["1", "2", "3"]
     assert sum(row["tags"] for row in per_group.values()) == 3
 
@@ -600,9 +602,9 @@ def test_entity_figures_without_gold_are_none(entity_pipelines):
     nlp = entity_pipelines["calib_ner"]
     words = ENTITY_TEXT.split()
     scores = nlp.evaluate([Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words))])
-    assert scores["calib_ent_smce"] is None
-    assert scores["calib_ent_gmce_per_group"] is None
     assert scores["calib_smce"] is None
+    assert scores["calib_gmce_per_group"] is None
+    assert scores["calib_token_smce"] is None
 
 
 @pytest.mark.parametrize("factory", FACTORIES)

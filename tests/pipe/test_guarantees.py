@@ -593,7 +593,7 @@ def with_recognizer(granularity: str, **settings) -> Language:
     config["components"]["ner"]["factory"] = "calib_ner"
     nlp = spacy.util.load_model_from_config(config).from_bytes(weights)
     source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner", "granularity": granularity}
-    nlp.add_pipe("calib", config={"source": source, **settings})
+    nlp.add_pipe("calib", config={"source": source, "token_scores": True, **settings})
     return nlp
 
 

@@ -29,13 +29,15 @@ def test_the_figures_are_those_of_held_out_scores():
 
 def test_older_figures_of_the_pipe_go_and_those_of_others_stay():
     nlp = spacy.blank("xx")
-    set_performance(nlp, "calib", {"calib_smce": 1.0, "calib_ent_smce": 2.0})
+    set_performance(nlp, "calib", {"calib_smce": 1.0, "calib_span_smce": 2.0})
+    set_performance(nlp, "calib_ent", {"calib_ent_smce": 2.5, "calib_ent_token_smce": 2.6})
+    set_performance(nlp, "calib_ent", {"calib_ent_smce": 2.7})
     set_performance(nlp, "calib_two", {"calib_two_smce": 3.0})
     nlp.meta["performance"]["tag_acc"] = 0.9
     set_performance(nlp, "calib", {"calib_smce": 4.0})
-    assert nlp.meta["performance"] == {"calib_smce": 4.0, "calib_two_smce": 3.0, "tag_acc": 0.9}
+    assert nlp.meta["performance"] == {"calib_smce": 4.0, "calib_ent_smce": 2.7, "calib_two_smce": 3.0, "tag_acc": 0.9}
     drop_performance(nlp, "calib")
-    assert nlp.meta["performance"] == {"calib_two_smce": 3.0, "tag_acc": 0.9}
+    assert nlp.meta["performance"] == {"calib_ent_smce": 2.7, "calib_two_smce": 3.0, "tag_acc": 0.9}
 
 
 def test_a_fit_tells_the_pipeline_which_tells_the_readme_of_its_package(fitted, tmp_path):

@@ -202,15 +202,15 @@ METRICS = ["smce", "gmce", "ece", "brier", "nll", "smece"]
 def test_evaluate_gives_the_figures_of_the_spans(fitted):
     scores = fitted.evaluate(examples_for(fitted, 60, seed=3))
     for name in METRICS:
-        for key in (f"calib_ent_{name}", f"calib_ent_{name}_raw", f"calib_{name}", f"calib_{name}_raw"):
+        for key in (f"calib_span_{name}", f"calib_span_{name}_raw", f"calib_{name}", f"calib_{name}_raw"):
             assert type(scores[key]) is float, key
             assert math.isfinite(scores[key])
-    groups = scores["calib_ent_gmce_per_group"]
+    groups = scores["calib_span_gmce_per_group"]
     assert set(groups) == {"1", "2"}
     assert all(set(row) == {"gmce", "gmce_raw", "pairs", "tags"} for row in groups.values())
     # Learned from the same kind of sentences.
-    assert scores["calib_ent_nll"] < scores["calib_ent_nll_raw"]
-    assert scores["calib_ent_brier"] < scores["calib_ent_brier_raw"]
+    assert scores["calib_span_nll"] < scores["calib_span_nll_raw"]
+    assert scores["calib_span_brier"] < scores["calib_span_brier_raw"]
 
 
 def test_evaluated_figures_by_hand(fitted):
@@ -224,11 +224,11 @@ def test_evaluated_figures_by_hand(fitted):
             raw.append(span._.calib_raw)
             calibrated.append(span._.calib_score)
             right.append((span.start, span.end, span.label_) in gold)
-    assert sum(row["pairs"] for row in scores["calib_ent_gmce_per_group"].values()) == len(right)
+    assert sum(row["pairs"] for row in scores["calib_span_gmce_per_group"].values()) == len(right)
     for suffix, values in (("", np.array(calibrated)), ("_raw", np.array(raw))):
-        assert scores[f"calib_ent_brier{suffix}"] == pytest.approx(((values - right) ** 2).mean())
+        assert scores[f"calib_span_brier{suffix}"] == pytest.approx(((values - right) ** 2).mean())
         clipped = np.clip(values, 1e-6, 1 - 1e-6)
-        assert scores[f"calib_ent_nll{suffix}"] == pytest.approx(-np.log(np.where(right, clipped, 1 - clipped)).mean())
+        assert scores[f"calib_span_nll{suffix}"] == pytest.approx(-np.log(np.where(right, clipped, 1 - clipped)).mean())
     # Precision of spaCy's own scorer is the share of right ones.
     assert scores[f"spans_{KEY}_p"] == pytest.approx(np.mean(right))
 
@@ -271,7 +271,7 @@ def test_missing_gold_takes_no_part(fitted):
     with_missing = [*examples_for(fitted, 10, seed=5), *bare]
     run_pipeline(fitted, with_missing)
     labels = fitted.get_pipe("spancat").labels
-    n = sum(row["pairs"] for row in whole["calib_ent_gmce_per_group"].values())
+    n = sum(row["pairs"] for row in whole["calib_span_gmce_per_group"].values())
     assert len(corpus_of(with_missing, "calib", ("O", *labels)).span_pairs(labels)) == n
 
 
@@ -373,9 +373,9 @@ def test_not_fitted_passes_the_scores_of_the_component_through(nlp):
     for span, score in zip(doc.spans[KEY], doc.spans[KEY].attrs["calib_scores"], strict=True):
         assert span._.calib_score == span._.calib_raw == score
     scores = nlp.evaluate(examples_for(nlp, 5, seed=7))
-    assert scores["calib_ent_gmce"] is None
-    assert scores["calib_ent_gmce_per_group"] is None
-    assert scores["calib_ent_smce"] == scores["calib_ent_smce_raw"]
+    assert scores["calib_span_gmce"] is None
+    assert scores["calib_span_gmce_per_group"] is None
+    assert scores["calib_span_smce"] == scores["calib_span_smce_raw"]
 
 
 @pytest.mark.parametrize("event", ["type", "overlap"])

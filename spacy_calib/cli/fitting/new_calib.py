@@ -14,7 +14,7 @@ from ..shared.checks import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
 from ..shared.screen import warn
-from .settings import DEFAULTS, Block, complete_source
+from .settings import DEFAULTS, Block, complete_source, pipe_settings, under_name
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -44,7 +44,7 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
     """Name and settings of the calib pipe of the pipeline that the new one will replace; None where it has none, or one from a card.
 
     attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
-        the pipe with the prefix that a new one would have, or the first that reads the default component.
+        the pipe with the prefix that a new one would have, or the first that reads the default component; the only pipe of a pipeline without that.
     """
     from ...pipe.component import Calibrator
 
@@ -54,10 +54,26 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
         source = component or DEFAULTS["source"]["component"]
         names_by_source = [name for name, pipe in pipes.items() if pipe.source.component == source]
         names = names_by_source if component is not None else names + names_by_source
+        if not names and component is None and source not in nlp.component_names and len(pipes) == 1:
+            names = list(pipes)
     if not names:
         return None
     block = nlp.get_pipe_config(names[0]).copy()
     return names[0], {key: value for key, value in block.items() if key != "factory"}
+
+
+def block_to_fit(
+    nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None
+) -> tuple[Block | None, Block, Mapping[str, Any] | None]:
+    """(the pipe whose settings are taken over, if any; the pipe that is to be fitted; dotted settings under its name).
+
+    Arguments: See `new_block`. RAISES: See `pipe_settings`.
+    """
+    attr = options.get("attr")
+    own = own_block(nlp, attr, options.get("component")) if base is None else None
+    block = own or new_block(nlp, base, options, overrides)
+    overrides = overrides if attr is not None else under_name(block[0], overrides)
+    return own, pipe_settings(block, options, overrides), overrides
 
 
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
@@ -72,6 +88,8 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
         return name, settings
     dotted = {".".join(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
     source = override("", settings, {f"components..{setting}": value for setting, value in dotted.items()})["source"]
+    if not isinstance(source, Mapping):
+        return name, settings
     component = options.get("component", source.get("component", ""))
     wished = ENTITY_ATTR if _reads_entities(nlp, {**source, "component": component}) else name
     identifier = re.sub(r"\W", "_", component)
@@ -87,9 +105,10 @@ def _reads_entities(nlp: Language, block: Mapping[str, Any]) -> bool:
     component = block["component"]
     try:
         pipe = nlp.get_pipe(component) if component in nlp.component_names else None
-        if "@calib_sources" not in block:
-            block = source_block(pipe, component)
-        return registry.resolve({"source": dict(block)})["source"].annotation(pipe).of_entities
+        source = registry.resolve({"source": dict(block)})["source"] if "@calib_sources" in block else None
+        if source is None or (pipe is not None and not source.supports(pipe)):
+            source = registry.resolve({"source": source_block(pipe, component)})["source"]
+        return source.annotation(pipe).of_entities
     except Exception:
         return False
 

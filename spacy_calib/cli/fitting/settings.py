@@ -80,6 +80,12 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
     return name, {**settings, **_selection_settings(settings, auto, no_selection, default_context)}
 
 
+def under_name(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Dotted settings under the name of the pipe: `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`."""
+    default = f"components.{DEFAULTS['attr']}."
+    return {setting.replace(default, f"components.{name}.", 1): value for setting, value in (overrides or {}).items()}
+
+
 def _option_settings(name: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Write the options as dotted settings of the pipe. Where a block names another function, that goes with its settings."""
     changes = {key: options[key] for key in ("attr", "event") if key in options}

@@ -137,9 +137,9 @@ _STRINGS = Path("vocab", "strings.json")
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
     """Write a pipeline as `write_folder` does, with the strings of `loaded_strings`; its vocab in memory stays as it is.
 
-    RAISES C054, C055, C100: see `write_folder`.
+    RAISES C054, C055, C100: see `write_folder`. C815: it could not be loaded.
     """
-    write_folder(target, lambda folder: _write(nlp, folder), force)
+    write_folder(target, lambda folder: _save_without_new_strings(nlp, folder), force)
 
 
 def loaded_strings(nlp: Language) -> StringStore:
@@ -158,10 +158,19 @@ def loaded_strings(nlp: Language) -> StringStore:
     return kept
 
 
-def _write(nlp: Language, folder: Path) -> None:
-    """Everywhere that spaCy writes all strings of the vocab: a knowledge base has a file of them too."""
+def _save_without_new_strings(nlp: Language, folder: Path) -> None:
+    """Save the pipeline, then replace every strings.json (the vocab's, and a knowledge base's copy) by the strings that it was loaded with,
+    so that no word of the gold is stored.
+
+    RAISES C815: what a pipe of ours saved cannot be read again.
+    """
+    from ...pipe.annotating import AnnotatingPipe
+
     kept = loaded_strings(nlp)
     nlp.to_disk(folder)
+    for name, pipe in nlp.components:
+        if isinstance(pipe, AnnotatingPipe):
+            pipe.check_on_disk(folder / name)
     everything = (folder / _STRINGS).read_bytes()
     for file in folder.rglob(_STRINGS.name):
         if file.read_bytes() == everything:

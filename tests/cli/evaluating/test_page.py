@@ -87,10 +87,10 @@ def test_workers_give_the_same_contents(calibrated, test_file):
 def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
     contents = report(str(two_pipes), entity_test, tmp_path / "r.html")
     views = [(view["pipe"], view["unit"]) for view in contents["views"]]
-    assert sorted(views) == [("calib", "entities"), ("calib", "tokens"), ("tag_calib", "tokens")]
+    assert sorted(views) == [("calib", "tokens"), ("calib_ent", "entities"), ("calib_ent", "tokens")]
     assert (tmp_path / "r.html").read_text(encoding="utf8").count('class="switch"') == 3
-    only = report(str(two_pipes), entity_test, attr="tag_calib")
-    assert [view["attr"] for view in only["views"]] == ["tag_calib"]
+    only = report(str(two_pipes), entity_test, attr="calib")
+    assert [view["attr"] for view in only["views"]] == ["calib"]
     entities = next(view for view in contents["views"] if view["unit"] == "entities")
     assert entities["event"] == "exact"
     assert {row["tag"] for row in entities["tags"]} <= {"PER", "LOC", "ORG"}
@@ -126,7 +126,7 @@ def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_p
         for s in made_up_sentences(30, 5)
     ]
     contents = report(str(two_pipes), save_docs(tmp_path / "tags.spacy", docs))
-    assert {view["pipe"] for view in contents["views"]} == {"tag_calib"}
+    assert {view["pipe"] for view in contents["views"]} == {"calib"}
     assert any("ner: tokens" in sentence for sentence in contents["skipped"])
 
 

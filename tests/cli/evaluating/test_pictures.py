@@ -78,7 +78,7 @@ def test_entities_unless_tokens_are_asked_for(calibrated_ner, entity_test):
 
 
 def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
-    assert pictures(two_pipes, entity_test, attr="tag_calib", kind="reliability")["unit"] == "token"
+    assert pictures(two_pipes, entity_test, attr="calib", kind="reliability")["unit"] == "token"
     refuses(calib("evaluate", two_pipes, entity_test, "--attr", "x", "-k", "top"), "no fitted calib pipe with the prefix 'x'")
 
 

@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_calib import render
-from tests.cli.conftest import calib, entity_docs, save_docs
+from tests.cli.conftest import calib, entity_docs, save_docs, token_scores
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
 MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
@@ -67,7 +67,7 @@ def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped,
             outcome = calib(command, model, data, *options, "--output", out, "--silent")
             assert outcome.code == 0, outcome.text
             tables[name, command] = json.loads(out.read_text())
-    own, other = (tables[name, "evaluate"]["calib"] for name in ("own", "mapped"))
+    own, other = (tables[name, "evaluate"]["calib_ent"] for name in ("own", "mapped"))
     assert [row["pairs"] for row in own["errors"]] == [row["pairs"] for row in other["errors"]]
     for one, two in ((own, other), (own["entities"], other["entities"])):
         assert [row["calibrated"] for row in one["errors"]] == pytest.approx(
@@ -80,15 +80,14 @@ def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped,
 
 def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_test):
     plain, other = spacy.load(calibrated_ner), spacy.load(mapped)
-    assert other.get_pipe("calib").fit_info.label_map == RENAMED
+    assert other.get_pipe("calib_ent").fit_info.label_map == RENAMED
     words = [[token.text for token in doc] for doc in DocBin().from_disk(entity_test).get_docs(plain.vocab)][:20]
     entities = 0
     for text in words:
         one, two = plain(Doc(plain.vocab, words=text)), other(Doc(other.vocab, words=text))
-        for token, same in zip(one, two, strict=True):
-            assert token._.calib_score == pytest.approx(same._.calib_score, abs=1e-5)
-            wanted = {RENAMED.get(label, label): score for label, score in token._.calib_scores.items()}
-            assert same._.calib_scores == pytest.approx(wanted, abs=1e-5)
+        for scores, same in zip(token_scores(one), token_scores(two), strict=True):
+            wanted = {RENAMED.get(label, label): score for label, score in scores.items()}
+            assert same == pytest.approx(wanted, abs=1e-5)
         shown = render(two, style="ents")
         for label, mapped_label in RENAMED.items():
             shown = shown.replace(mapped_label, label)
@@ -99,9 +98,8 @@ def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_tes
     assert entities
     again = spacy.blank("xx").from_config(other.config).from_bytes(other.to_bytes())
     doc = again(Doc(again.vocab, words=words[0]))
-    assert [t._.calib_score for t in doc] == pytest.approx(
-        [t._.calib_score for t in other(Doc(other.vocab, words=words[0]))], abs=1e-5
-    )
+    expected = other(Doc(other.vocab, words=words[0]))._.calib_ent
+    assert doc._.calib_ent.calibrated == pytest.approx(expected.calibrated, abs=1e-5)
 
 
 def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_model, other_scheme, tmp_path):
@@ -110,18 +108,18 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
     outcome = calib("fit", ner_model, other_scheme / "merged.spacy", path, *options, "--silent", "-m", "isotonic")
     assert outcome.code == 0, outcome.text
     nlp = spacy.load(path)
-    assert nlp.get_pipe("calib").lookup.labels() == ("O", "agent")
+    assert nlp.get_pipe("calib_ent").lookup.labels() == ("O", "agent")
     docs = [nlp(Doc(nlp.vocab, words=[token.text for token in doc])) for doc in entity_docs(30, 25)]
     seen = {ent.label_: ent._.calib_score for doc in docs for ent in doc.ents}
     assert seen.get("LOC") is None
     assert 0 < seen["PER"] <= 1
-    assert all(set(token._.calib_scores) <= {"O", "agent"} for doc in docs for token in doc)
+    assert all(set(doc._.calib_ent.tags) <= {"O", "agent"} for doc in docs)
     # The next fit keeps the map.
     again = calib(
         "fit", path, other_scheme / "merged.spacy", tmp_path / "again", "--component", "ner", "--silent", "-m", "isotonic"
     )
     assert again.code == 0, again.text
-    assert spacy.load(tmp_path / "again").get_pipe("calib").lookup.labels() == ("O", "agent")
+    assert spacy.load(tmp_path / "again").get_pipe("calib_ent").lookup.labels() == ("O", "agent")
     for command, *more in (("evaluate", "-o", tmp_path / "r.html"), ("rank", "-n", 3), ("select", "-n", 2), ("info",)):
         data = [] if command == "info" else [other_scheme / "merged.spacy"]
         done = calib(command, path, *data, *more, "--silent") if command != "info" else calib("info", path)

@@ -32,10 +32,10 @@ def test_entities_meet_the_gold_of_their_doc(calibrated_ner):
     nlp = spacy.load(calibrated_ner)
     gold = entity_docs(25, 8, nlp.vocab)
     examples = [Example(doc, ref) for doc, ref in zip(nlp.pipe(bare_docs(nlp, gold)), gold, strict=True)]
-    labels = nlp.get_pipe("calib").lookup.span_labels()
-    corpus = scored_corpus(examples, "calib", get_annotation("ner"), nlp.get_pipe("calib").lookup.labels())
+    labels = nlp.get_pipe("calib_ent").lookup.span_labels()
+    corpus = scored_corpus(examples, "calib_ent", get_annotation("ner"), nlp.get_pipe("calib_ent").lookup.labels())
     judged = corpus.span_pairs(labels)
-    views = [doc_view(example.predicted, "calib").ents for example in examples]
+    views = [doc_view(example.predicted, "calib_ent").ents for example in examples]
     gold = [{(ent.start, ent.end, ent.label_) for ent in example.reference.ents} for example in examples]
     found = [(number, ent) for number, ents in enumerate(views) for ent in ents]
     assert len(judged) == len(found) > 5

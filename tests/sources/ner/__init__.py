@@ -259,7 +259,7 @@ def source_config(component: str = "ner", **settings: Any) -> dict[str, Any]:
 
 def add_calib(nlp: Any, name: str = "calib", *, attr: str | None = None, event: str = "exact", **settings: Any) -> Any:
     """A calib pipe over "ner", at the end of the pipeline. settings: Of the source."""
-    config = {"source": source_config(**settings), "event": event, "attr": attr or name, "threshold": 0.0}
+    config = {"source": source_config(**settings), "event": event, "attr": attr or name, "threshold": 0.0, "token_scores": True}
     grouping = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
     return nlp.add_pipe("calib", name=name, config={**config, "grouping": grouping})
 
