@@ -34,9 +34,9 @@ def test_entities_and_tags_get_calibrated_scores_and_labels_without_gold_get_non
     doc = calibrated(TEXT)
     scored = {entity.text: (entity.label_, entity._.calib_ent_score, entity._.calib_ent_raw) for entity in doc.ents}
     assert "Tuesday" in scored
-    assert {label for label, score, _ in scored.values() if score is None} == {"DATE", "MONEY"} & {
-        one[0] for one in scored.values()
-    }
+    without = {label for label, score, _ in scored.values() if score is None}
+    assert "DATE" in without
+    assert not without & {"PERSON", "GPE", "ORG", "LOC", "FAC"}
     known = [(score, raw) for _, score, raw in scored.values() if score is not None]
     assert len(known) >= 3
     assert all(0 < score < 1 and abs(score - raw) > 1e-3 for score, raw in known)
@@ -157,7 +157,9 @@ def test_further_trained_weights_are_transferred_with_one_warning():
     nlp = stock()
     gold = [Example.from_dict(nlp.make_doc("Ann went to Oslo ."), {"tags": ["NNP", "VBD", "IN", "NNP", "."]})]
     for _ in range(3):
-        nlp.update(gold, sgd=nlp.resume_training(), exclude=[name for name in nlp.pipe_names if name != "tagger"])
+        nlp.update(
+            gold, sgd=nlp.resume_training(), exclude=[name for name in nlp.pipe_names if name not in ("tok2vec", "tagger")]
+        )
     with pytest.warns(UserWarning, match=r"\[CW75\]") as caught:
         pretrained(nlp, components=["tagger"])
     assert len([one for one in caught if "CW75" in str(one.message)]) == 1
