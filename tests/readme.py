@@ -49,6 +49,12 @@ def blocks_below_install() -> list[Block]:
     return [block for block in blocks_of(README) if block.line > line]
 
 
+def blocks_of_first_screen() -> list[Block]:
+    """What is typed in Python before that, and what it prints. The two commands of a clone are not typed."""
+    below = {block.line for block in blocks_below_install()}
+    return [block for block in blocks_of(README) if block.line not in below and block.language != "bash"]
+
+
 def printed_words() -> list[tuple[str, str]]:
     """The words of the sentence in README.md and their parts of speech, as its first output below "Install" has them."""
     return _ROW.findall(next(block.text for block in blocks_below_install() if block.language == "text"))
@@ -115,12 +121,12 @@ def _masked(text: str) -> str:
 
 
 def type_readme(python: Path, folder: Path) -> int:
-    """Type each block below "Install" in the folder, then the commands in its text. `pip install .` was typed before.
+    """Type the first screen and each block below "Install" in the folder, then the commands in its text. `pip install .` was typed before.
 
     RETURNS (int): How many commands and Python blocks there were. RAISES AssertionError: One fails, or prints other words than README.md.
     """
     printed, typed = "", 0
-    for block in blocks_below_install():
+    for block in (*blocks_of_first_screen(), *blocks_below_install()):
         if block.language == "text":
             missing = not_printed(_masked(printed), _masked(block.text))
             assert missing is None, f"{block}: this is not printed\n{missing}\nbut\n{_masked(printed)}"

@@ -19,7 +19,7 @@ MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path i
 
 # The rooms, in the order of the flow: a module may import from its own room and from those that stand before it.
 CORE = ["about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context", "corpus", "expect", "arrays"]
-SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "cli", "__init__"]
+SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "presidio", "spark", "extras", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}

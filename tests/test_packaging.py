@@ -46,9 +46,10 @@ GROUPS = {
     "spacy_calib_contexts",
     "spacy_calib_forecasters",
     "spacy_calib_events",
+    "spacy_calib_pretrained",
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
-MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}
+MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}
 PARTS_OF_PAGES = {
     f"spacy_calib/{name}"
     for name in ("pages/page.css", "pages/page.js", "pages/pictures.js", "pages/page.html.j2", "doc/marked_text.css")
@@ -118,11 +119,20 @@ def modules_in_source() -> set[str]:
     return {file.relative_to(ROOT).as_posix() for file in (ROOT / "spacy_calib").rglob("*.py")}
 
 
+def cards_in_source() -> set[str]:
+    """Cards, their parameters, and their licences."""
+    folder = ROOT / "spacy_calib" / "extras" / "pretrained"
+    return {file.relative_to(ROOT).as_posix() for file in (folder / "LICENSES_SOURCES", *(folder / "cards").iterdir())}
+
+
 def test_the_wheel_holds_every_module_the_type_marker_and_the_licence(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert modules_in_source() <= names
     assert PARTS_OF_PAGES | {"spacy_calib/py.typed"} <= names
     assert any(name.endswith("LICENSE") and ".dist-info/" in name for name in names)
+    assert sum(info.compress_size for info in zipfile.ZipFile(wheel).infolist() if "/pretrained/" in info.filename) < 900_000
+    assert any(name.endswith("LICENSES_SOURCES") and ".dist-info/" in name for name in names)
+    assert cards_in_source() <= names
     assert {name.split("/")[0] for name in names} == {"spacy_calib", wheel.name.split("-py3")[0] + ".dist-info"}
 
 
@@ -149,7 +159,8 @@ def test_the_wheel_says_what_it_is(wheel):
         (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
         metadata = archive.read(name).decode("utf8")
     assert f"Version: {spacy_calib.__version__}\n" in metadata
-    assert "License: MIT\n" in metadata or "License-Expression: MIT\n" in metadata
+    licence = "MIT AND CC-BY-SA-4.0"  # of the code, and of the cards of pretrained calibrations
+    assert f"License: {licence}\n" in metadata or f"License-Expression: {licence}\n" in metadata
     assert "Requires-Python: >=3.10\n" in metadata
     for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):
         assert f"Requires-Dist: {requirement}" in metadata
@@ -166,7 +177,10 @@ def test_the_sdist_holds_what_the_wheel_is_built_from_and_the_tests_with_all_tha
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert (
-        modules_in_source() | PARTS_OF_PAGES | {"setup.py", "setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"}
+        modules_in_source()
+        | PARTS_OF_PAGES
+        | cards_in_source()
+        | {"setup.py", "setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"}
         <= names
     )
     for folder in ("tests", "scripts", "configs", "docs"):

@@ -27,6 +27,7 @@ fit.
 """
 # Name -> line of help. The command NAME is the function NAME of the module NAME of this folder.
 COMMANDS = {
+    "pretrained": "Calibrated scores for stock pipelines, without gold",
     "fit": "Learn calibrated probabilities from held-out gold",
     "adapt": "Calibrate scores out of domain with a few labelled documents",
     "evaluate": "Show how well calibrated scores are: table, page, pictures",

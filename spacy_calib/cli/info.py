@@ -30,6 +30,7 @@ from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
+    from ..pipe.fit_info import FitInfo
 
 _NAMES_SHOWN = 8
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
@@ -120,6 +121,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
     for sentence in filter(None, fact):
         msg.text(f"{sentence}.")
     facts = {
+        **pretrained_line(info),
         "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
         + ("" if description["source_found"] else ", not in the pipeline"),
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
@@ -185,6 +187,18 @@ def attributes_of(pipe: Calibrator) -> str:
         )
         return "; ".join(filter(None, (of_spans.removeprefix("; "), of_tokens, f"Doc._.{attr}")))
     return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{of_spans}"
+
+
+def pretrained_line(info: FitInfo) -> dict[str, str]:
+    """The card that a pretrained calibration comes from, as one fact; {} after a fit."""
+    card = info.pretrained
+    if card is None:
+        return {}
+    transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
+    off = (
+        f"on {card['sources']} sources that it did not see the score was off by {{smallest_error:.2f}} to {{largest_error:.2f}}"
+    )
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}; {off.format(**card)}"}
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:

@@ -34,12 +34,16 @@ class GoldSpans:
     rejected: frozenset[_Key] | None = None
 
     @classmethod
-    def of(cls, doc: Doc, annotation: Annotation) -> GoldSpans:
+    def of(cls, doc: Doc, annotation: Annotation, event: str = "exact") -> GoldSpans:
         rejected_spans = rejected_in(annotation, doc)
         return cls(
-            frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)),
+            frozenset(
+                (first_token(doc, span.start, span.end, event), span.end, span.label) for span in annotation.spans_on(doc)
+            ),
             annotation.known_tokens(doc),
-            None if rejected_spans is None else frozenset(rejected_spans),
+            None
+            if rejected_spans is None
+            else frozenset((first_token(doc, *key[:2], event), *key[1:]) for key in rejected_spans),
         )
 
     def says(self, key: _Key, right: bool, event: str, labels: Iterable[int]) -> int:
@@ -49,7 +53,7 @@ class GoldSpans:
         key: In gold tokens. right (bool): By the gold spans. labels (Iterable[int]): Of the span, and its gold name.
         """
         start, end, _ = key
-        is_known, exact = self.known[start:end], event == "exact"
+        is_known, exact = self.known[start:end], event in ("exact", "article")
         if self.rejected is None:
             return int(right) if is_known.all() else -1
         wrong = (is_known.any() or any((start, end, label) in self.rejected for label in labels)) if exact else is_known.all()
@@ -60,10 +64,19 @@ class GoldSpans:
         return {token for start, end, span_label in self.keys if span_label == label for token in range(start, end)}
 
 
-# exact: a gold span has the same tokens and label. type: every token of the span is in a gold span of its label.
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+def first_token(doc: Doc, start: int, end: int, event: str) -> int:
+    """The first token of a span that an event compares: a leading article takes no part in the event `article`."""
+    return start + (event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES)
+
+
+# exact: a gold span has the same tokens and label. article: the same, without a leading article of either. type: every token of the span is in a gold span of its label.
 # overlap: at least one token is.
 EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {
     "exact": lambda gold, start, end, label: (start, end, label) in gold.keys,
+    "article": lambda gold, start, end, label: (start, end, label) in gold.keys,
     "type": lambda gold, start, end, label: gold.covered(label).issuperset(range(start, end)),
     "overlap": lambda gold, start, end, label: not gold.covered(label).isdisjoint(range(start, end)),
 }
@@ -91,16 +104,17 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
     if judge_spans is not None:
         return judge_spans(example, spans)
     judge = EVENTS[check_event(event)]
-    gold = GoldSpans.of(example.reference, annotation)
+    gold = GoldSpans.of(example.reference, annotation, event)
     hits = []
     for start, end, label in spans:
+        start = first_token(example.predicted, start, end, event)
         gold_tokens = example.alignment.x2y[start:end]
         if not len(gold_tokens):
             hits.append(-1)
             continue
         first, last, gold_label = int(gold_tokens[0]), int(gold_tokens[-1]) + 1, annotation.gold_span_label(label)
         right = judge(gold, first, last, gold_label)
-        if right and event == "exact":
+        if right and event in ("exact", "article"):
             right = _squeeze(example.predicted[start:end]) == _squeeze(example.reference[first:last])
         hits.append(gold.says((first, last, gold_label), right, event, (label, gold_label)))
     return np.array(hits, dtype=np.intp)

@@ -279,10 +279,19 @@ MESSAGES = {
     "gold are those of the model.",
     "C804": "The gold agrees with component '{component}' everywhere, though its scores let expect {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), of which "
     "nothing is to be learned; give gold that people annotated or corrected, so much of it that the component makes an error.",
+    "C830": "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list.",
+    "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); install the package anew that it comes from.",
+    "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) gives no folder of cards ({why}); mend or uninstall the package that registers it.",
+    "C833": "There is no pretrained calibration '{given}'; there are: {known}.",
+    "C834": "There is no pretrained calibration for '{component}' of language '{language}' with its labels; there are some for {known}. With gold of your own: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C835": "The pretrained calibration '{card}' is for {wanted}, not for '{component}' of language '{language}'; leave it out, or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C836": "The scores of component '{component}' are not like those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, and {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C838": "The setting context names '{given}', which is a part of a pretrained calibration and no setting; leave it out.",
+    "C837": "The pipe '{name}' is there already, and comes from no card for component '{component}'; remove it first (`python -m spacy calib stock MODEL OUTPUT`).",
 }
 
 WARNINGS = {
-    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through; fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples).",
+    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through; fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples). Without gold: `spacy_calib.pretrained`, if there is a card (`python -m spacy calib pretrained --list`).",
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained, or replaced, since '{name}' was fitted: the maps belong to other weights, and its scores are not calibrated; fit it again.",
@@ -300,4 +309,5 @@ WARNINGS = {
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, though raw scores let expect {expected} errors: either the component is far too unsure, or the gold was made from the "
     "output of the pipeline, and scores fitted on it are too high.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
+    "CW75": "[CW75] The pretrained calibration '{card}' was fitted on the scores of other weights than those of component '{component}': its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
 }

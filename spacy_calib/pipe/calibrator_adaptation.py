@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, GoldEntries
+from ..calibration.adaptation.adaptation import OF_PRETRAINED, OF_SPANS, OF_TOKENS, GoldEntries, Prior
 from ..calibration.adaptation.fitting import AdaptationFit
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData, SpanFit
@@ -41,8 +41,9 @@ def adapt_calibrator(
     if not pipe.fitted or groups is None:
         raise calib_error("C216", name=pipe.name)
     inputs = gather(pipe, examples, arguments)
-    tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups)
-    spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view)
+    of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED)
+    tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
+    spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
     share = None if state_before.seen is None else state_before.seen.share_of(inputs.texts)
     adaptation = {
@@ -90,9 +91,9 @@ def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> Non
 
 
 def adapt_tokens(
-    inputs: FitInputs, calibration_before: TokenCalibration, groups: Groups
+    inputs: FitInputs, calibration_before: TokenCalibration, groups: Groups, prior: Prior = OF_TOKENS
 ) -> tuple[TokenCalibration, AdaptationFit, JudgedPairs | None, JudgedPairs, Any]:
-    """Fit the next step of tokens. groups (Groups): Of the tags.
+    """Fit the next step of tokens. groups (Groups): Of the tags. prior (Prior): What is believed before the documents are read.
 
     RETURNS (tuple): The calibration with the new step, without sets; the fit of the step; the pairs with gold, with scores by an adaptation
         that did not see their document, None where there is one document only; the pairs without gold; the view of the context.
@@ -106,7 +107,7 @@ def adapt_tokens(
     has_gold = order[index] < len(data.pairs)
     with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)
     entries = GoldEntries(predictions.scores, pairs.hits, predictions.leads, pairs.tags, documents)
-    fit = AdaptationFit.of(entries.take(with_gold), groups, OF_TOKENS)
+    fit = AdaptationFit.of(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     calibration.sets = calibration.recall_cutoffs = calibration.label_cutoffs = None
@@ -126,7 +127,7 @@ def adapt_tokens(
 
 
 def adapt_spans(
-    data: SpanData, calibration_before: SpanCalibration, view: Any = None
+    data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
     """Fit the next step of spans; None where the pipe has no maps of spans. view (Any): Their tokens, as the pipe's context sees them."""
     if calibration_before.groups is None:
@@ -137,7 +138,7 @@ def adapt_spans(
     spans = data.spans.take(index)
     scores, _ = calibration.calibrate(spans, np.where(spans.chosen, data.raw[index], spans.own), (), view)
     entries = GoldEntries(scores, data.hits[index] == 1, spans.chosen, spans.labels, data.documents[index])
-    fit = AdaptationFit.of(entries, calibration_before.groups, OF_SPANS)
+    fit = AdaptationFit.of(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     held_out = scores if fit.held_out is None else fit.held_out  # those on the Docs come first
     return SpanFit(calibration, data, held_out[: len(data.known)]), fit

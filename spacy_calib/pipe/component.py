@@ -31,7 +31,7 @@ from ..sources.precision import half_precision_components
 from .calibrating import CalibratingPipe
 from .calibrator_adaptation import adapt_calibrator
 from .calibrator_fit import fit_calibrator
-from .fit_inputs import FitArguments
+from .fit_inputs import FitArguments, functions_in
 from .lookup import ReadableDocs, Reading, accepted_labels, calibrated_spans, flag_tokens
 from .saved import load_part
 from .state import PipeState
@@ -112,7 +112,7 @@ class Calibrator(CalibratingPipe):
             return None
         if annotation.unit == DOCUMENT:
             return Words.of_documents(scores.n_tokens, hints_of(scores))
-        return words_of(readable.docs, context.functions, annotation.first, hints_of(scores))
+        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, hints_of(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import squared_losses
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
+from ..sources.mapped import map_of, with_map
 from ..types import Floats, Groups, Ints
 from .event import EventPipe
 from .fit_inputs import may_differ
@@ -54,6 +56,7 @@ class Judged:
     weights_changed (bool | None): Whether the model's weights are others than at the fit; None if unknown.
     accepted (dict | None): What cut-offs of precision accept. flagged (list | None): What those of recall flag.
     events (list[Forecasts]): Of the event pipes. misaligned (dict | None): See `count_misaligned`; None for documents.
+    without_map (Mapping[str, int]): See `count_without_map`.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Judged:
     flagged: list[dict[str, Any]] | None = None
     events: list[Forecasts] = field(default_factory=list)
     misaligned: dict[str, int] | None = None
+    without_map: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def annotation(self) -> Annotation:
@@ -121,7 +125,20 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
         flagged=flagged_tokens,
         events=[gather_forecasts(event, examples) for event in events],
         misaligned=misaligned(annotation, examples),
+        without_map=count_without_map(pipe, examples),
     )
+
+
+def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
+    """Count the predictions with a label that has no counterpart in the gold, and so no map; the most frequent label first."""
+    annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
+    dropped = {label for label, other in (map_of(pipe.source) or {}).items() if not other}
+    docs = [example.predicted for example in examples] if dropped else []
+    if annotation.of_entities:
+        found = Counter(span.label_ for doc in docs for span in annotation.spans_on(doc))
+    else:
+        found = Counter(annotation.label_at(doc, row) for doc in docs for row in range(annotation.n_units(doc)))
+    return {label: n for label, n in found.most_common() if label in dropped}
 
 
 def judge_unfitted(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Example]) -> Judged:

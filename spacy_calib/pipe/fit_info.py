@@ -61,6 +61,12 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
+_PRETRAINED = record(
+    {
+        "card": text, "pipeline": text, "licence": text, "transferred": flag, "sources": whole(),
+        "smallest_error": number(0.0, 1.0), "largest_error": number(0.0, 1.0),
+    }
+)  # fmt: skip
 _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": whole(), "of": whole(), "in_gold": whole()})
 
 
@@ -118,7 +124,7 @@ class FitInfo(Saved):
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
         `adapting.adapt_calibrator`. versions (Mapping): Package -> version. conventions (list[Mapping]): Tags of the
         component ("said") that the gold of a "file" (a number, from 0) often calls otherwise ("gold") though the component
-        is sure: in "tokens" "of" so many.
+        is sure: in "tokens" "of" so many. pretrained (Mapping | None): The card that it comes from; None after a fit.
     """
 
     component: str = kept(text, "")
@@ -144,6 +150,7 @@ class FitInfo(Saved):
     adaptations: list[Mapping[str, Any]] = kept(listed(_ADAPTATION), list)
     versions: Mapping[str, str] = kept(keyed(text), dict)
     conventions: list[Mapping[str, Any]] = kept(listed(_CONVENTION), list)
+    pretrained: Mapping[str, Any] | None = kept(maybe(_PRETRAINED), None)
 
     @property
     def row_unit(self) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.choice import lowest_taken
 from ..calibration.grouping.tag_frequency import group_beside
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
+from ..context.features import FromDocs
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
 from ..doc.annotations import Annotation
@@ -183,8 +185,14 @@ def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
     if annotation.unit != TOKEN:
         return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
     context = pipe.context or pipe.tokens.context
-    functions = context.functions if isinstance(context, TokenContext) else ()  # the features that ask Docs
+    functions = () if context is None else functions_in(pipe.lookup.nlp, context)
     return partial(words_of, functions=functions, first=annotation.first)
+
+
+def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
+    """The features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
+    bind = getattr(context, "functions_in", None)
+    return context.functions if bind is None else bind(nlp)
 
 
 def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
@@ -197,12 +205,14 @@ def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Ex
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
     """Scores below it take no part in a fit.
 
-    RAISES C264: a context is asked for that could not look at what is calibrated. C741: it is what a fit learns of further scores.
+    RAISES C264: a context is asked for that could not look at what is calibrated. C741, C838: it is what is learned, and no setting.
         C072: a setting that is about the one right tag of a token. C287: one that needs the scores of all its tags.
     """
     name = settings.source.component or "the source"
     if isinstance(settings.context, FurtherScores):
         raise calib_error("C741")
+    if settings.context is not None and not isinstance(settings.context, TokenContext):
+        raise calib_error("C838", given=getattr(settings.context, "registered", type(settings.context).__name__))
     if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
         raise calib_error("C264", setting="context", component=name)
     if of_one_tag(settings, annotation):

@@ -10,7 +10,7 @@ from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
 from ..expect.record import FitRecord, SeenTexts
-from ..schema import Misfit, listed, maybe, record, text
+from ..schema import Misfit, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
@@ -19,6 +19,12 @@ from .fit_info import FitInfo
 def _fit_info(value: Any, where: str) -> FitInfo | None:
     """None before the fit, where it is {}."""
     return None if value == {} else FitInfo.read(value, where)
+
+
+def _span_context(value: Any, where: str) -> Any:
+    """The context of spans that a fit learns, or a part that a registry makes, which is rebuilt later."""
+    is_part = isinstance(value, dict) and "@calib_contexts" in value
+    return registered("@calib_contexts")(value, where) if is_part else SpanContext.read(value, where)
 
 
 def _parts_agree(held: dict[str, Any]) -> str:
@@ -49,7 +55,7 @@ STATE = record(
         "fit_info": _fit_info,
         **TOKENS,
         **SPANS,
-        "span_context": maybe(SpanContext.read),
+        "span_context": maybe(_span_context),
         "record": maybe(FitRecord.read),
         "seen": maybe(SeenTexts.read),
         "kept_labels": listed(text),
@@ -111,6 +117,8 @@ class PipeState:
         """
         held = STATE(data, "state")
         tokens = TokenCalibration.from_state(held, normalize, load)
+        if isinstance(held["span_context"], dict):
+            held["span_context"] = load(held["span_context"])
         if isinstance(tokens.context, FurtherScores) and tokens.context.n_labels != len(held["labels"]):
             raise Misfit("context", f"fitted to {len(held['labels'])} labels")
         return cls(

@@ -244,6 +244,7 @@ def table_of(evaluation: Judged, bins: int | None, groups: int | None) -> dict[s
         "seen": evaluation.seen,
         "weights_changed": evaluation.weights_changed,
         "misaligned": evaluation.misaligned,
+        **({"without_map": dict(evaluation.without_map)} if evaluation.without_map else {}),
         **judge_pairs(evaluation.tokens, evaluation.groups, evaluation.labels),
     }
     if evaluation.spans is not None and evaluation.span_groups is not None:

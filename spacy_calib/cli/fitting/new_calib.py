@@ -41,14 +41,14 @@ def load_readable(model: str) -> tuple[Language, list[str]]:
 
 
 def own_block(nlp: Language, attr: str | None = None, component: str | None = None) -> Block | None:
-    """Name and settings of the calib pipe of the pipeline that the new one will replace; None where it has none.
+    """Name and settings of the calib pipe of the pipeline that the new one will replace; None where it has none, or one from a card.
 
     attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
         the pipe with the prefix that a new one would have, or the first that reads the default component; the only pipe of a pipeline without that.
     """
     from ...pipe.component import Calibrator
 
-    pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
+    pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fit_info.pretrained is None}
     names = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
     if attr is None:
         source = component or DEFAULTS["source"]["component"]
@@ -169,12 +169,12 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
 
 
 def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
-    """The label map of a calib pipe that a new fit replaces."""
+    """The label map of a calib pipe that a new fit replaces, unless that comes from a card."""
     from ...pipe.component import Calibrator
     from ...sources.mapped import map_of
 
     older = nlp.get_pipe(name) if name in nlp.component_names else None
-    return map_of(older.source) if isinstance(older, Calibrator) else None
+    return map_of(older.source) if isinstance(older, Calibrator) and older.fit_info.pretrained is None else None
 
 
 def place_calib(

@@ -10,7 +10,7 @@ from .screen import Column, interval, msg, number, percent, show_rows, whole
 
 _SHOWN = 40
 NO_RECORD = (
-    "The pipe holds no record of the documents it was fitted on (it had a single document): "
+    "The pipe holds no record of the documents it was fitted on (it had a single document, or comes from a card): "
     "there is neither an interval nor a drift check; run `spacy calib fit` again, on two documents or more."
 )
 

@@ -1,0 +1,250 @@
+"""Cards and parameter files of pretrained calibrations, and the tables on them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pretrain import entities, studies
+from pretrain.entities import TYPES, Judged, figures
+from pretrain.sources import TO_THREE, Source, to_examples
+from pretrain.tags import JudgedTags, TagStudy
+
+from spacy_calib.calibration.saved import pack
+from spacy_calib.calibration.spans import SpanRecalibrator
+from spacy_calib.doc.reading import from_files
+from spacy_calib.extras.pretrained.card import FORMAT, card_folder
+from spacy_calib.extras.pretrained.evidence import EntityEvidence
+from spacy_calib.extras.pretrained.gate import GatedContext
+from spacy_calib.extras.pretrained.matching import probe
+from spacy_calib.metrics import log_loss
+from spacy_calib.pipe.component import Calibrator
+from spacy_calib.pipe.upstream import map_labels
+from spacy_calib.sources.fingerprint import fingerprint
+from spacy_calib.types import Floats, Groups
+
+ENTITY_SETTINGS: dict[str, Any] = {
+    "attr": "calib_ent",
+    "event": "article",
+    "source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"},
+    "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"},
+}
+PRECISION = 0.85
+# Sentences of our own, by language.
+SENTENCES = json.loads((Path(__file__).parent / "sentences.json").read_text(encoding="utf8"))
+# The gate of labels: so many predictions on a source, and so much that the log loss may be above raw on one of them.
+FEWEST, WORST = 30, 0.15
+_ROUND = 4
+
+
+def write(card: Mapping[str, Any], state: Mapping[str, Any] | None, folder: Path | None = None) -> None:
+    """Write a card, and its parameters unless they are those of another card."""
+    place = folder or card_folder()
+    place.mkdir(parents=True, exist_ok=True)
+    if state is not None:
+        (place / str(card["parameters"])).write_bytes(zlib.compress(pack(_small(dict(state)), FORMAT), 9))
+    text = json.dumps(_rounded(card), indent=1, ensure_ascii=False)
+    (place / f"{card['name']}.json").write_text(f"{text}\n", encoding="utf8")
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, _ROUND)
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return [_rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _small(value: Any) -> Any:
+    """The same with weights in single precision."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float32) if value.dtype == np.float64 and value.size > 100 else value
+    if isinstance(value, dict):
+        return {key: _small(one) for key, one in value.items()}
+    return [_small(one) for one in value] if isinstance(value, list) else value
+
+
+def bare_state(pipe: Calibrator) -> dict[str, Any]:
+    """What a pipe learned, without what it remembers of the texts."""
+    return {**replace(pipe.learned, record=None, seen=None, weights="").state(), "cutoffs": None, "recall_cutoffs": None}
+
+
+def head(
+    nlp: Any, name: str, component: str, needed: Sequence[str], sources: Sequence[Source], sizes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a card says of its pipeline and its sources. sizes (Mapping): Name of a source -> documents, and so on."""
+    used = [source for source in sources if source.fitted]
+    share_alike = any("SA" in source.licence for source in used)
+    return {
+        "name": name, "language": nlp.lang, "component": component, "pipeline": f"{name.rpartition('-')[0]} {nlp.meta['version']}",
+        "licence": "CC BY-SA 4.0" if share_alike else "CC BY 4.0", "date": date.today().isoformat(),
+        "command": f"python scripts/pretrained.py {name}", "labels": list(nlp.get_pipe(component).labels),
+        "fingerprints": {one: fingerprint(nlp, nlp.get_pipe(one)) for one in needed},
+        "sources": [
+            {"name": one.name, "address": one.address, "commit": one.commit, "licence": one.licence, **sizes[one.name], "label_map": one.label_map}
+            for one in used
+        ],
+    }  # fmt: skip
+
+
+def probed(nlp: Any, pipe: Calibrator) -> dict[str, Any]:
+    found = probe(nlp, pipe, SENTENCES[nlp.lang])
+    return {"sentences": SENTENCES[nlp.lang], "n": len(found), "mean": float(found.mean()), "spread": float(found.std())}
+
+
+# Entities
+
+
+def entity_pipe(nlp: Any, sources: Sequence[Source], n_tokens: int = 20_000) -> Calibrator:
+    """A pipe whose maps of tokens and candidates are fitted on as many tokens of each source that has all types."""
+    pipe: Any = nlp.add_pipe("calib", "calib_ent", config=ENTITY_SETTINGS, after="ner")
+    table = TO_THREE
+    map_labels(pipe, table)
+    nlp.disable_pipe("calib_ent")
+    whole = [source for source in sources if source.label_map == table]
+    return pipe.fit(from_files(list(to_examples(nlp, source.sample(n_tokens), source.size)) for source in whole))
+
+
+def entity_state(pipe: Calibrator, found: Mapping[str, Judged], event: str) -> dict[str, Any]:
+    """The state of a pipe of entities, whose chosen entities the map of the card will score. found: What that was fitted on."""
+    labels = tuple(pipe.lookup.span_labels())
+    alone = SpanRecalibrator(Groups(labels, np.arange(len(labels))))
+    candidates = pipe.spans.candidates
+    assert candidates is not None
+    span_maps = [alone.state(), candidates.state()]
+    n, right = (
+        int(sum(values)) for values in zip(*((len(one.chosen), one.right(event).sum()) for one in found.values()), strict=True)
+    )
+    info = {**pipe.fit_info.state(), "held_out": None, "conventions": []}
+    info["spans"] = {**info["spans"], "spans": n, "right": right, "held_out": None, "context": None}
+    return {**bare_state(pipe), "fit_info": info, "span_maps": span_maps, "context": EntityEvidence().state()}
+
+
+def entity_rows(
+    found: Mapping[str, Judged], maps: Mapping[str, Mapping[str, Mapping[str, float]]], form: str, event: str, judged_by: str
+) -> list[dict[str, Any]]:
+    """The table of sources left out. maps: Name of a source -> the maps that did not see it."""
+    rows = []
+    scored = {name: (one.score(maps[name][form]), one.right(judged_by), one.types) for name, one in found.items()}
+    for name, one in found.items():
+        scores, right, labels = scored[name]
+        raw = one.raw[one.chosen]
+        cutoffs = entities.default_cutoffs({other: given for other, given in scored.items() if other != name}, PRECISION)
+        accepted = entities.accepts(scores, labels, cutoffs)
+        rows.append(
+            {
+                "source": name, "n": len(scores), "fitted_on": "all other sources", "fitted": event, "judged": judged_by,
+                "raw": figures(raw, right), "calibrated": figures(scores, right), "labels": entities.by_label(scores, right, labels, raw),
+                "accepted": int(accepted.sum()), "accepted_right": int(right[accepted].sum()), "right": int(right.sum()),
+                "raw_accepted": _raw_accepted(raw, right, PRECISION), "cutoffs": cutoffs,
+                "accepted_by_label": {label: _accepted_of(accepted, right, labels, label) for label in TYPES},
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _raw_accepted(raw: Floats, right: Any, cutoff: float) -> dict[str, int]:
+    """What a raw score of at least the wanted precision accepts."""
+    own = raw >= cutoff
+    return {"accepted": int(own.sum()), "right": int(right[own].sum())}
+
+
+def _accepted_of(accepted: Any, right: Any, labels: Sequence[str], label: str) -> dict[str, int]:
+    own = accepted & (np.array(labels) == label)
+    return {"accepted": int(own.sum()), "right": int(right[own].sum())}
+
+
+# Tags
+
+
+def tag_row(name: str, judged: JudgedTags, fitted_on: str, without: Sequence[str] = ()) -> dict[str, Any]:
+    """A row of a source that was not fitted on. without (Sequence[str]): Labels that take no part."""
+    top = judged.top
+    names = np.array(judged.names)
+    own = top[~np.isin(names, list(without))]
+    raw, scores, right = judged.raw[own], judged.entries.scores[own], judged.entries.hits[own]
+    labels = {}
+    for label, count in zip(*np.unique(names, return_counts=True), strict=True):
+        if count >= FEWEST:
+            mine = top[names == label]
+            losses = [
+                float(log_loss(one[mine], judged.entries.hits[mine]) or 0.0) for one in (judged.raw, judged.entries.scores)
+            ]
+            labels[str(label)] = {"n": int(count), "raw": losses[0], "calibrated": losses[1]}
+    return {
+        "source": name, "n": len(own), "fitted_on": fitted_on, "accuracy": float(right.mean()), "raw": figures(raw, right),
+        "calibrated": figures(scores, right), "labels": labels,
+    }  # fmt: skip
+
+
+def gate(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The labels that fail: on average worse than raw on sources left out, or much worse on one of them."""
+    failing = []
+    for label in dict.fromkeys(label for row in rows for label in row["labels"]):
+        losses = [one for row in rows if (one := row["labels"].get(label)) and one["n"] >= FEWEST]
+        gains = [one["calibrated"] - one["raw"] for one in losses]
+        if gains and (np.mean(gains) >= 0 or max(gains) > WORST):
+            failing.append(label)
+    return failing
+
+
+def worse_labels(rows: Sequence[Mapping[str, Any]], without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Each place where a label is worse than raw. without (Sequence[str]): Labels that keep raw scores."""
+    held = [(row["source"], label, one) for row in rows for label, one in row["labels"].items() if label not in without]
+    return [
+        {"label": label, "source": name, **one}
+        for name, label, one in held
+        if one["n"] >= FEWEST and one["calibrated"] > one["raw"]
+    ]
+
+
+def tag_table(
+    study: TagStudy, folder: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Calibrator, list[str], list[str]]:
+    """(rows, rows of adapting, the pipe that is fitted on all sources, labels without gold, labels that fail the gate).
+
+    folder (Path): Keeps the fits, which another pipeline of the language is judged with.
+    """
+    rows, adapted = [], []
+    for name in study.sampled:
+        pipe = study.fit(name)
+        pipe.to_disk(folder / name)
+        judged = study.judge(pipe, name)
+        rows.append(tag_row(name, judged, "all other sources"))
+        adapted += studies.of_tags(name, judged)
+    pipe = study.fit()
+    pipe.to_disk(folder / "None")
+    rows += [tag_row(name, study.judge(pipe, name), "all sources") for name in study.whole if name not in study.sampled]
+    counts = study.gold_counts()
+    without = [label for label in pipe.labels if not counts[label]]
+    return rows, adapted, pipe, without, gate(rows)
+
+
+def tag_state(pipe: Calibrator, raw: Sequence[str]) -> dict[str, Any]:
+    """The state of a pipe of tags. raw (Sequence[str]): Labels that keep their raw scores."""
+    state, columns = bare_state(pipe), [pipe.labels.index(label) for label in raw]
+    context = {"inner": state["context"], "raw": columns}
+    gated = {"@calib_contexts": GatedContext.registered, "settings": context, "learned": {}}
+    return {**state, "context": gated} if raw else state
+
+
+def write_licences() -> None:
+    """Write LICENSES_SOURCES beside the cards: what each was fitted on, and its licence."""
+    held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
+    parts = [
+        "The code of this package is under the MIT licence (LICENSE). The files in spacy_calib/extras/pretrained/cards hold numbers that were\n"
+        "fitted on the sources below; each file is under the licence that is named for it. No text of a source is in them."
+    ]
+    for card in held:
+        sources = "\n".join(
+            f"* {one['name']}: {one['address']}, commit {one['commit']}, {one['licence']}" for one in card["sources"]
+        )
+        parts.append(f"# {card['name']}.json and {card['parameters']}: {card['licence']}\n\n{sources}")
+    text = "\n\n".join(parts)
+    (card_folder().parent / "LICENSES_SOURCES").write_text(f"{text}\n", encoding="utf8")

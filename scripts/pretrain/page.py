@@ -1,0 +1,137 @@
+"""The page of all cards, and the tables of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+_HEAD = """# Cards of pretrained calibrations
+
+<!-- written by scripts/pretrained.py --page; not by hand -->
+
+Each card belongs to one component of a stock pipeline. [Pretrained calibrations](../how-to/pretrained.md) says how they are used. A table row is
+a source whose texts and gold the fit did not see: raw / calibrated. Lower is better. The code is MIT; a card has the licence that its sources ask for.
+"""
+
+
+def page(held: Sequence[Mapping[str, Any]]) -> str:
+    """The page. held: All cards."""
+    return "\n".join([_HEAD, *(_section(card) for card in held)]).rstrip()
+
+
+def _section(card: Mapping[str, Any]) -> str:
+    lines = [f"## {card['name']}", ""]
+    lines += [
+        f"- For component `{card['component']}` of {card['pipeline']} (language `{card['language']}`), prefix `{card['settings']['attr']}`.",
+        f"- A score is the probability of this event: {card['event']}",
+        f"- Licence {card['licence']}. Made on {card['date']} by `{card['command']}`.",
+        f"- Fitted on {_sources(card)}. Each source weighs the same.",
+        f"- No gold, so no score: {_names(card['without_gold'])}. Labels that keep raw scores, which were better on sources left out: {_names(card['failing'])}.",
+    ]
+    if card["transfer"]:
+        own, other = card["transfer"]["own"], card["transfer"]["transferred"]
+        lines.append(
+            f"- Log loss, mean of the table: {own:.3f} with a fit of its own, {other:.3f} with the parameters of `{card['parameters'].partition('.')[0]}`."
+        )
+    lines += ["", tables(card)]
+    return "\n".join(lines)
+
+
+def _sources(card: Mapping[str, Any]) -> str:
+    return "; ".join(
+        f"[{one['name']}]({one['address']}/tree/{one['commit']}) ({one['licence']}, {_size(one)})" for one in card["sources"]
+    )
+
+
+def _size(source: Mapping[str, Any]) -> str:
+    what = "entities" if "entities" in source else "tokens"
+    return f"{source['documents']:,} documents, {source[what]:,} {what}"
+
+
+def _names(labels: Sequence[str]) -> str:
+    return ", ".join(f"`{label}`" for label in labels) or "none"
+
+
+def tables(card: Mapping[str, Any]) -> str:
+    """The tables of one card."""
+    rows = card["left_out"]
+    parts = [_figures(rows, "")]
+    for key, title in (
+        ("exact", "The same form, fitted and judged by exact spans:"),
+        ("judged_exact", "The map that is shipped, judged by exact spans:"),
+    ):
+        if card.get(key):
+            parts += [title, "", _figures(card[key], "")]
+    if card["cutoffs"]:
+        parts += [_cutoffs(card)]
+    if card.get("smaller_maps"):
+        said = ", ".join(f"{form} {loss:.3f}" for form, loss in card["smaller_maps"].items())
+        parts.append(f"Mean log loss by what runs in the pipeline: {said}.\n")
+    parts += [_labels(card), _adapted(card)]
+    return "\n".join(parts)
+
+
+def _figures(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+    lines = ["| source | n | log loss | Brier | ECE | worst label |", "| --- | ---: | ---: | ---: | ---: | --- |"]
+    for row in rows:
+        cells = [f"{row['raw'][key]:.3f} / {row['calibrated'][key]:.3f}" for key in ("log_loss", "brier", "ece")]
+        lines.append(f"| {row['source']} | {row['n']:,} | {' | '.join(cells)} | {_worst(row)} |")
+    means = [
+        f"{np.mean([r['raw'][k] for r in rows]):.3f} / {np.mean([r['calibrated'][k] for r in rows]):.3f}"
+        for k in ("log_loss", "brier", "ece")
+    ]
+    return "\n".join([*lines, f"| mean | | {' | '.join(means)} | |", ""])
+
+
+def _worst(row: Mapping[str, Any]) -> str:
+    held = {label: one for label, one in row["labels"].items() if one["n"] >= 30}
+    if not held:
+        return "-"
+    label = max(held, key=lambda name: held[name]["calibrated"] - held[name]["raw"])
+    return f"`{label}` {held[label]['raw']:.2f} / {held[label]['calibrated']:.2f} (n = {held[label]['n']:,})"
+
+
+def _cutoffs(card: Mapping[str, Any]) -> str:
+    held = card["cutoffs"]
+    lines = [
+        f"Default cut-offs for {100 * held['precision']:.0f} % right, in a row chosen on the other sources (`Span._.{card['settings']['attr']}_accept`): "
+        + ", ".join(f"`{label}` {'-' if cut is None else f'{cut:.2f}'}" for label, cut in held["cutoffs"].items()) + ".",
+        "", "| source | accepted | right of them | share of the right ones kept | a raw score of .85 or more accepts | right of them |", "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    for row in card["left_out"]:
+        raw = row["raw_accepted"]
+        shares = (
+            row["accepted_right"] / max(1, row["accepted"]),
+            row["accepted_right"] / max(1, row["right"]),
+            raw["right"] / max(1, raw["accepted"]),
+        )
+        lines.append(
+            f"| {row['source']} | {row['accepted']:,} | {shares[0]:.2f} | {shares[1]:.2f} | {raw['accepted']:,} | {shares[2]:.2f} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _labels(card: Mapping[str, Any]) -> str:
+    if not card["worse"]:
+        return "No label with 30 or more predictions is worse than raw on any source.\n"
+    said = "; ".join(
+        f"`{one['label']}` on {one['source']} ({one['raw']:.3f} / {one['calibrated']:.3f}, n = {one['n']:,})"
+        for one in card["worse"]
+    )
+    return f"Log loss above raw: {said}.\n"
+
+
+def _adapted(card: Mapping[str, Any]) -> str:
+    """What `calib adapt` adds with labelled documents of a source left out."""
+    rows = card["adapted"]
+    unit = "predicted entities" if card["component"] == "ner" else "documents"
+    lines = [
+        f"`calib adapt` with labelled documents of the source left out, mean of {rows[0]['draws']} draws; worse: draws in which log loss rose by more than .005.",
+        "", f"| source | labelled {unit} | log loss before | adapted | fit from nothing on the same | worse |", "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    for row in rows:
+        losses = " | ".join(f"{row[key]:.4f}" for key in ("before", "after", "from_nothing"))
+        lines.append(f"| {row['source']} | {row['labelled']} | {losses} | {row['worse']} |")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,109 @@
+"""Pretrained calibrations of tags: fits with one source left out, and what they reach on sources that they did not see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from frame import say
+from pretrain.sources import Source, to_examples
+from spacy.training import Example
+
+from spacy_calib.calibration.adaptation.adaptation import GoldEntries
+from spacy_calib.calibration.steps import Predictions, walk
+from spacy_calib.doc.reading import from_files
+from spacy_calib.pipe.component import Calibrator
+from spacy_calib.pipe.fit_inputs import FitArguments, gather
+from spacy_calib.pipe.upstream import map_labels
+from spacy_calib.types import Floats, Groups
+
+# Halfway from the context to a line, and no map after it: what a selection chose on the pooled sources.
+SETTINGS = {
+    "attr": "calib",
+    "recalibrator": {"@calib_recalibrators": "spacy-calib.Identity.v1"},
+    "context": {"@calib_contexts": "spacy-calib.Context.v1", "when": "always", "shrink": 0.5},
+}
+
+
+def settings_of(component: str) -> dict[str, Any]:
+    return {**SETTINGS, "source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTags:
+    """The pairs of one source. entries (GoldEntries): With calibrated scores. raw (Floats): Theirs. labels: Of the tags."""
+
+    entries: GoldEntries
+    raw: Floats
+    labels: tuple[str, ...]
+    groups: Groups
+
+    @property
+    def top(self) -> Any:
+        return np.flatnonzero(self.entries.leads)
+
+    @property
+    def names(self) -> list[str]:
+        """The top label of each token."""
+        return [self.labels[tag] for tag in self.entries.tags[self.top].tolist()]
+
+
+class TagStudy:
+    """A component of one pipeline, and the examples of each source.
+
+    sampled (Mapping): Name of a source that is fitted on -> examples, as many tokens of each.
+    """
+
+    def __init__(self, nlp: Any, component: str, sources: Sequence[Source]):
+        self.nlp, self.component, self.sources = nlp, component, sources
+        fitted = [source for source in sources if source.fitted]
+        sizes = [sum(len(s.words) for document in source.read() for s in document) for source in fitted]
+        self.n_tokens = min(sizes)
+        self.sampled = {source.name: self._examples(source, source.sample(self.n_tokens)) for source in fitted}
+        self.whole = {source.name: self._examples(source, source.read()) for source in sources}
+
+    def _examples(self, source: Source, documents: Any) -> list[Example]:
+        say(f"{self.component} in {source.name}")
+        return list(to_examples(self.nlp, documents, source.size))
+
+    def fit(self, left_out: str | None = None, table: Mapping[str, str] | None = None, only: str | None = None) -> Calibrator:
+        """Fit on all sources but one, or on one alone. table (Mapping | None): Labels without gold -> ""."""
+        say(f"Fit of {self.component} without {left_out}")
+        pipe = self.blank()
+        map_labels(pipe, dict(table) if table else None)
+        names = [name for name in self.sampled if name != left_out and only in (None, name)]
+        return pipe.fit(from_files(self.sampled[name] for name in names))
+
+    def blank(self) -> Calibrator:
+        """A pipe that is not fitted, in the place of the last one; it does not run in the pipeline."""
+        if "calib" in self.nlp.component_names:
+            self.nlp.remove_pipe("calib")
+        pipe: Any = self.nlp.add_pipe("calib", config=settings_of(self.component), after=self.component)
+        self.nlp.disable_pipe("calib")
+        return pipe
+
+    def judge(self, pipe: Calibrator, name: str) -> JudgedTags:
+        """What a fitted pipe makes of one source."""
+        gathered = gather(pipe, self.whole[name], FitArguments())
+        pairs, steps = gathered.data.pairs, pipe.tokens.steps
+        found = walk(steps, Predictions.of_pairs(pairs, pipe.threshold, gathered.data.words))
+        kept = np.flatnonzero(pairs.scores >= pipe.threshold)
+        entries = GoldEntries(found.scores, pairs.hits[kept], found.leads, pairs.tags[kept], gathered.data.documents[kept])
+        assert pipe.groups is not None
+        return JudgedTags(entries, pairs.scores[kept], gathered.labels, pipe.groups)
+
+    def gold_counts(self) -> Counter[str]:
+        """Gold frequency of each label in what is fitted on."""
+        pipe = self.nlp.get_pipe(self.component)
+        count = partial(_annotation(pipe).count)
+        return sum((count(eg.reference for eg in examples) for examples in self.sampled.values()), Counter())
+
+
+def _annotation(pipe: Any) -> Any:
+    from spacy_calib.sources.softmax import SoftmaxSource
+
+    return SoftmaxSource(pipe.name).annotation(pipe)

