@@ -94,7 +94,7 @@ class TagStudy:
         kept = np.flatnonzero(pairs.scores >= pipe.threshold)
         entries = GoldEntries(found.scores, pairs.hits[kept], found.leads, pairs.tags[kept], gathered.data.documents[kept])
         assert pipe.groups is not None
-        return JudgedTags(entries, pairs.scores[kept], gathered.labels, pipe.groups)
+        return JudgedTags(entries, pairs.scores[kept], gathered.source.labels, pipe.groups)
 
     def gold_counts(self) -> Counter[str]:
         """Gold frequency of each label in what is fitted on."""

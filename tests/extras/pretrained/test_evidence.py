@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy_calib.calibration.registered import registered_maker
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
-from spacy_calib.context.words import SHAPES, Words
+from spacy_calib.context.words import Words
 from spacy_calib.extras.pretrained.evidence import _COLUMNS, NEEDS, EntityEvidence, EntityMap, SpanEvidence, evidence_names
 from spacy_calib.types import Spans
 
@@ -34,7 +34,7 @@ def columns(**changed: Any) -> np.ndarray:
 
 def words(table: np.ndarray) -> Words:
     nothing = np.zeros(6, dtype=np.uint64)
-    shapes = {name: np.zeros(6, dtype=bool) for name in SHAPES}
+    shapes = np.zeros(6, dtype=np.intp)
     return Words(np.array([0, 3, 6]), nothing, nothing, shapes, np.ones(6, dtype=bool), {EntityEvidence.registered: table})
 
 
