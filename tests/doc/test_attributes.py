@@ -182,11 +182,10 @@ def test_leftover_of_a_cut_doc_does_not_claim_another_docs_token(annotate):
 
 
 def test_extensions_exist_after_import():
-    assert Token.has_extension("calib_score")
-    assert Token.has_extension("calib_raw")
-    assert Token.has_extension("calib_scores")
-    assert Doc.has_extension("calib")
-    assert all(Span.has_extension(f"calib_{name}") for name in ("score", "raw", "accept"))
+    for attr in ("calib", "calib_ent"):
+        assert all(Token.has_extension(f"{attr}_{name}") for name in ("score", "raw", "scores", "flag"))
+        assert Doc.has_extension(attr)
+        assert all(Span.has_extension(f"{attr}_{name}") for name in ("score", "raw", "accept"))
 
 
 def test_docs_without_values():

@@ -96,7 +96,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     if not isinstance(source, Mapping):
         return name, settings
     component = options.get("component", source.get("component", ""))
-    wished = ENTITY_ATTR if _reads_entities(nlp, {**source, "component": component}) else name
+    wished = ENTITY_ATTR if _reads_entities(nlp, {**source, "component": component} if component else source) else name
     identifier = re.sub(r"\W", "_", component)
     name = wished if not component or _is_free(nlp, wished, component) else f"{DEFAULT_ATTR}_{identifier}"
     return name, {**settings, "attr": name}
@@ -107,7 +107,7 @@ def _reads_entities(nlp: Language, block: Mapping[str, Any]) -> bool:
     from ...registry import registry
     from ...sources.find import source_block
 
-    component = block["component"]
+    component = block.get("component", "")
     try:
         pipe = nlp.get_pipe(component) if component in nlp.component_names else None
         source = registry.resolve({"source": dict(block)})["source"] if "@calib_sources" in block else None
