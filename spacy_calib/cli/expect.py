@@ -111,7 +111,7 @@ def expect(
     stand beside what the labelled documents alone would say.
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
-        "weights_changed" (see `SourceLookup.weights_changed`), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
+        "weights_changed" (see `SourceLookup.weights_changed`), "learned_from" ("unit" and "n" of the documents behind the intervals), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
         on request "slices": "by" and "rows", see `Summed.expected_by_slice`, "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
         `expect.record.SeenShare`. Of a pipeline with several pipes: those of the first, "others": pipe -> its own, and "skipped": why others have none.
     RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels. CalibError: every other
@@ -210,6 +210,7 @@ def expected_quality(
         "tokens": summed.sums.tokens,
         "confidence": confidence,
         "weights_changed": not trusted,
+        "learned_from": learned_from(pipe),
         **summed.expected(pipe.fit_info.span_event, confidence),
     }
     if not trusted:
@@ -227,6 +228,13 @@ def expected_quality(
     if per_doc:
         result["per_doc"] = summed.rows if beside is None else corrected(summed.rows, result["gold"]["correction"])
     return result
+
+
+def learned_from(pipe: Calibrator) -> dict[str, Any]:
+    """What the intervals are learned from: "unit" and "n" of the documents of the fit, or of the last adaptation."""
+    info = pipe.fit_info
+    last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
+    return {"unit": last["unit"], "n": last["docs"]}
 
 
 def scored_gold(

@@ -103,6 +103,11 @@ class Residuals(Saved):
             sums.independent[with_tokens].sum(axis=0), deviations.T @ deviations, _neighbours(deviations),
         )  # fmt: skip
 
+    @property
+    def effective_docs(self) -> float:
+        """How many documents of equal length tell as much, see `effective_documents`."""
+        return self.units**2 / max(self.squares, 1e-300)
+
     def correction(self, units: float) -> Floats:
         """Events to add to the expected ones of so many tokens, shape (k,)."""
         return self.residual / self.units * units
@@ -119,7 +124,8 @@ class Residuals(Saved):
 
         A document's residual varies as independent events do, and by `shift_variance`.
         """
-        moment = float(weights @ self.moment @ weights)
+        # Deviations from a mean of few documents are too small.
+        moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.effective_docs)
         # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _LEAST_VARIANCE)
         shift = self.shift_variance(weights)
@@ -170,13 +176,13 @@ def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95
     units = float(sums.units.sum())
     right = float(sums.expected.sum() + residuals.correction(units)[0])
     variance = residuals.variance(np.ones(1), sums) + between * float(sums.independent.sum()) ** 2
-    return interval(right / units, variance / units**2, residuals.docs, confidence)
+    return interval(right / units, variance / units**2, residuals.effective_docs, confidence)
 
 
 def interval(share: float, variance: float, docs: float, confidence: float) -> Estimate:
     """A beta distribution of this mean and variance, cut off at its tails, so that shares stay in [0, 1].
 
-    docs (float): Documents behind the variance: few widen it as in Student's t. RAISES C001: confidence out of range.
+    docs (float): Documents of equal length behind the variance: few widen it as in Student's t. RAISES C001: confidence out of range.
     """
     from scipy.stats import beta, norm, t
 
@@ -281,7 +287,7 @@ def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidenc
         if denominator <= 0:
             return None
         variance = residuals.variance(np.array(weights), sums) / denominator**2
-        return interval(numerator / denominator, variance, residuals.docs, confidence)
+        return interval(numerator / denominator, variance, residuals.effective_docs, confidence)
 
     recall = right / gold if gold > 0 else 0.0
     f = 2 * right / (predicted + gold) if predicted + gold > 0 else 0.0

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Ints
+from .documents import SENTENCE, counted
 
 # What a document is called that is a part of a longer one.
 RUN = "run of sentences"
@@ -35,3 +36,18 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
         runs[index] = n_runs + np.searchsorted(cuts[cuts > 0], np.arange(len(index)), side="right")
         n_runs = int(runs[index[-1]]) + 1
     return runs
+
+
+def caveat_of(unit: str, n: int) -> str:
+    """Why intervals by such documents are too narrow, in a sentence; "" where they need not be. unit (str), n (int): What the documents are, and how many."""
+    if unit == RUN:
+        return (
+            f"Fewer than {DOCUMENTS_TO_CHOOSE} documents, but long ones: they were cut into {counted(RUN, n)}, so that parts can be held out. Runs of one document "
+            "are alike, so intervals made from them are too narrow"
+        )
+    if SENTENCE in unit.split(" or "):
+        return (
+            f"{counted(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, --doc-key): neighbours are alike, so intervals "
+            "made from them are too narrow"
+        )
+    return ""

@@ -11,7 +11,7 @@ from ..doc.annotations import Annotation, count_misaligned, has_gold, plain_name
 from ..pairs.documents import DOCUMENT, TOKEN
 
 # Texts with fewer small letters may well have no capital one.
-_LETTERS = 500
+_LETTERS = 5000
 
 
 @dataclass(frozen=True)

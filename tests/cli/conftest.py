@@ -137,6 +137,12 @@ def gold(tmp_path_factory) -> Path:
     return folder
 
 
+def in_pairs(path: Path, output: Path) -> Path:
+    """The Docs of a file, two in one: gold of sentence starts needs some inside of texts."""
+    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    return save_docs(output, [Doc.from_docs(docs[i : i + 2]) for i in range(0, len(docs), 2)])
+
+
 @pytest.fixture(scope="session")
 def dev(gold) -> Path:
     return gold / "dev.spacy"

@@ -68,9 +68,11 @@ def test_residuals_by_hand():
 def test_variance_by_hand():
     found = Residuals(10, 100.0, 1000.0, np.array([0.0]), np.array([10.0]), np.array([[20.0]]), np.array([[5.0]]))
     new = one_kind([0.0, 0.0], [3.0, 1.0], [10, 40])
-    # Neighbours: times 1 + 5/20. A shared shift of (20 - 10) / 1000 a squared token over 100 + 1600 squared tokens; independent: 3 + 1.
-    # The fit's own: 20 at 100 tokens, so 20 / 4 at the 50 of the new ones.
-    assert found.variance(np.ones(1), new) == pytest.approx(4 + 0.01 * 1.25 * 1700 + 20 * 1.25 / 4)
+    # 100 tokens in squares of 1000 are those of 10 equal documents, whose deviations from their own mean are too small: 20 / .9.
+    # Neighbours: times 1 + 5 / (20 / .9). A shared shift of (20 - 10) / 1000 a squared token over 100 + 1600 squared tokens; independent: 3 + 1.
+    # The fit's own: 20 / .9 at 100 tokens, so a fourth of it at the 50 of the new ones.
+    assert found.effective_docs == 10
+    assert found.variance(np.ones(1), new) == pytest.approx(4 + 0.01 * 1.225 * 1700 + 20 / 0.9 * 1.225 / 4)
 
 
 def test_the_interval_is_that_of_a_beta_distribution():

@@ -261,7 +261,7 @@ def test_gold_in_lower_case_is_told_where_texts_are_long_enough():
             get_annotation("tag"), [Example(Doc(VOCAB, words=[word] * n), Doc(VOCAB, words=[word] * n, tags=["A"] * n))]
         )
 
-    assert told("paris", 100).lower_case
-    assert not told("paris", 99).lower_case
-    assert not told("Paris", 200).lower_case
-    assert not told("東京", 900).lower_case  # a script without cases
+    assert told("paris", 1000).lower_case
+    assert not told("paris", 999).lower_case
+    assert not told("Paris", 2000).lower_case
+    assert not told("東京", 9000).lower_case  # a script without cases

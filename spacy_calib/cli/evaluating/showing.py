@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit
+from ...pairs.runs import caveat_of
 from ..fitting.fit_event import show_event_table
 from ..shared.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
@@ -53,6 +54,8 @@ def show_table(name: str, table: dict[str, Any]) -> None:
         show_event_table(event)
     by = table["by"] if entities is None or table["by"]["n"] else entities["by"]  # answers about entities say nothing of tokens
     _show_legend(unit, by_unit(**by), raw_only)
+    if caveat := caveat_of(**table["by"]):
+        msg.text(f"{caveat}.")
     if unfitted is not None:
         msg.text("This command makes them true, from gold that the pipeline was not trained on, and other than this:")
         print_exact([f"{unfitted['fit']}\n"], json=False)

@@ -12,6 +12,7 @@ from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER
 from ...errors import calib_error
 from ...pairs.documents import LABEL_WORDS, TOKEN
+from ...pairs.runs import caveat_of
 from ..shared.conventions import show_conventions
 from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, warn, whole
@@ -149,6 +150,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.warn(
             f"Answers about {several} say nothing of tokens, whose scores stay as they were; whole texts with all {several} teach both"
         )
+    if caveat := caveat_of(info.unit, info.docs):
+        msg.info(caveat)
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
     if calib.source.says:

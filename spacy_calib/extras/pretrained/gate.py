@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.saved import Part
 from ...calibration.conventions import Shrinkage
+from ...calibration.saved import Part
 from ...calibration.steps import Predictions
 from ...context.tokens import TokenContext
 

@@ -8,7 +8,7 @@ import pytest
 import spacy
 
 from spacy_calib.cli.api import report
-from tests.cli.conftest import calib, ok, refuses, save_docs, save_gold
+from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 
 
@@ -96,8 +96,9 @@ def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
     [("morphologizer", "morphologizer"), ("trainable_lemmatizer", "lemmatizer"), ("senter", "sentence splitter")],
 )
 def test_other_components_are_called_by_their_name(model, dev, tmp_path, component, noun):
+    dev = in_pairs(dev, tmp_path / "dev.spacy")
     ok(calib("fit", model, dev, tmp_path / "m", "--component", component, "--silent", "-m", "isotonic"))
-    enough = save_gold(tmp_path / "enough.spacy", 300, seed=2)
+    enough = in_pairs(save_gold(tmp_path / "enough.spacy", 300, seed=2), tmp_path / "pairs.spacy")
     (view,) = report(str(tmp_path / "m"), enough, tmp_path / "r.html")["views"]
     assert f"this {noun}" in view["verdict"]["sentence"].lower()
     assert sum(row["pairs"] for row in view["tags"]) == view["table"]["pairs"] > 0
@@ -182,6 +183,7 @@ def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tm
     nlp.disable_pipe("senter")
     nlp.to_disk(tmp_path / "model")
     ok(calib("fit", tmp_path / "model", dev, tmp_path / "one", "-m", "isotonic", "--silent"))
+    dev = in_pairs(dev, tmp_path / "dev.spacy")
     fit = calib("fit", tmp_path / "one", dev, tmp_path / "two", "-C", "senter", "--attr", "sent", "-m", "isotonic")
     assert "Component 'senter' is disabled in this pipeline" in fit.text
     contents = report(str(tmp_path / "two"), test_file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import spacy
@@ -144,9 +145,8 @@ def test_what_judges_says_which_gold_is_unknown(command, calibrated_ner, tmp_pat
     )
     outcome = calib(command, calibrated_ner, partly, *JUDGES[command])
     assert outcome.code == 0, outcome.text
-    assert "have a gold label that component 'ner' does not know (firm; it knows O, " in outcome.text
-    assert "It says ORG for firm (" in outcome.text
-    assert "`fit --map` says which labels are the same" in outcome.text
+    sentence = r"have a gold label that 'ner' does not know \(firm; it says ORG for firm \(\d+\)\) and count as misses; `fit --map` renames them"
+    assert re.search(sentence, " ".join(outcome.text.split()))
     refused = calib(command, calibrated_ner, none, *JUDGES[command], "--force")
     assert refused.code == 1
     assert "Component 'ner' knows none of the labels in the gold" in refused.text

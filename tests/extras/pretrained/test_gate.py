@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.calibration.conventions import Shrinkage
 from spacy_calib.calibration.registered import registered_maker
 from spacy_calib.calibration.saved import make_part
-from spacy_calib.calibration.conventions import Shrinkage
 from spacy_calib.calibration.steps import KEPT, Predictions
 from spacy_calib.extras.pretrained.gate import GatedContext, RawLabels
 
