@@ -29,6 +29,8 @@ LEMMA = "lemma"
 EXPECTED = 5.0
 # Fewer errors than this share of those expected are remarkable.
 _FEW = 0.1
+# Of fewer units all may well be right.
+_UNITS = 20
 # Scores no farther apart are equal: which is the likeliest, rounding decides.
 _TIE = 1e-3
 # Texts that leave a category out, and texts that have it: with so many of each, it is named only where it applies.
@@ -136,8 +138,8 @@ def check_outcomes(
     n = len(judged) if annotation.overlapping else judged.n_units
     unit = f"pairs of {annotation.unit} and label" if annotation.overlapping else unit
     values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{expected:,.0f}"}
-    is_few = n_errors < _FEW * expected
-    if (not n_errors or (agrees and is_few)) and expected >= EXPECTED:
+    is_few = n_errors < _FEW * expected and n >= _UNITS
+    if is_few and (not n_errors or agrees) and expected >= EXPECTED:
         raise calib_error("C804", **values)
     return {**values, "errors": f"{n_errors:,}"} if n_errors and is_few else None
 
