@@ -7,6 +7,7 @@ import spacy
 from spacy.tokens import DocBin, Token
 from spacy.training import Example
 
+from spacy_calib.doc.annotations import get_annotation
 from tests.cli.conftest import bare_docs, calib, entity_docs, ok, refuses, setting
 from tests.cli.kinds import tag_docs
 from tests.sequence.trained import SMALL
@@ -82,7 +83,10 @@ def test_whole_entities_of_a_field_have_a_score(entity_dev, entity_test, tmp_pat
     nlp = spacy.load(tmp_path / "out")
     doc = next(doc for doc in nlp.pipe(gold.text for gold in DocBin().from_disk(entity_test).get_docs(nlp.vocab)) if doc.ents)
     assert all(0 < span._.calib_score <= 1 for span in doc.ents)
-    assert all(span._.calib_raw <= min(token._.calib_raw for token in span) + 1e-9 for span in doc.ents)
+    scores = doc._.calib_ent
+    raw = dict(zip(zip(scores.rows.tolist(), scores.tags, strict=True), scores.raw, strict=True))
+    label = get_annotation(scores.layer).label
+    assert all(span._.calib_raw <= min(raw[token.i, label(token)] for token in span) + 1e-9 for span in doc.ents)
     texts = [doc.text, "", *(gold.text for gold in entity_docs(5, 9))]
     one, two = (nlp.pipe(texts, n_process=n, batch_size=2) for n in (1, 2))
     for first, second in zip(one, two, strict=True):

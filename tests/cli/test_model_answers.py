@@ -39,7 +39,7 @@ def test_a_model_is_asked_once_per_text_by_all_commands(place):
 
 
 def test_what_the_commands_say(place):
-    change = json.loads((place / "figures.json").read_text())["calib"]["entities"]["change"]
+    change = json.loads((place / "figures.json").read_text())["calib_ent"]["entities"]["change"]
     assert change["nll"]["high"] < 0  # new answers, judged by new gold
     assert change["brier"]["high"] < 0
     nlp = spacy.load(place / "sure")
@@ -54,7 +54,7 @@ def test_what_the_commands_say(place):
 def test_candidates_have_scores_too(place):
     nlp = spacy.load(place / "sure")
     docs = list(nlp.pipe([doc.text for doc in gold_docs(40, 2)]))
-    candidates = [one for doc in docs for one in doc._.calib.candidates]
+    candidates = [one for doc in docs for one in doc._.calib_ent.candidates]
     assert len(candidates) == sum(len(doc.spans["answers"]) - len(doc.ents) for doc in docs) > 0
     assert all(0 < one.score < 1 for one in candidates)
 
@@ -90,7 +90,7 @@ def test_any_tools_spans_by_one_option(place, tmp_path):
     )
     doc = spacy.load(tmp_path / "sure")("Ann saw Rome")
     assert [(ent.text, round(ent._.calib_raw, 1)) for ent in doc.ents] == [("Rome", 0.6)]
-    assert [round(one.raw, 1) for one in doc._.calib.candidates] == [0.5]
+    assert [round(one.raw, 1) for one in doc._.calib_ent.candidates] == [0.5]
 
 
 def test_an_answer_without_numbers_is_one_sentence(place, tmp_path):

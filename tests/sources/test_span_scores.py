@@ -61,7 +61,7 @@ def put(doc: Doc, spans: list[Span], key: str) -> None:
 
 def pipe_for(**settings) -> tuple[Language, object]:
     nlp = spacy.blank("xx")
-    return nlp, nlp.add_pipe("calib", config={"source": {**SOURCE, **settings}, "grouping": GROUPING})
+    return nlp, nlp.add_pipe("calib", config={"source": {**SOURCE, **settings}, "grouping": GROUPING, "token_scores": True})
 
 
 def fitted(examples: list[Example], **settings):
