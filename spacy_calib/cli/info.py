@@ -116,7 +116,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     msg.divider(pipe.name)
     told = [verdict_on(info)]
     if info.unknown is not None:
-        told.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+        told.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit, details=True))
     for sentence in filter(None, told):
         msg.text(f"{sentence}.")
     facts = {

@@ -242,6 +242,7 @@ def judge(
     """
     from ...doc.annotations import plain_name
     from ...pipe.event import event_pipes
+    from ...pipe.gold_checks import EXPECTED
     from ...pipe.judging import judge_pipe
     from ...pipe.scorer import corpus_of
 
@@ -252,7 +253,7 @@ def judge(
     done = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
     scored = [corpus_of(done, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, scored, strict=True) if len(pipes) == 1 else ():
-        check_gold_says(pipe, done, corpus, run.silent)
+        check_gold_says(pipe, done, corpus, run.silent, EXPECTED)
     found = [judge_pipe(pipe, events, done, corpus) for pipe, events, corpus in zip(pipes, asked, scored, strict=True)]
     if not any(one.anything for one in found):
         check_scored(nlp, pipes[0], done)
