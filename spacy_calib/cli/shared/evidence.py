@@ -194,17 +194,18 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
-_NAMES, _PAIR = 40, 60
+_NAMES = 32
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
     """Which gold labels a component does not know, in two lines unless details are wanted. words (dict): Of `UnknownGold`. unit (str): What has labels."""
     pairs, unknown = words["pairs"], words["unknown"]
-    if not details:
-        pairs, unknown = shorten(pairs.split(", ")[0], _PAIR), shorten(unknown, _NAMES)
-    predicted = "" if pairs == "-" else f"; it says {pairs}"
+    first = pairs if details else pairs.split(", ")[0]
+    named = unknown if pairs == "-" else f"{unknown}; it says {first}"
+    if not details and len(named) > _NAMES:
+        named = shorten(unknown, _NAMES)
     return (
-        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({unknown}{predicted}) and count as misses; "
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({named}) and count as misses; "
         "`fit --map` renames them"
     )
 
