@@ -117,7 +117,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
     msg.divider(pipe.name)
     fact = [verdict_on(info)]
     if info.unknown is not None:
-        fact.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+        fact.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit, details=True))
     for sentence in filter(None, fact):
         msg.text(f"{sentence}.")
     facts = {

@@ -122,14 +122,15 @@ def check_outcomes(
     """Check that gold has each outcome of what is calibrated, and is not the component's own output.
 
     pairs (Pairs): Raw scores of units with gold. gold (Sequence[str]): The distinct labels of these units. spans (Pairs | None): Spans with answers, where
-        no token has gold. least (float): So many units with another label the scores must let expect for a single label to be refused.
+        no token has gold. least (float): So many units with a label the scores must let expect where the gold has none at all, so that it is refused.
         agrees (bool): Whether what stands on the Docs is all right: the likeliest label by itself may be another one.
     RETURNS (dict | None): What CW65 names, where errors are far fewer than the scores let expect.
     RAISES C800: all have the same label. C803: nothing is right. C804: nothing is wrong, where scores let expect errors.
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
         others = pairs.n_units - float(pairs.scores[pairs.hits].sum())
-        if others >= max(least, EXPECTED if plain_name(annotation.name) in OPEN else 0.0):
+        is_none, is_open = gold[0] in (OUTSIDE, *annotation.none), plain_name(annotation.name) in OPEN
+        if others >= (EXPECTED if is_open else least if is_none else 0.0):
             raise calib_error("C800", component=component, **_one_outcome(annotation, gold[0], pairs.n_units))
     judged, unit = (pairs, f"{annotation.unit}s") if spans is None else (spans, annotation.span_words[1])
     if not judged.hits.any() and (expected := float(judged.scores.sum())) >= EXPECTED:

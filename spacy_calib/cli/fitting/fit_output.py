@@ -15,7 +15,7 @@ from ...pairs.documents import LABEL_WORDS, TOKEN
 from ...pairs.runs import caveat_of
 from ..shared.conventions import show_conventions
 from ..shared.evidence import unknown_sentence
-from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, warn, whole
+from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 
 if TYPE_CHECKING:
     from ...calibration.sufficiency import HeldOut
@@ -157,7 +157,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     if calib.source.says:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:
-        warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
     warn_of_promises(info)
     warn_of_held_out(info.held_out, info.row_unit)
     if info.selection:

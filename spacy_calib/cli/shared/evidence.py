@@ -178,11 +178,13 @@ class GoldSays:
             warn(WARNINGS["CW65"].format(**few).removeprefix("[CW65] "))
 
 
-def check_gold_says(pipe: Calibrator, examples: Iterable[Example], corpus: ScoredCorpus, silent: bool) -> None:
+def check_gold_says(
+    pipe: Calibrator, examples: Iterable[Example], corpus: ScoredCorpus, silent: bool, least: float = 0.0
+) -> None:
     """As `GoldSays.check`, of examples that are at hand."""
     says = GoldSays(pipe)
     deque(says.over(examples), maxlen=0)
-    says.check(corpus, silent)
+    says.check(corpus, silent, least)
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
@@ -199,15 +201,18 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
-_NAMES, _PAIR = 40, 60
+_NAMES = 32
 
 
-def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str:
-    """Describe which gold labels a component does not know, in two lines at most. words (dict): Of `UnknownGold`. unit (str): What has labels."""
-    pair, unknown = words["pairs"].split(", ")[0], shorten(words["unknown"], _NAMES)
-    predicted = "" if pair == "-" else f"; it says {shorten(pair, _PAIR)}"
+def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
+    """Which gold labels a component does not know, in two lines unless details are wanted. words (dict): Of `UnknownGold`. unit (str): What has labels."""
+    pairs, unknown = words["pairs"], words["unknown"]
+    first = pairs if details else pairs.split(", ")[0]
+    text = unknown if pairs == "-" else f"{unknown}; it says {first}"
+    if not details and len(text) > _NAMES:
+        text = shorten(unknown, _NAMES)
     return (
-        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({unknown}{predicted}) and count as misses; "
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
         "`fit --map` renames them"
     )
 

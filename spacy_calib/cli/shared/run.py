@@ -231,6 +231,7 @@ def judge(
     from ...doc.annotations import plain_name
     from ...pipe.evaluation import judge_pipe
     from ...pipe.event import event_pipes
+    from ...pipe.gold_checks import EXPECTED
     from ...pipe.scorer import corpus_of
 
     if len(pipes) == 1:
@@ -240,7 +241,7 @@ def judge(
     examples = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
-        check_gold_says(pipe, examples, corpus, run.silent)
+        check_gold_says(pipe, examples, corpus, run.silent, EXPECTED)
     evaluations = [
         judge_pipe(pipe, events, examples, corpus)
         for pipe, events, corpus in zip(pipes, event_pipe_lists, corpora, strict=True)
