@@ -178,8 +178,7 @@ def expected_quality(
 
     annotation = get_annotation(pipe.fit_info.layer)
     record, labels = pipe.learned.record, pipe.lookup.labels()
-    noted, summed, beside, seen = Noted(annotation), Summed(labels, record), None, None
-    names = Names(run.by)
+    noted, summed, beside, seen, names = Noted(annotation), Summed(labels, record), None, None, Names(run.by)
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if gold is not None:

@@ -49,21 +49,21 @@ class DroppedGold:
 
     def sentences(self) -> list[str]:
         """A sentence for each kind of loss."""
-        told = []
+        sentences = []
         if self.without_gold:
             mend = (
                 ": if a text has none of the categories, give each of them the value 0 there" if self.unit == DOCUMENT else ""
             )
-            told.append(
+            sentences.append(
                 f"{self.without_gold:,} of {self.documents:,} documents have no gold {self.layer} annotation and take no part{mend}"
             )
         if self.left_out:
-            told.append(
+            sentences.append(
                 f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as they align with no single gold "
                 "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
             )
         if self.lower_case:
-            told.append(
+            sentences.append(
                 "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; give the texts as they were written"
             )
-        return told
+        return sentences

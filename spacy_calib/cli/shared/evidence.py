@@ -201,7 +201,8 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
-_NAMES = 32
+# What fits into two lines: labels with a guess, and labels alone, which may be too long to be broken.
+_NAMES, _ALONE = 32, 20
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
@@ -210,7 +211,7 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
     first = pairs if details else pairs.split(", ")[0]
     text = unknown if pairs == "-" else f"{unknown}; it says {first}"
     if not details and len(text) > _NAMES:
-        text = shorten(unknown, _NAMES)
+        text = shorten(unknown, _ALONE)
     return (
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
         "`fit --map` renames them"
