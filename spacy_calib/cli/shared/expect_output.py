@@ -16,18 +16,11 @@ NO_RECORD = (
 )
 
 
-# Fits on fewer documents than this, and on more; and of how many 95 % intervals that were called alike how many held the true accuracy: tags of EWT and
-# GUM, fits on 10 to 50 and on 100 to 200 documents, judged on other documents of the same corpus, at random or in a row.
-_MANY, _HELD_BY_FEW, _HELD_BY_MANY = 100, (153, 161), (84, 85)
-
-
-def promise_of(unit: str, n: int) -> str:
-    """How far intervals hold that are learned from so many documents."""
-    held, trials = _HELD_BY_FEW if n < _MANY else _HELD_BY_MANY
-    return (
-        f"From {'fewer than' if n < _MANY else 'at least'} {_MANY} documents (here {counted(unit, n)}), 95 % intervals held the true accuracy of other "
-        f"documents of the same corpus in {held} of {trials} trials; texts of another origin may pass this check, and intervals hold less often there"
-    )
+# What intervals promise: see the trials of docs/benchmarks.md.
+_PROMISE = (
+    "On other texts of the same origin about nineteen in twenty 95 % intervals hold; texts of another origin may pass this check, and intervals hold "
+    "less often there"
+)
 
 
 def show(result: dict[str, Any]) -> None:
@@ -50,7 +43,7 @@ def show(result: dict[str, Any]) -> None:
         show_documents(result["per_doc"], title, unit)
     is_corrected = "gold" in result and result["trusted"]
     if result["drift"] is not None:
-        promise = caveat or promise_of(**result["learned_from"])
+        promise = caveat or _PROMISE
         show_drift(result["drift"], unit, is_corrected, promise, claimed=not caveat)
     elif not is_corrected:
         msg.warn(NO_RECORD)
