@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.adaptation.adaptation import OF_PRETRAINED, OF_SPANS, OF_TOKENS, GoldEntries, Prior
+from ..calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, OF_SPANS, OF_TOKENS, GoldEntries, Prior
 from ..calibration.adaptation.fitting import AdaptationFit
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData
@@ -86,7 +86,7 @@ def adapt_calibrator(
     if not pipe.fitted or pipe.groups is None:
         raise calib_error("C216", name=pipe.name)
     gathered = gather(pipe, examples, arguments)
-    of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED)
+    of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens = adapt_tokens(gathered, learned.tokens, pipe.groups, of_tokens)
     spans = None
     if gathered.data.spans is not None:
