@@ -83,12 +83,11 @@ def judge(nlp: Any, source: Source) -> Judged:
     evidence = EntityEvidence()
     source_of_entities = BoundSource.from_component(with_map(NerSource("ner"), source.label_map), nlp.get_pipe("ner"))
     look = partial(words_of, functions=evidence.functions_in(nlp))
-    hits = {}
-    for event in EVENTS:
-        data, spans = ExampleReader(source_of_entities, 0.01, event, look).read_all(examples).data(0.01)
-        assert spans is not None
-        assert data.words is not None
-        hits[event] = spans.hits
+    read = [ExampleReader(source_of_entities, 0.01, event, look).read_all(examples).data(0.01) for event in EVENTS]
+    hits = {event: found.hits for event, (_, found) in zip(EVENTS, read, strict=True) if found is not None}
+    data, spans = read[0]
+    assert spans is not None
+    assert data.words is not None
     return Judged(spans.spans, spans.raw, spans.documents, hits, data.words, source_of_entities.span_labels)
 
 
