@@ -10,7 +10,6 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 import spacy_calib
-
 from spacy_calib.cli.info import info
 from spacy_calib.cli.pretrained import pretrained
 from tests.cli.conftest import spacy_command

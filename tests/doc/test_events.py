@@ -175,7 +175,9 @@ def test_no_spans():
 
 def test_unknown_event():
     assert [check_event(event) for event in ("exact", "article", "type", "overlap")] == list(EVENTS)
-    with pytest.raises(CalibError, match=r"\[C001\] event must be one of exact, article, type, overlap, but 'strict' was given"):
+    with pytest.raises(
+        CalibError, match=r"\[C001\] event must be one of exact, article, type, overlap, but 'strict' was given"
+    ):
         check_event("strict")
     with pytest.raises(CalibError, match="C001"):
         span_hits(same_words([]), NER, [], "strict")
