@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..pairs.build import leading
-from ..types import Floats, Ints, Pairs, Spans
+from ..types import Floats, Ints, Marginals, Pairs, Spans
 
 # How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
 # threshold, but a carried label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
@@ -19,7 +19,7 @@ LOOKED_AT, ASKED, KEPT = range(3)
 _OF_EACH = ("rows", "tags", "raw", "scores", "levels", "before_maps")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Predictions:
     """n labels of tokens, documents or spans, with their probabilities after the steps taken so far.
 
@@ -40,9 +40,9 @@ class Predictions:
     view: Any = None
 
     @classmethod
-    def of_pairs(cls, pairs: Pairs, threshold: float, words: Any = None) -> Predictions:
-        """What a fit knows. pairs (Pairs): All of their tokens that reach the lowest score taken."""
-        levels = np.where(pairs.scores >= threshold, KEPT, LOOKED_AT).astype(np.int8)
+    def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
+        """Before any step. pairs (Pairs | Marginals): All entries of their tokens that reach the lowest score taken."""
+        levels = (pairs.scores >= threshold) * np.int8(KEPT)  # LOOKED_AT is 0
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod

@@ -21,7 +21,7 @@ N_SCORES = 4 + len(_BENDS) + len(_RIVAL_BENDS)
 _UNIT = 4.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class View:
     """Tokens as the context of their spans looks at them.
 
@@ -55,7 +55,7 @@ class Block:
     words: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PairInputs:
     """What the model looks at in n pairs.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds, sigmoid
+from ..pairs.build import leading
 from ..types import Floats, Ints
 from .words import Flags, Words
 
@@ -28,7 +28,7 @@ class TokenScores:
     rows, tags (Ints), scores (Floats): Token (ascending), tag and score of each entry. words (Words): The tokens.
     log_odds (Floats): Of the scores. is_top (Flags): Whether each entry is the highest of its token; of equal ones the first.
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest entry of each token and of the second, shape (2, n); -1 and NO_ENTRY
-        for a missing entry.
+        for a missing entry. neighbours (tuple[Floats, Floats]): See `_find_neighbours`.
     scored (Flags): Whether a token has entries and is more than white space. entropy (Floats): Of each token, in nats: of its scores, and of the probability that they leave to all other tags.
     """
 
@@ -36,46 +36,32 @@ class TokenScores:
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         n = len(words.forms)
         self.log_odds = log_odds(scores)
-        self.is_top: Flags = np.zeros(len(rows), dtype=bool)
-        self.top_tags = np.full((2, n), -1)
-        self.top_log_odds: Floats = np.full((2, n), NO_ENTRY)
-        if len(rows):
-            self._find_top(n)
+        self.is_top: Flags = leading(rows, scores)
+        others = (~self.is_top).nonzero()[0]
+        second = others[leading(rows[others], scores[others])]
+        self.top_tags, self.top_log_odds = np.empty((2, n), dtype=np.intp), np.empty((2, n))
+        self.top_tags[:], self.top_log_odds[:] = -1, NO_ENTRY
+        for place, entries in enumerate((self.is_top.nonzero()[0], second)):
+            tokens = rows[entries]
+            self.top_tags[place, tokens], self.top_log_odds[place, tokens] = tags[entries], self.log_odds[entries]
         self.scored: Flags = (self.top_tags[0] >= 0) & words.counts
         every = np.concatenate((scores, np.maximum(1.0 - np.bincount(rows, scores, n), 0.0)))
         surprise = -every * np.log(np.maximum(every, 1e-300))
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
+        self.neighbours = self._find_neighbours()
 
-    def _find_top(self, n_tokens: int) -> None:
-        """Find the two highest entries of each token; of equal entries the first."""
-        rows, left, highest = self.rows, self.scores.copy(), np.empty(n_tokens)
-        begins = np.ones(len(rows), dtype=bool)
-        np.not_equal(rows[1:], rows[:-1], out=begins[1:])
-        starts = begins.nonzero()[0]
-        heads, first = rows[starts], np.empty(n_tokens, dtype=np.intp)
-        for place in range(2):
-            highest[heads] = np.maximum.reduceat(left, starts)
-            entries = ((left == highest[rows]) & ~self.is_top).nonzero()[0][::-1]
-            tokens = rows[entries]
-            # of several values for a token the last one stays: that of its first entry
-            self.top_tags[place, tokens], self.top_log_odds[place, tokens] = self.tags[entries], self.log_odds[entries]
-            if place == 0:
-                first[tokens] = entries
-                self.is_top[first[heads]] = True
-                left[self.is_top] = -1.0
-
-    @cached_property
-    def neighbours(self) -> tuple[Floats, Floats]:
+    def _find_neighbours(self) -> tuple[Floats, Floats]:
         """(the token before each, the token after it): log-odds and tag of its highest entry, shape (2, n). A neighbour is in the same Doc, has
         entries and is more than white space.
         """
-        values = np.concatenate((self.top_log_odds[:1], self.top_tags[:1]))
-        np.copyto(values, _NO_NEIGHBOUR, where=~self.scored)
-        before, after = np.concatenate((_NO_NEIGHBOUR, values), axis=1), np.concatenate((values, _NO_NEIGHBOUR), axis=1)
+        before, after = np.empty((2, 2, len(self.scored) + 1))
+        before[0, 1:], before[1, 1:] = self.top_log_odds[0], self.top_tags[0]
+        np.copyto(before[:, 1:], _NO_NEIGHBOUR, where=~self.scored)
+        after[:, :-1] = before[:, 1:]
         before[:, self.words.starts] = after[:, self.words.starts] = _NO_NEIGHBOUR
         return before[:, :-1], after[:, 1:]
 
-    def document_means(self, values: Sequence[Floats], average: Sequence[float]) -> list[Floats]:
+    def document_means(self, values: Sequence[Floats], average: Sequence[float]) -> Sequence[Floats]:
         """The means over the scored tokens of a Doc and ten average ones, so that those of short Docs do not swing.
 
         values (Sequence[Floats]): Of each token, several times. average (Sequence[float]): The values of the average token.

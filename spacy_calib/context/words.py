@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ Hashes = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Words:
     """The tokens of consecutive Docs.
 
@@ -41,10 +40,10 @@ class Words:
     def __len__(self) -> int:
         return len(self.forms)
 
-    @cached_property
+    @property
     def docs(self) -> Ints:
         """The number of each token's Doc."""
-        return np.repeat(np.arange(len(self.starts) - 1), self.starts[1:] - self.starts[:-1])
+        return np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:
