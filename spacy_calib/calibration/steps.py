@@ -16,6 +16,7 @@ from ..types import Floats, Ints, Marginals, Pairs, Spans
 # How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
 # threshold, but a carried label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
 LOOKED_AT, ASKED, KEPT = range(3)
+_KEPT = np.int8(KEPT)
 _OF_EACH = ("rows", "tags", "raw", "scores", "levels", "before_maps")
 
 
@@ -42,7 +43,7 @@ class Predictions:
     @classmethod
     def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
         """Before any step. pairs (Pairs | Marginals): All entries of their tokens that reach the lowest score taken."""
-        levels = (pairs.scores >= threshold) * np.int8(KEPT)  # LOOKED_AT is 0
+        levels = (pairs.scores >= threshold) * _KEPT  # LOOKED_AT is 0
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod

@@ -72,8 +72,8 @@ def leading(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
 
     rows (Ints): Token of each entry, ascending. scores (Floats): One per entry.
     """
-    begins = np.ones(len(rows), dtype=bool)
-    np.not_equal(rows[1:], rows[:-1], out=begins[1:])
+    begins = np.empty(len(rows), dtype=bool)
+    begins[:1], begins[1:] = True, rows[1:] != rows[:-1]
     starts = begins.nonzero()[0]
     if len(starts) == len(rows):
         return begins
@@ -203,7 +203,7 @@ class LogitScores:
         if not np.maximum.reduce(np.abs(odds), axis=None, initial=0.0) < _SAFE_EXPONENT:
             odds -= odds.max(axis=1, keepdims=True)
         np.exp(odds, out=odds)
-        return odds, np.add.reduce(odds, axis=1)
+        return odds, np.einsum("ij->i", odds)
 
     def above(self, threshold: float) -> Marginals:
         check_threshold(threshold)
@@ -220,7 +220,7 @@ class LogitScores:
         rows = flat // n_labels
         scores = odds.ravel()[flat] / sums[rows]
         is_kept = scores >= threshold
-        if not is_kept.all():
+        if np.count_nonzero(is_kept) < len(flat):
             flat, rows, scores = flat[is_kept], rows[is_kept], scores[is_kept]
         return Marginals(rows, flat - rows * n_labels, scores, len(logits))
 

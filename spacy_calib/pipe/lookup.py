@@ -195,7 +195,7 @@ class SourceLookup:
             if annotation.n_units(doc) <= annotation.first:
                 continue
             hashes = annotation.hashes(doc)
-            is_bare = not hashes.any() and not source.sets_labels
+            is_bare = not np.count_nonzero(hashes) and not source.sets_labels
             nothing_found = (
                 annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
             )  # that is all there is to find
@@ -232,7 +232,7 @@ class ReadableDocs:
         return self.source.source.read(self.source.component, self.docs)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
     """The result of `predict`. places (list[int]): Numbers of the Docs that could be read. batch (CalibratedBatch | None): Their scores; None without
     such a Doc. top_labels (TopLabels | None): See ReadableDocs.
