@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,7 +54,7 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.scores)
 
-    @cached_property
+    @property
     def kept(self) -> Ints:
         """Index of the predictions that reach the threshold."""
         return (self.levels == KEPT).nonzero()[0]
@@ -77,7 +76,7 @@ class Predictions:
         """Some predictions, by ascending index."""
         columns = {name: getattr(self, name) for name in _OF_EACH}
         parts = {name: column[index] for name, column in columns.items() if column is not None}
-        return self._of_others(**parts, spans=self.spans and self.spans.take(index))
+        return self.having(**parts, spans=self.spans and self.spans.take(index))
 
     def with_asked(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
         """With labels below the threshold that are asked for, before any step. rows, tags, raw: Theirs."""
@@ -91,12 +90,7 @@ class Predictions:
             "scores": raw,
             "levels": np.full(len(rows), ASKED, dtype=np.int8),
         }
-        return self._of_others(**{name: np.append(getattr(self, name), column)[order] for name, column in new.items()})
-
-    def _of_others(self, **fields: Any) -> Predictions:
-        others = self.having(**fields)
-        vars(others).pop("kept", None)
-        return others
+        return self.having(**{name: np.append(getattr(self, name), column)[order] for name, column in new.items()})
 
 
 class CalibrationStep(Protocol):

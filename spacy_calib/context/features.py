@@ -14,8 +14,8 @@ from ..pairs.build import leading
 from ..types import Floats, Ints
 from .words import Flags, Words
 
-# How many average tokens are added to each Doc before its means are taken, and their top score and entropy.
-_TOKENS_ADDED, _AVERAGE_SCORE, _AVERAGE_ENTROPY = 10.0, 0.9, 0.3
+# What is added to each Doc before its means are taken: ten average tokens, their top scores and entropies.
+_ADDED = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
 # Log-odds and tag of a missing neighbour: next to the first and the last word nothing is doubtful.
@@ -61,15 +61,17 @@ class TokenScores:
         before[:, self.words.starts] = after[:, self.words.starts] = _NO_NEIGHBOUR
         return before[:, :-1], after[:, 1:]
 
-    def document_means(self, values: Sequence[Floats], average: Sequence[float]) -> Sequence[Floats]:
-        """The means over the scored tokens of a Doc and ten average ones, so that those of short Docs do not swing.
+    def document_means(self, *values: Floats, added: Floats = _ADDED) -> Floats:
+        """The means over the scored tokens of a Doc and some average ones, so that those of short Docs do not swing, shape (k, n).
 
-        values (Sequence[Floats]): Of each token, several times. average (Sequence[float]): The values of the average token.
+        values (Floats): Of each token, k times. added (Floats): The number of average tokens and the sums of their values, shape (1 + k, 1).
         """
-        docs, n = self.words.docs, len(self.words.starts) - 1
-        counts = np.bincount(docs, self.scored, n) + _TOKENS_ADDED
-        sums = (np.bincount(docs, column * self.scored, n) for column in values)
-        return [((total + _TOKENS_ADDED * value) / counts)[docs] for total, value in zip(sums, average, strict=True)]
+        starts = self.words.starts
+        table = np.zeros((len(added), len(self.scored) + 1))  # with one more column, where a last Doc without tokens begins
+        table[0, :-1], table[1:, :-1] = self.scored, values
+        table[1:] *= table[0]
+        sums = np.add.reduceat(table, starts[:-1], axis=1) + added
+        return (sums[1:] / sums[0]).repeat(starts[1:] - starts[:-1], axis=1)
 
 
 class Feature(ABC):
@@ -112,8 +114,7 @@ class Document(Feature):
     )
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        values, average = (sigmoid(tokens.top_log_odds[0]), tokens.entropy), (_AVERAGE_SCORE, _AVERAGE_ENTROPY)
-        confidence, entropy = tokens.document_means(values, average)
+        confidence, entropy = tokens.document_means(sigmoid(tokens.top_log_odds[0]), tokens.entropy)
         return confidence, entropy, confidence * tokens.top_log_odds[0]
 
 
