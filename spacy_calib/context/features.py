@@ -18,8 +18,9 @@ from .words import Flags, Words
 _ADDED = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
-# Log-odds and tag of a missing neighbour: next to the first and the last word nothing is doubtful.
-_NO_NEIGHBOUR = np.array([[3.0], [-1.0]])
+# Log-odds and tag of a missing neighbour, as next to the first and the last word nothing is doubtful; and of a missing entry.
+_MISSING = np.array([3.0, NO_ENTRY]), np.array([-1, -1])
+_NO_NEIGHBOUR, _NO_TOP = -2, -1  # where these are
 
 
 class TokenScores:
@@ -28,7 +29,9 @@ class TokenScores:
     rows, tags (Ints), scores (Floats): Token (ascending), tag and score of each entry. words (Words): The tokens.
     log_odds (Floats): Of the scores. is_top (Flags): Whether each entry is the highest of its token; of equal ones the first.
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest entry of each token and of the second, shape (2, n); -1 and NO_ENTRY
-        for a missing entry. neighbours (tuple[Floats, Floats]): See `_find_neighbours`.
+        for a missing entry.
+    neighbours: (log-odds, tags) of the highest entry of the token before each, and of the token after it. A neighbour is in the same Doc,
+        has entries and is more than white space.
     scored (Flags): Whether a token has entries and is more than white space. entropy (Floats): Of each token, in nats: of its scores, and of the probability that they leave to all other tags.
     """
 
@@ -37,29 +40,23 @@ class TokenScores:
         n = len(words.forms)
         self.log_odds = log_odds(scores)
         self.is_top: Flags = leading(rows, scores)
-        others = (~self.is_top).nonzero()[0]
+        first, others = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
         second = others[leading(rows[others], scores[others])]
-        self.top_tags, self.top_log_odds = np.empty((2, n), dtype=np.intp), np.empty((2, n))
-        self.top_tags[:], self.top_log_odds[:] = -1, NO_ENTRY
-        for place, entries in enumerate((self.is_top.nonzero()[0], second)):
-            tokens = rows[entries]
-            self.top_tags[place, tokens], self.top_log_odds[place, tokens] = tags[entries], self.log_odds[entries]
-        self.scored: Flags = (self.top_tags[0] >= 0) & words.counts
-        every = np.concatenate((scores, np.maximum(1.0 - np.bincount(rows, scores, n), 0.0)))
-        surprise = -every * np.log(np.maximum(every, 1e-300))
+        entries = np.empty((2, n), dtype=np.intp)
+        entries[:] = _NO_TOP
+        entries[0, rows[first]], entries[1, rows[second]] = first, second
+        log_odds_, tags_ = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
+        self.top_log_odds: Floats = log_odds_[entries]
+        self.top_tags: Ints = tags_[entries]
+        self.scored: Flags = (entries[0] >= 0) & words.counts
+        near = np.empty((2, n + 1), dtype=np.intp)
+        near[0, 1:] = near[1, :-1] = np.where(self.scored, entries[0], _NO_NEIGHBOUR)
+        near[:, words.starts] = _NO_NEIGHBOUR
+        near_log_odds, near_tags = log_odds_[near], tags_[near]
+        self.neighbours = (near_log_odds[0, :-1], near_tags[0, :-1]), (near_log_odds[1, 1:], near_tags[1, 1:])
+        every = np.maximum(np.concatenate((scores, 1.0 - np.bincount(rows, scores, n))), 1e-300)
+        surprise = -every * np.log(every)
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
-        self.neighbours = self._find_neighbours()
-
-    def _find_neighbours(self) -> tuple[Floats, Floats]:
-        """(the token before each, the token after it): log-odds and tag of its highest entry, shape (2, n). A neighbour is in the same Doc, has
-        entries and is more than white space.
-        """
-        before, after = np.empty((2, 2, len(self.scored) + 1))
-        before[0, 1:], before[1, 1:] = self.top_log_odds[0], self.top_tags[0]
-        np.copyto(before[:, 1:], _NO_NEIGHBOUR, where=~self.scored)
-        after[:, :-1] = before[:, 1:]
-        before[:, self.words.starts] = after[:, self.words.starts] = _NO_NEIGHBOUR
-        return before[:, :-1], after[:, 1:]
 
     def document_means(self, *values: Floats, added: Floats = _ADDED) -> Floats:
         """The means over the scored tokens of a Doc and some average ones, so that those of short Docs do not swing, shape (k, n).
