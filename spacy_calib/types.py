@@ -78,10 +78,7 @@ def check_lengths(what: str, of: str, n: int, others: Mapping[str, Sized]) -> No
 
 
 def as_hits(values: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """A boolean array of length n from booleans or zeros and ones.
-
-    RAISES C001: other values. C002: another length.
-    """
+    """A boolean array of length n from booleans or zeros and ones. RAISES C001: other values. C002: another length."""
     array = np.asarray(values)
     if array.shape != (n,):
         raise calib_error("C002", what="A set of pairs", first="score", second="hit", n_first=n, n_second=array.size)
@@ -176,10 +173,7 @@ class Spans:
         return len(self.starts)
 
     def take(self, keep: NDArray[Any]) -> Spans:
-        """Some of the spans.
-
-        keep (NDArray): Their indices, ascending, or booleans.
-        """
+        """Some of the spans. keep (NDArray): Their indices, ascending, or booleans."""
         index = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return Spans(
             self.starts[index], self.ends[index], self.labels[index], self.token_scores[self._tokens_of(index)],
@@ -199,10 +193,7 @@ class Spans:
 
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
-    """The spans of Docs that follow one another.
-
-    n_tokens (Sequence[int]): Tokens of each Doc.
-    """
+    """The spans of Docs that follow one another. n_tokens (Sequence[int]): Tokens of each Doc."""
     offsets = np.cumsum([0, *n_tokens])[: len(parts)]
     none = np.zeros(0, dtype=np.intp)
     return Spans(

@@ -242,10 +242,7 @@ class TagOffsets:
         return self
 
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
-        """The corrected probabilities; unchanged where neither the tag nor its group has an offset.
-
-        RAISES C004: not fitted.
-        """
+        """The corrected probabilities; unchanged where neither the tag nor its group has an offset. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
         moved = np.flatnonzero(offsets != 0)
         corrected = scores.copy()

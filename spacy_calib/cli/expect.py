@@ -102,13 +102,11 @@ def expect(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Tell the accuracy (and precision, recall and F of entities) to be expected on
-    texts without gold, with an interval, and whether the texts are like those
-    the pipe was fitted on: where they are not, the numbers cannot be trusted.
+    Tell the accuracy (and precision, recall and F of entities) to be expected on texts without gold, with an interval, and
+    whether the texts are like those the pipe was fitted on: where they are not, the numbers cannot be trusted.
 
-    With --gold, a few labelled documents tell by how much the scores are off
-    (prediction-powered inference): the numbers then hold for other texts too, and
-    stand beside what the labelled documents alone would say.
+    With --gold, a few labelled documents tell by how much the scores are off (prediction-powered inference): the numbers then
+    hold for other texts too, and stand beside what the labelled documents alone would say.
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), "learned_from" ("unit" and "n" of the documents behind the intervals), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;

@@ -77,9 +77,8 @@ def rank(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Rank tokens, sentences, entities or documents, most likely wrong first, and
-    write them as a queue for an annotation tool. With gold it tells how soon each
-    order finds the errors.
+    Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
+    With gold it tells how soon each order finds the errors.
 
     RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `corpus.queue.findings.findings`; "seen": see `expect.record.SeenShare`; "accepted",
         "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `corpus.queue.formats.record_of`; a sequence

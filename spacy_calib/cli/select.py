@@ -100,10 +100,9 @@ def select(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Choose from unlabelled texts what is worth labelling next: the sentences whose
-    labels are most likely wrong, or that hold rare tags, each with the reason. Or
-    draw documents at random that stand for all, to adapt to texts of a new kind
-    or to estimate the accuracy on them (--for adapt).
+    Choose from unlabelled texts what is worth labelling next: the sentences whose labels are most likely wrong, or that hold
+    rare tags, each with the reason. Or draw documents at random that stand for all, to adapt to texts of a new kind or to
+    estimate the accuracy on them (--for adapt).
 
     RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.

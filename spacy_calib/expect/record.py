@@ -27,10 +27,9 @@ from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_s
 class FitRecord(Saved):
     """What is kept of the fit documents.
 
-    tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a
-    source without spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its
-    numbers vary. between (float): Variance of the shift of log-odds of right tokens in a source
-    that nobody knows; 0 for a fit on one source.
+    tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source
+    without spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its numbers vary.
+    between (float): Variance of the shift of log-odds of right tokens in a source that nobody knows; 0 for a fit on one source.
     """
 
     tokens: Residuals = kept(Residuals.of_kinds(1))
@@ -175,8 +174,8 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n stretches of text: each document as a whole, and each of its sentences. digests (Digests), words
-    (Ints), documents (Ints): Of each; its document. whole (NDArray[bool]): Whether it is the whole document.
+    """n stretches of text: each document as a whole, and each of its sentences. digests (Digests), words (Ints), documents
+    (Ints): Of each; its document. whole (NDArray[bool]): Whether it is the whole document.
     """
 
     digests: Digests

@@ -19,10 +19,7 @@ from .metric import Metric
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
-    """Bin the pairs; the edges follow from the pairs' own scores.
-
-    RAISES C001: values out of range. C002: lengths differ.
-    """
+    """Bin the pairs; the edges follow from the pairs' own scores. RAISES C001: values out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
@@ -179,10 +176,7 @@ def debiased_calibration_error(
 
 @dataclass(frozen=True)
 class CalibrationError(Metric):
-    """`calibration_error` as a metric, with its settings.
-
-    RAISES C001: a setting out of range.
-    """
+    """`calibration_error` as a metric, with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
     short: ClassVar[str] = "smce"
@@ -202,10 +196,7 @@ class CalibrationError(Metric):
 
 @dataclass(frozen=True)
 class DebiasedCalibrationError(Metric):
-    """`debiased_calibration_error` as a metric, with its settings.
-
-    RAISES C001: a setting out of range.
-    """
+    """`debiased_calibration_error` as a metric, with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"
     short: ClassVar[str] = "debiased"

@@ -46,13 +46,12 @@ _LEARNED = record(
 
 
 class LogLinearScaling(Scaling):
-    """Softmax of factor * log p + bias of the tag + what the likelier tags of the token bear on it: Dirichlet
-    calibration (Kull et al. 2019, section 3.2), logistic regression on log-probabilities (Guo et al. 2017, section
-    4.2).
+    """Softmax of factor * log p + bias of the tag + what the likelier tags of the token bear on it: Dirichlet calibration (Kull
+    et al. 2019, section 3.2), logistic regression on log-probabilities (Guo et al. 2017, section 4.2).
 
-    Only tags that reach the floor have a term; the others of a token are one more outcome, its rest. The weights have
-    least penalized log loss, a convex problem. The inverse temperature is pulled to 1 by next to nothing, for data that
-    leave it open (every likeliest tag is right).
+    Only tags that reach the floor have a term; the others of a token are one more outcome, its rest. The weights have least
+    penalized log loss, a convex problem. The inverse temperature is pulled to 1 by next to nothing, for data that leave it open
+    (every likeliest tag is right).
 
     pairwise (str): Which tags bear on a tag: "none", "self" (vector scaling), "all" (matrix scaling).
     ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: its inverse variance, which
@@ -203,8 +202,8 @@ class VectorScaling(LogLinearScaling):
 class MatrixScaling(LogLinearScaling):
     """Besides a factor and a bias for each tag, each of a token's likelier tags bears on each other one.
 
-    So the tags that the model confuses are told apart by how often they were confused (Kull et al. 2019, section 3.2,
-    with the ridge of their section 4 on the whole matrix but for one common factor).
+    So the tags that the model confuses are told apart by how often they were confused (Kull et al. 2019, section 3.2, with the
+    ridge of their section 4 on the whole matrix but for one common factor).
     """
 
     registered = "spacy-calib.MatrixScaling.v1"

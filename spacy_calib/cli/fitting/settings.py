@@ -258,10 +258,7 @@ def _check_event(source: Source | None, event: str, component: str) -> None:
 
 
 def labels_from(path: Path) -> list[str]:
-    """Read labels: a list in .json, one on each line of .txt.
-
-    RAISES C167: there is no such list.
-    """
+    """Read labels: a list in .json, one on each line of .txt. RAISES C167: there is no such list."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         labels = json.loads(text) if path.suffix == ".json" else text.splitlines()
