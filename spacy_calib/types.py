@@ -43,10 +43,7 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def as_probabilities(name: str, values: ArrayLike) -> Floats:
-    """A one-dimensional float64 array with values in [0, 1].
-
-    RAISES C001: wrong number of dimensions, NaN, or a value outside [0, 1].
-    """
+    """A one-dimensional float64 array in [0, 1]. RAISES C001: wrong number of dimensions, NaN, or out of range."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise calib_error("C001", name=name, wanted="a one-dimensional array", given=f"one of shape {array.shape}")
@@ -68,10 +65,7 @@ def as_finite(name: str, values: ArrayLike) -> Floats:
 
 
 def check_lengths(what: str, of: str, n: int, others: Mapping[str, Sized]) -> None:
-    """Check that arrays go together. what (str): Who needs them. of (str): A thing of the n. others: Name -> of each.
-
-    RAISES C002: another length.
-    """
+    """Check that arrays go together. of (str): A thing of the n. others: Name -> of each. RAISES C002: another length."""
     for name, values in others.items():
         if len(values) != n:
             raise calib_error("C002", what=what, first=of, second=name, n_first=n, n_second=len(values))
@@ -91,10 +85,7 @@ def as_hits(values: ArrayLike, n: int) -> NDArray[np.bool_]:
 
 
 def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
-    """A float64 array of n weights > 0, or None where there are none.
-
-    RAISES C001: a weight that is not positive and finite. C002: another length.
-    """
+    """A float64 array of n weights > 0, or None. RAISES C001: not positive and finite. C002: another length."""
     if values is None:
         return None
     weights = np.asarray(values, dtype=np.float64)

@@ -76,10 +76,7 @@ OUT = -1
 
 @dataclass(frozen=True)
 class EntityTypes:
-    """The entity types among the labels of tokens.
-
-    names (tuple[str, ...]): The types. of_label (Ints): Place in names of each label's type, -1 for O.
-    """
+    """The entity types among the labels of tokens. of_label (Ints): Place in `names` of each label's type, -1 for O."""
 
     names: tuple[str, ...]
     of_label: Ints
@@ -112,9 +109,7 @@ class EntityScores:
         return 1.0 - self._sum(self.types == OUT)
 
     def of_type(self, kind: int) -> Floats:
-        """P(type) of each token. Without an entry it is below the threshold, and below P(inside) or what other types
-        leave: the product of these bounds keeps such tokens in order.
-        """
+        """P(type) of each token; without an entry the product of its upper bounds, which keeps such tokens in order."""
         left = np.where(self.has(OUT), self.inside, 1.0 - self._sum(np.ones(len(self.types), dtype=bool)))
         return np.where(self.has(kind), self._sum(self.types == kind), self.threshold * left)
 

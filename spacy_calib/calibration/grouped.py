@@ -21,11 +21,7 @@ from .tag_offsets import TagOffsets
 
 @dataclass(frozen=True)
 class GroupFit(Saved):
-    """What a group was fitted on.
-
-    pairs (int): Its pairs. hits (int): How many of them hit.
-    fallback (str): Why it uses another map than its own; "" where it has its own.
-    """
+    """Pairs and hits that a group was fitted on. fallback (str): Why it uses another map than its own; "" if it does not."""
 
     pairs: int = kept(whole())
     hits: int = kept(whole())
@@ -74,10 +70,7 @@ class GroupedRecalibrator:
         self._plain = False
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
-        """Fit the pooled map and the map of every group.
-
-        RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
-        """
+        """Fit the pooled map and the map of every group. RAISES C003: no pairs. C006: fewer than the method needs."""
         # Equal pairs are counted once, group by group.
         whole, parts = collapse_groups(pairs.scores, pairs.hits, self.groups.of(pairs.tags), len(self.groups))
         n_pairs, method_name = len(pairs), type(self.prototype).__name__
@@ -94,10 +87,7 @@ class GroupedRecalibrator:
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
-        """Fit the tags' own corrections to what the maps give, which stay as they are.
-
-        offsets (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
-        """
+        """Fit corrections per tag to what the maps give. offsets (TagOffsets): Prototype. RAISES C004: no fitted maps."""
         self.offsets = None
         calibrated_scores = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.of(pairs.tags).astype(np.intp)

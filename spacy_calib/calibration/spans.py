@@ -111,11 +111,7 @@ class SpanRecalibrator(Saved):
         return lengths(dict.fromkeys(("center", "scale", "weights"), size), fields)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
-        """Learn from n spans.
-
-        hits (ArrayLike): n booleans, or zeros and ones: whether the event holds.
-        RAISES C001, C002: the hits.
-        """
+        """Learn from n spans. hits (ArrayLike): Booleans, or zeros and ones. RAISES C001, C002: the hits."""
         right = as_hits(hits, len(spans))
         self.n_spans_, self.n_hits_, self.n_beside_ = len(spans), int(right.sum()), spans.beside.shape[1]
         self.fallback_ = _why_not(self.n_spans_, self.n_hits_)
@@ -134,10 +130,7 @@ class SpanRecalibrator(Saved):
         self.weights_, self.intercept_ = coefficients[:n], float(coefficients[n])
 
     def predict(self, spans: Spans, raw: Floats) -> Floats:
-        """The probability that each span is right; each depends only on the span itself.
-
-        raw (Floats): What is passed through where it is not fitted.
-        """
+        """The probability that each span is right, by itself. raw (Floats): Passed through where it is not fitted."""
         if self.fallback_ or not self.n_spans_:
             return raw.copy()
         columns = (self._design(spans) - self.center_) / self.scale_

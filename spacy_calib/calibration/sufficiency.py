@@ -28,10 +28,7 @@ _FEWEST_TOKENS = 100
 
 
 def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
-    """What is held out as a whole: the document of each pair, or with few documents its block of tokens.
-
-    rows, documents (Ints): Of each pair, ascending.
-    """
+    """What is held out as a whole: each pair's document, or with few documents its block. rows, documents: Ascending."""
     return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(rows, _BLOCKS)
 
 

@@ -75,7 +75,11 @@ def find_threshold(
         return Threshold(None, 0)
     error = 1 - confidence
     starts, chances = _starts(kept, size, precision, error), chance_of_more(n_right / kept, size, precision)
-    passed = _passed(chances <= _shared_level(size[starts], precision, error), starts)
+    passes = chances <= _shared_level(size[starts], precision, error)
+    at = np.arange(len(passes))
+    begun = np.maximum.accumulate(np.where(np.isin(at, starts), at, -1))
+    failed = np.maximum.accumulate(np.where(passes, -1, at))
+    passed = np.flatnonzero(begun > failed)
     if not len(passed):
         return Threshold(None, len(scores))
     chosen = _choose(passed, chances, error)
@@ -149,17 +153,6 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     return max(error / len(sizes), float(lower.max(initial=0.0)))
 
 
-def _passed(passes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """The cut-offs that walks from a start reach without a failed test, ascending.
-
-    passes (NDArray[bool]): Whether the test of each cut-off passes.
-    """
-    at = np.arange(len(passes))
-    begun = np.maximum.accumulate(np.where(np.isin(at, starts), at, -1))
-    failed = np.maximum.accumulate(np.where(passes, -1, at))
-    return np.flatnonzero(begun > failed)
-
-
 def _choose(passed: Ints, chances: Floats, error: float) -> int:
     """The lowest that passes by which as many other spans reach the precision, too; else the surest.
 
@@ -230,10 +223,7 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 def find_thresholds(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, keys: Sequence[str], precision: float, confidence: float = 0.95
 ) -> dict[str, Threshold]:
-    """One threshold for each key; the confidence holds for each of them on its own.
-
-    keys (Sequence[str]): The key of each span, shape (n,).
-    """
+    """One threshold per key, each with the confidence on its own. keys (Sequence[str]): The key of each span, shape (n,)."""
     of_key = np.array(keys, dtype=object)
     return {
         key: find_threshold(scores[own], hits[own], documents[own], precision, confidence)

@@ -55,10 +55,7 @@ FailOn = Annotated[
 
 
 def failing_verdicts(fail_on: str | None) -> list[str | None]:
-    """The verdicts that --fail-on names; None stands for a pipe without a record, which leaves it unclear.
-
-    RAISES C056: it names something else.
-    """
+    """The verdicts of --fail-on; None stands for a pipe without a record. RAISES C056: it names something else."""
     from ..expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 
     verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT, OTHER_WEIGHTS], "unclear": [TOO_FEW, None]}

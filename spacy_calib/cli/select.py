@@ -123,10 +123,7 @@ def select(
 
 @dataclass(frozen=True)
 class Batch:
-    """What `select` chooses, and how much of it: its options by their names. tags (tuple[str, ...]): Those of --tag.
-
-    RAISES C056: two options that exclude one another.
-    """
+    """What `select` chooses, and how much. tags: Those of --tag. RAISES C056: two options that exclude one another."""
 
     purpose: str
     order: str | None
@@ -219,10 +216,7 @@ def choose(
 
 
 def hunted_tags(pipe: Calibrator, batch: Batch) -> tuple[str, ...]:
-    """The tags to look for; () for other orders.
-
-    RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
-    """
+    """The tags to look for; () for other orders. RAISES C090: the pipe has no such tag. C093: none of its tags is rare."""
     from ..corpus.queue.orders import rare_tags
 
     if batch.order != "rare-tag":

@@ -1,7 +1,4 @@
-"""What a fitted pipe remembers of its fit documents: what to expect of others, and salted digests of their texts.
-
-The digests tell when the same texts test it. No text is kept.
-"""
+"""What a fitted pipe keeps of its fit documents: what to expect of others, and salted digests of their texts, no text."""
 
 from __future__ import annotations
 
@@ -82,7 +79,9 @@ def record_fit(
     profile = DriftProfile.of(all_tokens, None if found_spans is None else _all_spans(found_spans.data, n_docs))
     effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
     if gold is not None:
-        effects = _with_missed(effects, judged, gold, n_docs, labels)
+        rows, documents, columns = _tokens_of(judged, gold)
+        is_missed = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
+        effects = with_missed(effects, columns[is_missed], documents[is_missed], sum_by(documents, None, n_docs), labels)
         source_of_document = np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
         sums_by_source = source_sums(
             judged.calibrated,
@@ -110,15 +109,6 @@ def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) 
         between_sources(errors, opens_by_source, opens_by_source + residuals.shift_variance(np.ones(1)) * squares)
         * of_new_source(n) ** 2
     )
-
-
-def _with_missed(
-    effects: dict[str, Effects], judged: JudgedPairs, gold: Ints, n_docs: int, labels: Sequence[str]
-) -> dict[str, Effects]:
-    """The effects, with the tokens whose gold label has no pair."""
-    rows, documents, columns = _tokens_of(judged, gold)
-    is_missed = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
-    return with_missed(effects, columns[is_missed], documents[is_missed], sum_by(documents, None, n_docs), labels)
 
 
 def _gold_of(judged: JudgedPairs, gold: Ints, labels: Sequence[str]) -> tuple[Ints, Ints]:
@@ -186,10 +176,7 @@ class TextUnits:
 
 @dataclass(frozen=True)
 class SeenShare:
-    """How much of some data a fit has seen.
-
-    documents (int): Comparable ones. seen (int): Those half seen or more, by words. share (float): Of all words.
-    """
+    """How much of some data a fit has seen: comparable documents, those half seen or more, and the share of all words."""
 
     documents: int
     seen: int
@@ -212,9 +199,7 @@ class SeenShare:
 
 @dataclass(frozen=True, eq=False)
 class SeenTexts(Saved):
-    """digests (Digests): Of documents and sentences of the fit data that are not short, ascending; at most the MOST lowest, a fair sample.
-    salt (str): Of these digests, see `keyed`.
-    """
+    """digests (Digests): Of the longer documents and sentences, the MOST lowest, ascending. salt (str): See `keyed`."""
 
     digests: Digests = kept(digests)
     salt: str = kept(text, "")
@@ -230,10 +215,7 @@ class SeenTexts(Saved):
         return SeenTexts(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
-        """How much of other data the fit has seen: documents known as a whole, and known sentences of the rest.
-
-        RETURNS (SeenShare | None): None where nothing can be compared.
-        """
+        """How much of other data the fit has seen, by documents, else sentences; None where nothing can be compared."""
         long = units.words >= LEAST_WORDS
         digests = salted(units.digests, self.salt)
         is_known = long & np.isin(digests, self.digests)

@@ -107,10 +107,7 @@ def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
 
 
 def rank_of(share: float, n_samples: int) -> int:
-    """Which of the n resamples, in order, has this share of all possible ones below it: 1 for the first.
-
-    RAISES C001: they are too few for any.
-    """
+    """Rank among n resamples that has this share of all possible ones below it. RAISES C001: they are too few for any."""
     rank = math.floor(share * (n_samples + 1) + 1e-9)
     if not rank:
         requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"

@@ -1,7 +1,4 @@
-"""Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
-
-Each takes scores and their hits. Without pairs the result is None.
-"""
+"""Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate; None without pairs."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ def check_norm(norm: str) -> None:
 
 
 def error_of_table(table: BinTable, norm: str = "l2") -> float:
-    """sqrt(sum_b |b|/N (mean score - mean hit)^2) for "l2"; sum_b |b|/N |mean score - mean hit| for "l1".
-
-    RAISES C001: another norm.
-    """
+    """sqrt(sum_b |b|/N (mean score - mean hit)^2) for "l2", the weighted mean of |.| for "l1". RAISES C001: another norm."""
     check_norm(norm)
     share = table.counts / table.counts.sum()
     gap = np.abs(table.mean_score - table.mean_hit)
@@ -85,10 +79,7 @@ def calibration_error_interval(
 
 
 def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
-    """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
-
-    pairs (Pairs): With gold. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
-    """
+    """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2). scores: Replace the pairs' raw scores."""
     return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins)
 
 

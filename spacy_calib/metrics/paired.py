@@ -33,10 +33,7 @@ def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dic
 
 
 def error_row(model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, seed: int = 0) -> dict[str, Any] | None:
-    """The calibration error of all pairs of each side (SMCE), which need not be as many; see `ResampledError.difference`.
-
-    RETURNS (dict): See `row_of`; None where one has no pairs.
-    """
+    """The calibration error (SMCE) of each side, as a row of `row_of`; None where one has no pairs."""
     among = np.union1d(model.documents, other.documents)
     a, b = (
         resample_error(side.calibrated, side.pairs.hits, side.documents, n_bins, seed=seed, among=among)

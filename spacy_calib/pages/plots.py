@@ -121,7 +121,9 @@ def draw_panels(
     """Draw panels side by side, as `compare_reliability` does. measure (str): Name of the error in the legend."""
     n_columns = min(len(panels), columns or len(panels))
     down = -(-len(panels) // n_columns)
-    figure = figure_class()(figsize=_size_of(len(panels), n_columns, down, histograms), layout="constrained")
+    width = 3.3 if len(panels) > 1 else 4.4
+    height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
+    figure = figure_class()(figsize=(width * n_columns + 0.3, height * down + 0.3), layout="constrained")
     rows, heights = (2 * down, [5, 1] * down) if histograms else (down, None)
     grid = figure.add_gridspec(rows, n_columns, height_ratios=heights)
     first = None
@@ -158,13 +160,6 @@ def entitle_for(given_axes: Any) -> Callable[[Any, str], None]:
 def wrap_title(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str:
     """Wrap a title. width (float): Inches. letters (int): To an inch."""
     return textwrap.fill(drawable(title), max(20, int(letters * width)))
-
-
-def _size_of(n: int, n_columns: int, down: int, histograms: bool) -> tuple[float, float]:
-    """Return inches, so that diagrams are about square. n (int): Diagrams; a single one is larger."""
-    width = 3.3 if n > 1 else 4.4
-    height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
-    return width * n_columns + 0.3, height * down + 0.3
 
 
 def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:

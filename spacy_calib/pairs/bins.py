@@ -121,10 +121,7 @@ def assign(scores: Floats, edges: Floats) -> Ints:
 
 
 def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
-    """Count, mean score and share of hits of every bin that is not empty.
-
-    scores, hits (Floats): One of each per pair. edges (Floats): From a binner.
-    """
+    """Count, mean score and share of hits of every non-empty bin. edges (Floats): From a binner."""
     bins = assign(scores, edges)
     size = len(edges) + 1
     counts = np.bincount(bins, minlength=size).astype(np.float64)
@@ -157,10 +154,7 @@ def _keys(scores: Floats, hits: NDArray[np.bool_]) -> tuple[NDArray[Any], type]:
 
 
 def collapse(scores: Floats, hits: NDArray[np.bool_]) -> Weighted:
-    """Count equal pairs by sorting integer keys. Exact for float32- and float64-valued scores.
-
-    scores (Floats): n numbers in [0, 1]. hits (NDArray[bool]): n booleans.
-    """
+    """Count equal pairs by sorting integer keys; exact for float32 and float64 scores in [0, 1]."""
     return collapse_groups(scores, hits, np.zeros(len(scores), dtype=np.int8), 1)[0]
 
 

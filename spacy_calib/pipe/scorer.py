@@ -1,7 +1,4 @@
-"""Examples -> the figures of `spacy evaluate`: a thin call into the metrics; and the figures of a fit in meta.json.
-
-From there `spacy package` takes them into a README.
-"""
+"""The figures of `spacy evaluate`, and those of a fit in meta.json, which `spacy package` takes into a README."""
 
 from __future__ import annotations
 

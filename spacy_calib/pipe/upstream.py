@@ -55,10 +55,7 @@ def map_labels(calib: CalibratingPipe, table: dict[str, str] | None) -> None:
 
 
 def learn_labels(pipe: CalibratingPipe, examples: Iterable[Example]) -> Iterable[Example]:
-    """Show the predicted Docs to a source that learns its labels; the examples again.
-
-    RAISES C281 to C286: see `LeftScoresSource.learn_labels`.
-    """
+    """Show the predicted Docs to a source that learns its labels, and return the examples. RAISES C281 to C286."""
     source = with_map(pipe.source, None)
     if not isinstance(source, LeftScoresSource):
         return examples

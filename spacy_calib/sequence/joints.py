@@ -1,7 +1,4 @@
-"""Joint probabilities of the labels of neighbouring tokens, and samples of whole labellings of a Doc.
-
-`spacy_calib.TagCalibrator` takes `pair_scores` and `gold_pairs`.
-"""
+"""Joint probabilities of neighbouring tokens' labels (for `TagCalibrator` too), and samples of whole labellings of a Doc."""
 
 from __future__ import annotations
 

@@ -139,10 +139,7 @@ def readable_in(nlp: Language) -> list[str]:
 
 
 def no_component(nlp: Language, component: str) -> CalibError:
-    """The error of a pipeline that has no component of this name: it names those that could be calibrated instead.
-
-    RETURNS (CalibError): C317, or C318 where there is none.
-    """
+    """C317 for a pipeline without this component, naming those that could be calibrated, or C318 where there is none."""
     readable = readable_in(nlp)
     if readable:
         return calib_error("C317", component=component, readable=", ".join(readable))

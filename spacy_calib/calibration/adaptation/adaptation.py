@@ -80,10 +80,7 @@ def document_weights(scores: Floats, documents: Ints, between: float, hits: NDAr
 
 
 def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
-    """The mean of the lines by the parts of the prior, weighted by how likely each makes the hits (its evidence).
-
-    margins (Floats): Log-odds of n entries. hits, weights: Of each.
-    """
+    """Mean of the lines by the parts of the prior, weighted by evidence. margins (Floats): Log-odds. hits, weights: Of each."""
     if not len(margins):
         return Line()
     found = [_fit(margins, hits, weights, spread, prior.slope) for spread in prior.spreads]
@@ -149,10 +146,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class Side(Saved):
-    """What was learned of the leading entries, or of the others.
-
-    line (Line): Of all. offsets (TagOffsets | None): Of groups and tags, after the line. entries (int): Learned from.
-    """
+    """What was learned of leading entries, or of others, from `entries` many: a line, then offsets of groups and tags."""
 
     line: Line = kept(Line.read, Line())
     offsets: TagOffsets | None = kept(maybe(learned_offsets), None)

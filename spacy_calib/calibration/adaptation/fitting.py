@@ -49,10 +49,7 @@ ADAPTED = record(
 
 @dataclass(frozen=True, eq=False)
 class AdaptationFit:
-    """entries (GoldEntries): Of the labelled documents. groups (Groups): Of their tags. prior (Prior): Believed before.
-
-    adaptation (Adaptation): Learned from all of them.
-    """
+    """The entries of the labelled documents, groups of their tags, the prior, and the adaptation learned from all of them."""
 
     entries: GoldEntries
     groups: Groups

@@ -64,10 +64,7 @@ class Scaling(ABC):
         """How many numbers were fitted. RAISES C004: not fitted."""
 
     def describe(self) -> dict[str, Any]:
-        """Name, whether each tag has a bias, temperature and ridge (None for none), number of fitted numbers, for `info`.
-
-        RAISES C004: not fitted.
-        """
+        """For `info`: name, whether biased, temperature and ridge (or None), fitted numbers. RAISES C004: not fitted."""
         named = {"name": self.registered, "biased": self.biased}
         return {**named, "temperature": None, "ridge": None, "size": self.size()}
 

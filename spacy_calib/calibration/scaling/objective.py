@@ -49,7 +49,11 @@ class Objective:
 
         self.biased, self.entries = scaling.biased, entries
         self.n_biases = entries.n_tags + 2 if scaling.biased else 0
-        self.gold = _gold_entries(entries, hits)
+        is_hit = np.zeros(len(entries), dtype=bool)
+        own = entries.origin >= 0
+        is_hit[own] = hits[entries.origin[own]]
+        held = np.add.reduceat(is_hit, entries.starts) > 0
+        self.gold = is_hit | ((entries.origin < 0) & ~held[entries.tokens])
         codes, targets, inputs = _bearing(scaling.pairwise, entries)
         self.codes, which = number_codes(codes, (entries.n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, which)), (len(entries), len(self.codes)))
@@ -104,15 +108,6 @@ class Objective:
         """Sums of the residuals times what each value is multiplied with."""
         biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.biased else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
-
-
-def _gold_entries(entries: Entries, hits: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether each entry is what was right of its token: its rest, where none of its pairs hits."""
-    is_hit = np.zeros(len(entries), dtype=bool)
-    own = entries.origin >= 0
-    is_hit[own] = hits[entries.origin[own]]
-    held = np.add.reduceat(is_hit, entries.starts) > 0
-    return is_hit | ((entries.origin < 0) & ~held[entries.tokens])
 
 
 def _bearing(pairwise: str, entries: Entries) -> tuple[Ints, Ints, Floats]:

@@ -100,10 +100,7 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
 
 
 def compared(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
-    """(pipe, "tokens" or "entities") -> how OTHER compares with it, see `evaluate`.
-
-    RAISES C615 to C618: the two have nothing to compare. And see `read_side`.
-    """
+    """(pipe, "tokens" or "entities") -> how OTHER compares with it. RAISES C615 to C618: nothing to compare."""
     from ...corpus.comparison import compare_slices, compare_spans, compare_units, judged, same_units
 
     sides = found.sides or [read_side(run, run.model, found.judged[0].component)]

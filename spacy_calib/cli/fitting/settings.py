@@ -76,18 +76,6 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
         check_option(option, not select, "left out beside --method auto, which chooses it", value)
     no_selection = not auto and ("method" in options or bool(chosen_by_user))
     default_context = "context" not in blocks.values()
-    settings = override(name, settings, _option_settings(name, settings, options))
-    return name, {**settings, **_selection_settings(settings, auto, no_selection, default_context)}
-
-
-def under_name(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Dotted settings under the name of the pipe: `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`."""
-    default = f"components.{DEFAULTS['attr']}."
-    return {setting.replace(default, f"components.{name}.", 1): value for setting, value in (overrides or {}).items()}
-
-
-def _option_settings(name: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the options as dotted settings of the pipe. Where a block names another function, that goes with its settings."""
     changes = {key: options[key] for key in ("attr", "event") if key in options}
     if "component" in options:
         changes["source.component"] = options["component"]
@@ -98,7 +86,14 @@ def _option_settings(name: str, settings: Mapping[str, Any], options: Mapping[st
         changes[f"selection.{BLOCKS['selection']}"] = DEFAULTS["selection"][BLOCKS["selection"]]
     elif "method" in options:
         changes |= {f"recalibrator.{key}": value for key, value in _recalibrator(settings, options["method"]).items()}
-    return {f"components.{name}.{key}": value for key, value in changes.items()}
+    settings = override(name, settings, {f"components.{name}.{key}": value for key, value in changes.items()})
+    return name, {**settings, **_selection_settings(settings, auto, no_selection, default_context)}
+
+
+def under_name(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Dotted settings under the name of the pipe: `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`."""
+    default = f"components.{DEFAULTS['attr']}."
+    return {setting.replace(default, f"components.{name}.", 1): value for setting, value in (overrides or {}).items()}
 
 
 def _selection_settings(settings: Mapping[str, Any], auto: bool, no_selection: bool, default_context: bool) -> dict[str, Any]:
@@ -209,7 +204,10 @@ def complete_source(
     if registered is None:
         source = {**source_block(pipe, component), **source}
     elif registered in sources and not _with_settings(source, sources[registered]).supports(pipe):
-        given = _source_overrides(overrides)
+        paths = {tuple(setting.split(".")[2:]): value for setting, value in overrides.items()}
+        given = {
+            path[1]: value for path, value in paths.items() if len(path) == 2 and path[0] == "source" and path[1] != "component"
+        }
         if "@calib_sources" in given:
             raise _cannot_read(source, pipe)
         source = {**source_block(pipe, component), **given}
@@ -220,14 +218,6 @@ def complete_source(
         _check_event(sources.get(registered), event, component)
         if registered == _PARSERS:
             source["event"] = settings.pop("event")
-
-
-def _source_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The dotted settings of the source, but its component."""
-    paths = {tuple(setting.split(".")[2:]): value for setting, value in overrides.items()}
-    return {
-        path[1]: value for path, value in paths.items() if len(path) == 2 and path[0] == "source" and path[1] != "component"
-    }
 
 
 def _cannot_read(block: Mapping[str, Any], pipe: Any) -> CalibError:

@@ -109,11 +109,6 @@ def check_pipeline_folder(
     input lies in it.
     """
     check_folder(target, force)
-    _check_apart(target, inputs, model, option)
-
-
-def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:
-    """Check that outputs and inputs do not contain each other. RAISES C056, C100, C101: see `check_pipeline_folder`."""
     place = _resolve(target)
     for input_path in filter(None, inputs):
         if input_path.is_dir():

@@ -50,11 +50,7 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """File and form of a queue, and what is printed.
-
-    suffixes (Mapping): Suffix of a file -> its form.
-    RAISES C056: the suffix of the output names no form, or another one.
-    """
+    """File and form of a queue, and what is printed. suffixes: Suffix -> form. RAISES C056: the output's suffix is wrong."""
 
     output: Path | None
     format: str = "table"

@@ -122,15 +122,11 @@ class GuardedOutput:
         except OSError as error:
             self._fault = calib_error("C103", why=error.strerror or error)
         if self._fault is not None:
-            self._give_up()
+            if self._stream is sys.__stdout__ and self._stream is not None:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self._stream.fileno())
+                os.close(nowhere)
             raise self._fault
-
-    def _give_up(self) -> None:
-        """Send the rest of the buffer to the null device; Python would report it as an error when it ends."""
-        if self._stream is sys.__stdout__ and self._stream is not None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
 
     def isatty(self) -> bool:
         return self._stream is not None and self._stream.isatty()

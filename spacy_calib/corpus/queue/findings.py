@@ -76,10 +76,7 @@ class Finding:
 def compare_orders(
     corpus: ScoredCorpus, units: Units, shares: Sequence[float] = SHARES, orders: Sequence[str] = tuple(REVIEW), seed: int = 0
 ) -> list[Finding]:
-    """A row for each order: over the units whose gold is known. Calibrated scores that are equal are ordered by the raw ones.
-
-    RAISES C076: no unit has gold.
-    """
+    """A row per order over units with gold; raw scores order equal calibrated ones. RAISES C076: no unit has gold."""
     known = np.flatnonzero(units.right != UNKNOWN)
     if not len(known):
         raise calib_error("C076", unit=units.kind)

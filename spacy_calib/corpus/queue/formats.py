@@ -88,9 +88,7 @@ def label_studio_of(task: Task) -> dict[str, Any]:
 
 
 def doccano_of(task: Task) -> dict[str, Any]:
-    """For doccano's sequence labeling: [first character, the one after the last, label]; of a document for its text classification: the
-    label.
-    """
+    """For doccano's sequence labeling [start, end, label] of each span; for its text classification the document's label."""
     whole = _is_category(task)
     labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
     return {"text": task.text, "label": labels, "meta": _meta(task)}
@@ -205,10 +203,7 @@ def _cell(value: Any) -> object:
 
 
 def csv_texts(path: Path) -> Iterator[str]:
-    """The column "text" of a .csv file, without the guards of `to_csv`.
-
-    RAISES C092: it has no such column, or cannot be read.
-    """
+    """The column "text" of a .csv file, without the guards of `to_csv`. RAISES C092: no such column, or unreadable."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             table = csv.DictReader(lines)

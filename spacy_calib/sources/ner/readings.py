@@ -198,7 +198,12 @@ def read_beams(
             best = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
         else:
             best = set(final_entities[i].triples())
-        readings.append(_beam_reading(types, preset, masses, best))
+        keys = sorted(best | set(masses))
+        table = np.array(keys, dtype=np.intp).reshape(-1, 3)
+        path = np.array([min(1.0, masses.get(key, 0.0)) for key in keys])
+        held = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
+        chosen = np.array([key in best for key in keys], dtype=bool)
+        readings.append(BeamReading(types, held.take(chosen), preset, held, chosen))
     return readings
 
 
@@ -211,12 +216,3 @@ def _masses(parses: list[Any], column: dict[str, int]) -> dict[_Key, float]:
             if label:  # a blocked token stands among them as an entity without a type
                 masses[start, end, column[label]] += mass / total
     return masses
-
-
-def _beam_reading(types: tuple[str, ...], preset: Preset, masses: dict[_Key, float], best: set[_Key]) -> BeamReading:
-    keys = sorted(best | set(masses))
-    table = np.array(keys, dtype=np.intp).reshape(-1, 3)
-    path = np.array([min(1.0, masses.get(key, 0.0)) for key in keys])
-    held = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
-    chosen = np.array([key in best for key in keys], dtype=bool)
-    return BeamReading(types, held.take(chosen), preset, held, chosen)
