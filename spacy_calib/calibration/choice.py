@@ -111,7 +111,15 @@ class Selector:
             methods = [] if few_documents else [(name, item, n) for n in self.n_groups for name, item in self.methods.items()]
             methods += [] if scalable else [(Platt.short, Platt(), 1)]
             candidates += [*usable, *_map_candidates(methods, data, group, kept_units, comparing)]
-        best, trials = _compare(candidates, kept_units)
+        ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
+        differences = [mean_with_error(plan.losses - ranking[0].losses, kept_units) for plan in ranking]
+        trials = [
+            {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
+            for plan, (mean, error) in zip(ranking, differences, strict=True)
+        ]
+        # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
+        takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
+        best = ranking[takes_second]
         n_documents = len(np.unique(data.kept_documents))
         table = {"chosen": best.name, "pairs": len(data.kept), "documents": n_documents, "trials": trials}
         return replace(best, context=best.context or context, table=table)
@@ -229,16 +237,3 @@ def _map_candidates(
             size=prototype.n_parameters * len(groups),
             losses=log_losses(cross_fit(folds, score), pairs.hits),
         )
-
-
-def _compare(candidates: Sequence[CalibrationPlan], units: Ints) -> tuple[CalibrationPlan, list[dict[str, Any]]]:
-    """(the candidate to take, the comparison of all as plain data, the best first). units (Ints): Of each pair."""
-    ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
-    differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
-    trials = [
-        {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": difference, "error": error, "size": plan.size}
-        for plan, (difference, error) in zip(ranking, differences, strict=True)
-    ]
-    # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
-    takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
-    return ranking[takes_second], trials

@@ -35,10 +35,10 @@ from .shared.screen import Column, msg, number, shorten, show_rows, whole
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..corpus.distinct import Digests
     from ..corpus.queue.choosing import Plan, Queue
     from ..corpus.queue.tasks import Task
     from ..corpus.scored import ScoredCorpus
+    from ..pairs.keyed import Digests
     from ..pipe.component import Calibrator
 
 DEFAULT_N = 100

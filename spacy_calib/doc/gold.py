@@ -38,18 +38,8 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> G
     return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))
 
 
-def begins_of_spans(annotation: Annotation, example: Example) -> Ints:
-    """How many gold spans begin in each predicted unit."""
-    return _count_begins(annotation, example, annotation.spans_on(example.reference))
-
-
-def begins_of_sentences(annotation: Annotation, example: Example) -> Ints:
-    """How many gold sentences begin in each predicted unit; without known sentences the whole Doc is one."""
-    gold = example.reference
-    return _count_begins(annotation, example, gold.sents if gold.has_annotation("SENT_START") else [gold[:]])
-
-
-def _count_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
+def count_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
+    """Return how many of these gold spans begin in each predicted unit."""
     n_units = annotation.n_units(example.predicted)
     places = [token.idx for token in example.predicted][:n_units]
     rows = np.searchsorted(places, [span.start_char for span in spans], side="right") - 1

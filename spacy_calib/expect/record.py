@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.span_fit import SpanData, SpanFit
-from ..corpus.distinct import Digests
 from ..pairs.build import JudgedPairs, interleave, top_pairs
+from ..pairs.keyed import Digests
 from ..pairs.keyed import keyed as salted
 from ..schema import Saved, digests, kept, keyed, maybe, number, text
 from ..types import OUTSIDE, Floats, Ints
@@ -75,12 +75,19 @@ def record_fit(
         spans = Labelled(document_of_span, n_docs, None, found_spans.data.pairs.scores, found_spans.held_out)
         n_right = sum_by(document_of_span, found_spans.data.pairs.hits, n_docs)
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found_spans.data.gold.astype(np.float64))
-    all_tokens = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
+    all_tokens = tokens
+    if unjudged is not None:  # the pairs of both, in the order of the text
+        all_pairs, order = interleave(pairs, unjudged.pairs)
+        scores = np.concatenate([judged.calibrated, unjudged.calibrated])[order]
+        documents = np.concatenate([judged.documents, unjudged.documents])[order]
+        all_tokens = _labelled(JudgedPairs(all_pairs, scores, documents), n_docs, labels)[0]
     profile = DriftProfile.of(all_tokens, None if found_spans is None else _all_spans(found_spans.data, n_docs))
     effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
     if gold is not None:
-        rows, documents, columns = _tokens_of(judged, gold)
-        is_missed = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
+        rows, first = np.unique(pairs.rows, return_index=True)
+        documents, columns = judged.documents[first], gold[rows]
+        has_label = (columns >= 0) & (columns < len(labels))
+        is_missed = has_label & ~np.isin(rows, pairs.rows[pairs.hits])
         effects = with_missed(effects, columns[is_missed], documents[is_missed], sum_by(documents, None, n_docs), labels)
         source_of_document = np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
         sums_by_source = source_sums(
@@ -88,7 +95,7 @@ def record_fit(
             judged.documents,
             pairs.tags,
             top,
-            _gold_of(judged, gold, labels),
+            (documents[has_label], columns[has_label]),
             source_of_document,
             len(labels),
         )
@@ -109,29 +116,6 @@ def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) 
         between_sources(errors, opens_by_source, opens_by_source + residuals.shift_variance(np.ones(1)) * squares)
         * of_new_source(n) ** 2
     )
-
-
-def _gold_of(judged: JudgedPairs, gold: Ints, labels: Sequence[str]) -> tuple[Ints, Ints]:
-    """(document, gold label) of the tokens whose gold label is known."""
-    _, documents, columns = _tokens_of(judged, gold)
-    has_label = (columns >= 0) & (columns < len(labels))
-    return documents[has_label], columns[has_label]
-
-
-def _tokens_of(judged: JudgedPairs, gold: Ints) -> tuple[Ints, Ints, Ints]:
-    """(row, document, column of the gold label) of each token. The document of a token is that of its pairs."""
-    rows, first = np.unique(judged.pairs.rows, return_index=True)
-    return rows, judged.documents[first], gold[rows]
-
-
-def _all_tokens(judged: JudgedPairs, unjudged: JudgedPairs) -> JudgedPairs:
-    """The pairs of both, in the order of the text."""
-    pairs, order = interleave(judged.pairs, unjudged.pairs)
-    scores, documents = (
-        np.concatenate([judged.calibrated, unjudged.calibrated]),
-        np.concatenate([judged.documents, unjudged.documents]),
-    )
-    return JudgedPairs(pairs, scores[order], documents[order])
 
 
 def _all_spans(data: SpanData, n_docs: int) -> Labelled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
-from ..doc.gold import begins_of_sentences, begins_of_spans, gold_columns
+from ..doc.gold import count_begins, gold_columns
 from ..doc.reading import document_of
 from ..pairs.build import Scores, concatenate, hints_of
 from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
@@ -114,25 +114,27 @@ class ExampleReader:
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
-        self.documents += [self._number(eg) for eg in examples]
+        starts = []
+        for example in examples:
+            gold, document = example.reference, document_of(example)
+            self.documents.append(self._numbers.number(document))
+            if self.documents[-1] == len(self._files):
+                self._files.append(document.file)
+            # Without known sentences the whole Doc is one.
+            sentences = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
+            starts.append(count_begins(self.annotation, example, sentences) > 0)
         batch_data = _Batch(
             n_rows=[self.annotation.n_units(doc) for doc in docs],
-            n_spans=np.concatenate([begins_of_spans(self.annotation, eg) for eg in examples]),
-            starts=np.concatenate([begins_of_sentences(self.annotation, eg) > 0 for eg in examples]),
+            n_spans=np.concatenate(
+                [count_begins(self.annotation, eg, self.annotation.spans_on(eg.reference)) for eg in examples]
+            ),
+            starts=np.concatenate(starts),
             spans=scores.spans,
             span_hits=span_hits,
             words=words,
             **self._entries(examples, scores),
         )
         self._batches.append(batch_data)
-
-    def _number(self, example: Example) -> int:
-        """The number of the example's document."""
-        document = document_of(example)
-        number = self._numbers.number(document)
-        if number == len(self._files):
-            self._files.append(document.file)
-        return number
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
         """The fields of a batch that are about its rows and entries."""
@@ -148,17 +150,31 @@ class ExampleReader:
         silent = silent_tokens(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[silent] = -2
-        without_gold = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
+        # White space, and units before the first one that may carry a label, have no gold to be missing.
+        n_units, first = self.annotation.n_units, self.annotation.first
+        may_have_gold = [
+            ~is_blank(self.annotation, eg.predicted) & (np.arange(n_units(eg.predicted)) >= first) for eg in examples
+        ]
+        without_gold = (gold.columns == -2) & np.concatenate(may_have_gold)
         without_gold[silent] = False
         hits, is_known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
         pairs = Pairs(marginals.rows, marginals.tags, marginals.scores, hits, len(columns))
         return {"gold": columns, "unlabelled": without_gold, "pairs": pairs, "known": is_known}
 
     def data(self, threshold: float) -> tuple[FitData, SpanData | None]:
-        """All tokens that were read, and all spans; None for a source of token labels alone. threshold (float): See FitData."""
+        """All tokens that were read, and all spans; None for a source of token labels alone. threshold (float): See FitData.
+
+        Where few long documents are cut into runs of sentences, each run is a document; sets `unit` and `files`.
+        """
         gold, without_gold, is_known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
-        documents = self._cut(np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows")))
+        documents = np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows"))
+        self.unit, self.files = joint_unit(self._numbers.units), self._files
+        runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
+        if runs is not None:
+            self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
+            self.files = [self._files[document] for document in documents[firsts].tolist()]
+            documents = runs
         with_gold, without = pairs.take(np.flatnonzero(is_known)), pairs.take(np.flatnonzero(without_gold[pairs.rows]))
         words = [batch.words for batch in self._batches if batch.words is not None]
         data = FitData(
@@ -174,16 +190,6 @@ class ExampleReader:
         )
         return data, self._spans(documents) if self.source.span_labels else None
 
-    def _cut(self, documents: Ints) -> Ints:
-        """The document of each row, or its run of sentences where few long documents are cut; sets `unit` and `files`."""
-        self.unit, self.files = joint_unit(self._numbers.units), self._files
-        runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
-        if runs is None:
-            return documents
-        self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
-        self.files = [self._files[document] for document in documents[firsts].tolist()]
-        return runs
-
     def _spans(self, documents: Ints) -> SpanData:
         """All spans. documents (Ints): The document of each row."""
         batches = [batch for batch in self._batches if batch.spans is not None]
@@ -197,7 +203,14 @@ class ExampleReader:
     def unknown_gold(self) -> UnknownGold:
         """The gold labels that the component does not know, and what it predicts for them."""
         labels = self.source.labels
-        return UnknownGold.of(_named(self._confusions, labels, self.counts), self.n_unknown, self.counts, labels)
+        # Hashes of other things than labels (lemmas, where edit trees are counted) are left out.
+        names = {get_string_id(label): label for label in self.counts}
+        confusions_by_name = {
+            (labels[column] if column >= 0 else "", names[key]): n
+            for (column, key), n in self._confusions.items()
+            if key in names
+        }
+        return UnknownGold.of(confusions_by_name, self.n_unknown, self.counts, labels)
 
     def _joined(self, name: str) -> NDArray[Any]:
         """A field of all batches as one array."""
@@ -215,17 +228,6 @@ def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tupl
     likeliest[marginals.rows[order]] = marginals.tags[order]  # the last one stays
     has_gold = gold != -2
     return Counter(zip(likeliest[has_gold].tolist(), hashes[has_gold].tolist(), strict=True))
-
-
-def _named(confusions: Mapping[tuple[int, int], int], labels: Sequence[str], gold: Iterable[str]) -> dict[tuple[str, str], int]:
-    """The same by names. Hashes of other things than labels (lemmas, where edit trees are counted) are left out."""
-    names = {get_string_id(label): label for label in gold}
-    return {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in confusions.items() if key in names}
-
-
-def _may_have_gold(doc: Doc, annotation: Annotation) -> NDArray[np.bool_]:
-    """Units that are not white space, and not before the first one that may carry a label."""
-    return ~is_blank(annotation, doc) & (np.arange(annotation.n_units(doc)) >= annotation.first)
 
 
 def _hits_of(

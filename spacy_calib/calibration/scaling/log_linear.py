@@ -127,14 +127,11 @@ class LogLinearScaling(Scaling):
             raise calib_error("C003", what=type(self).__name__, threshold=self.floor)
         begin = start.weights() if start is not None and start.n_tags_ == n_tags else None
         self.n_tags_ = n_tags
-        self.factor_, self.biases_, self.codes_, self.weights_ = self.objective(counted, n_tags).minimize(begin, tolerance)
-        return self
-
-    def objective(self, pairs: Pairs, n_tags: int) -> Objective:
-        """What `fit` minimizes. pairs (Pairs): Those that reach the floor."""
         bias_penalty = self.ridge_ * _SHARE_OF_BIASES if self.bias_ridge is None else self.bias_ridge
-        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, self.floor, self.pairwise == "all")
-        return Objective(self, bias_penalty, entries, pairs.hits)
+        entries = lay_out(counted.rows, counted.tags, counted.scores, n_tags, self.floor, self.pairwise == "all")
+        objective = Objective(self, bias_penalty, entries, counted.hits)
+        self.factor_, self.biases_, self.codes_, self.weights_ = objective.minimize(begin, tolerance)
+        return self
 
     def weights(self) -> Weights | None:
         """What was learned; None before."""

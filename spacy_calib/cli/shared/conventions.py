@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...pairs.map_text import map_to_paste
+from ...pairs.label_map import map_to_paste
 from ...types import OUTSIDE
 from .screen import Column, msg, show_rows, whole
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ...corpus.distinct import Digests
     from ...corpus.queue.tasks import Task
+    from ...pairs.keyed import Digests
     from ...pipe.component import Calibrator
 
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
@@ -175,8 +175,8 @@ def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
 
     RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
     """
-    from ...corpus.distinct import digest
     from ...corpus.queue.formats import csv_texts
+    from ...pairs.keyed import digest
 
     keys: set[int] = set()
     for path in paths:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...pairs.keyed import Digests
 from ...types import Floats, Ints
-from ..distinct import Digests
 from ..parts import Kept, numbered
 from ..scored import ScoredCorpus
 from ..stored import Stored

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pairs.keyed import STEP, splitmix64
+from ...pairs.keyed import STEP, Digests, digest, splitmix64
 from ...types import Floats, Ints
-from ..distinct import Digests, digest
 from ..scored import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 
 KINDS = (TOKEN, "entity", "sentence", DOCUMENT)
