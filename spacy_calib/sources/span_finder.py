@@ -15,7 +15,7 @@ from ..doc.annotations.spans import FOUND, FOUND_PREFIX
 from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
-from ..types import OUTSIDE, Floats, Marginals, Spans, stack_spans
+from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .base import OutputSource, has_weights, missing_input, overwriting_pipe, to_numpy
 from .span_scores import check_lowest, with_candidates, write_in_group
 
@@ -74,14 +74,7 @@ class SpanFinderSource(OutputSource):
             raise calib_error("C024", component=self.component, text=doc.text[:40])
         spans = self.annotation(pipe).spans_on(doc)
         table = np.array([(span.start, span.end, 0) for span in spans], dtype=np.intp).reshape(-1, 3)
-        starts, ends = (np.flatnonzero(scores[:, side] >= self.lowest) for side in (0, 1))
-        # Of each start the ends within reach alone: all pairs of a long text would not fit in memory.
-        nearest = np.searchsorted(ends, starts + (pipe.cfg["min_length"] or 1) - 1)
-        counts = np.maximum(np.searchsorted(ends, starts + (pipe.cfg["max_length"] or len(doc)) - 1, side="right") - nearest, 0)
-        first = np.repeat(starts, counts)
-        last = ends[np.arange(counts.sum()) + np.repeat(nearest - (np.cumsum(counts) - counts), counts)]
-        keep = scores[first, 0] * scores[last, 1] >= self.lowest
-        candidates = np.column_stack([first[keep], last[keep] + 1, np.zeros(int(keep.sum()), dtype=np.intp)])
+        candidates = _spans_from(scores, self.lowest, pipe.cfg["min_length"] or 1, pipe.cfg["max_length"] or len(doc))
         span_scores, candidate_scores = (
             scores[places[:, 0], 0] * scores[places[:, 1] - 1, 1] for places in (table, candidates)
         )
@@ -92,3 +85,15 @@ class SpanFinderSource(OutputSource):
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
         write_in_group(doc, pipe.cfg["spans_key"], attr, scores)
+
+
+def _spans_from(scores: Floats, lowest: float, shortest: int, longest: int) -> Ints:
+    """Return (start, end, 0) of the spans that reach the lowest score. scores (Floats): Of starts and ends, (n, 2)."""
+    starts, ends = (np.flatnonzero(scores[:, side] >= lowest) for side in (0, 1))
+    # Of each start the ends within reach alone: all pairs of a long text would not fit in memory.
+    nearest = np.searchsorted(ends, starts + shortest - 1)
+    counts = np.maximum(np.searchsorted(ends, starts + longest - 1, side="right") - nearest, 0)
+    first = np.repeat(starts, counts)
+    last = ends[np.arange(counts.sum()) + np.repeat(nearest - (np.cumsum(counts) - counts), counts)]
+    keep = scores[first, 0] * scores[last, 1] >= lowest
+    return np.column_stack([first[keep], last[keep] + 1, np.zeros(int(keep.sum()), dtype=np.intp)])
