@@ -124,11 +124,7 @@ def classes_of_tags(tags: NDArray[Any]) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """The gold of n units.
-
-    columns (Ints): Column of the gold label: -1 for a label that no column has, -2 where there is no gold; shape (n,).
-    counts (Counter): Gold frequency of each label, as text. unknown (Counter): Of those that no column has.
-    """
+    """Column of each unit's gold label (-1: no column has it, -2: no gold), frequencies of labels, and of unknown ones."""
 
     columns: Ints
     counts: Counter[str]

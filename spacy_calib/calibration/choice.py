@@ -84,11 +84,7 @@ class Selector:
         learn_context: LearnContext | None = None,
         progress: Progress = UNREPORTED,
     ) -> CalibrationPlan:
-        """Choose a plan.
-
-        group (Callable): Grouping -> Groups of the labels. scalable (bool): False where a token may have several labels.
-        learn_context (LearnContext | None): Learns the context; None leaves it out.
-        """
+        """Choose a plan. group: Makes groups of the labels. scalable: False where a token may have several labels."""
         fitting, learning, comparing = progress.stages(STAGES)
         units = documents_or_blocks(data.pairs.rows, data.documents)
         kept_units = units[data.kept]
@@ -211,10 +207,7 @@ def _map_candidates(
     units: Ints,
     progress: Progress,
 ) -> Iterator[CalibrationPlan]:
-    """Maps of raw scores, where pairs are enough; groups that turn out equal once.
-
-    methods (Sequence): (name, prototype of a map, number of groups). units (Ints): Of each pair that reaches the threshold.
-    """
+    """Maps of raw scores where pairs are enough. methods: (name, prototype, number of groups). units: Of each kept pair."""
     pairs, folds, titles = data.kept_pairs, folds_of(units, _FOLDS), set()
     n_fewest = len(pairs) - int(np.bincount(folds).max())
     for name, prototype, n_groups in progress.over(methods):

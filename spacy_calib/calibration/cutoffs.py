@@ -47,10 +47,7 @@ class Cutoffs(Saved):
         check_cutoffs({"precision": self.precision, "confidence": self.confidence}, self.per, PER, self.values)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
-        """Which spans reach their cut-off; one whose key has none is not accepted.
-
-        scores (Floats): Calibrated, shape (n,). columns (Ints): Column of each span's label, in labels and groups.
-        """
+        """Which spans reach the cut-off of their key, if it has one. columns: Of each label, in `labels` and `groups`."""
         return scores >= self.of(columns, labels, groups)
 
     def of(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:

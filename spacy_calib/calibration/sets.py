@@ -20,11 +20,7 @@ COVERAGES = ("marginal", "group", "tag")
 
 @dataclass(frozen=True, eq=False)
 class Cuts(Saved):
-    """What was learned for some conditions.
-
-    values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 if no less will do.
-    tokens (Ints): Fit tokens under each condition.
-    """
+    """By condition the greatest nonconformity in a set (1 if no less will do), shape (n_conditions,), and the fit tokens."""
 
     values: Floats = kept(floats(0.0, 1.0))
     tokens: Ints = kept(wholes())

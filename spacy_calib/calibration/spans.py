@@ -212,10 +212,7 @@ class SpanCalibration:
         return (maps, *self.adaptations) if self.context is None else (maps, self.context, *self.adaptations)
 
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
-        """(calibrated probability of each span, 1 or 0 whether it reaches its cut-off; -1 without cut-offs).
-
-        raw (Floats): Of each span. labels (Sequence[str]): Of the columns. view: Their tokens, for a context.
-        """
+        """(calibrated probability of each span; 1 or 0 whether it reaches its cut-off, -1 without). view: Their tokens."""
         scores = walk(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:
             return scores, np.full(len(spans), -1, dtype=np.int8)

@@ -33,10 +33,7 @@ def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
 
 
 def tokens_for_sets(alpha: float) -> tuple[int, int]:
-    """(fewest tokens for sets that miss at most this share, fewest on which they are worth making).
-
-    With fewer than the first not even the least likely gold tag is a cut that keeps the promise (`quantile_rank`).
-    """
+    """(fewest tokens for sets that miss at most this share, see `quantile_rank`; fewest on which they are worth making)."""
     exact = Fraction(repr(float(alpha)))
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
 

@@ -137,10 +137,7 @@ def expect(
 
 
 def expected_of_all(nlp: Language, attr: str | None, ask: Callable[[Calibrator], dict[str, Any]]) -> dict[str, Any]:
-    """What is expected by each fitted pipe, or by the one with this prefix; see `expect`.
-
-    ask (Callable): Gives the result of a pipe. RAISES: As `ask`, where no pipe has a result. C027, C068: see `pipes_named`.
-    """
+    """What each fitted pipe, or the one with this prefix, expects, by `ask`; its errors if all fail. RAISES C027, C068."""
     from ..pipe.component import pipes_named
 
     pipes = pipes_named(nlp, attr)

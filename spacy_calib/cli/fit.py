@@ -186,10 +186,7 @@ def count_training(
 def fit_pipe(
     nlp: Language, calib: Calibrator, examples: list[Example], *, n_process: int, silent: bool, **arguments: Any
 ) -> None:
-    """Fit on examples, for which the pipes before the source run, and the component of the source if its output is read.
-
-    arguments: Further fields of `FitArguments`. RAISES: see `ready_to_read`, `Calibrator.fit` and `check_fit`.
-    """
+    """Run the pipes before the source over the examples, and fit. arguments: Further fields of `FitArguments`."""
     from ..pipe.scorer import scorer_like
 
     n_bins = scorer_like(calib.scorer).n_bins

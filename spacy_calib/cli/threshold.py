@@ -111,10 +111,7 @@ def find_cutoffs(
     confidence: float,
     silent: bool = True,
 ) -> tuple[dict[str, Any], Any, Any]:
-    """Return (the result of `threshold`, cut-offs for the precision, cut-offs for the recall), None if not requested.
-
-    RAISES C308 to C310: the pipe has no recall, or the gold has no entity. C800 to C804: see `pipe.gold_checks`.
-    """
+    """Return (result, cut-offs of precision, cut-offs of recall), None if not requested. RAISES C308 to C310, C800 to C804."""
     import numpy as np
 
     from ..corpus.missed import rows_of

@@ -125,10 +125,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Audit spans not all white space: gold against the likeliest overlapping prediction, and predictions without gold.
-
-    table (Mapping | None): Label of a prediction -> gold label, "" for none.
-    """
+    """Audit spans: gold against the top overlapping prediction, and predictions without gold. table: Label -> gold label."""
     spans = corpus.spans
     offsets, dark = corpus.doc_starts[spans.docs], _not_blank(corpus)
     gold = [

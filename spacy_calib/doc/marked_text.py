@@ -25,11 +25,7 @@ def escape(text: str) -> str:
 
 
 class Word(NamedTuple):
-    """A token to show. space (str): What follows it. tag (str): "" for none. raw, score (float | None): Before and after
-    calibration.
-
-    scores (tuple): (tag, calibrated probability) of all its possible tags, highest first.
-    """
+    """A token to show: what follows it, tag or "", score before and after calibration, (tag, probability) of all its tags."""
 
     text: str
     space: str
@@ -58,10 +54,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Passage:
-    """One text to show: as tokens (`words`), or as a text with marked stretches (`text` and `marks`).
-
-    lang, direction (str): As in HTML, direction "ltr" or "rtl". title (str): The heading; "" for none.
-    """
+    """One text to show: tokens, or a text with marks; language and direction ("ltr" or "rtl") as in HTML; heading or ""."""
 
     lang: str
     direction: str

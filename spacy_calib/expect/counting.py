@@ -171,10 +171,7 @@ def centre_of(effects: Effects | None, verdict: str) -> str:
 
 
 def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95, verdict: str = LIKE) -> Estimate:
-    """The count, from calibrated chances. RAISES C001: confidence out of range. C390: no chances.
-
-    verdict (str): On likeness to the fit data, see `Drift`; the gold of other texts may be of another source.
-    """
+    """The count, from calibrated chances. verdict (str): See `Drift`. RAISES C001: confidence out of range. C390: none."""
     n_found = int(units.found.sum())
     home = counted(units.calibrated, units.documents, effects, units.sizes)
     centre = n_found if centre_of(effects, verdict) == "found" else None
@@ -270,10 +267,7 @@ class Gathered:
     def rows(
         self, place: int, effects: Effects | None, confidence: float, verdict: str, labelled: Gathered | None = None
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """(a row for each group, the row of all documents) of the question at a place.
-
-        verdict (str): On likeness to the fit data, see `Drift`. labelled (Gathered | None): Corrects the counts.
-        """
+        """(a row for each group, the row of all documents) of the question at a place. labelled: Corrects the counts."""
         answers, labelled_sums, gold = self.answered[place], None, None
         if labelled is not None:
             labelled_sums, places = labelled.known(place), self.places_in(labelled)

@@ -132,11 +132,7 @@ def _pool_moments(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
 
 
 def _shrink_variances(excess: Floats, squares: Floats, noise: Floats) -> Floats:
-    """Estimate a variance component of each label by moments, shrunk towards that of all as far as it is noise.
-
-    excess (Floats): Sum of squared residuals beyond what independence explains. squares (Floats): Its factor in it. noise
-    (Floats): Variance of `excess`.
-    """
+    """A variance by moments per label, shrunk to that of all as far as `excess` (factor `squares`) is noise."""
     common = max(0.0, float(excess.sum())) / max(float(squares.sum()), 1e-300)
     by_label = excess / np.maximum(squares, 1e-300)
     trust = (
@@ -189,9 +185,7 @@ class SourceSums(NamedTuple):
 def source_sums(
     chances: Floats, documents: Ints, labels: Ints, top_pairs: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
 ) -> SourceSums:
-    """chances (Floats), documents, labels (Ints): Of each pair. top_pairs (Ints): Each unit's top pair. gold (tuple): (document,
-    label) of units with gold. of_sources (Ints): Of each document, or -1.
-    """
+    """Sum pairs by source and label. gold: (document, label) of units. of_sources (Ints): Of each document, or -1."""
     names, sources = np.unique(of_sources, return_inverse=True)
     shape = len(names), n_labels
 
@@ -220,20 +214,14 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
 
 
 def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
-    """Estimate the variance, by moments, of a source's shift of log-odds for all labels together; 0 for a single source.
-
-    errors (Floats): Gold count minus expected one of each source. opens, noise (Floats): See `weights_of`.
-    """
+    """Variance, by moments, of a source's shift of log-odds (gold minus expected counts); 0 for one. See `weights_of`."""
     n, squares = len(errors), float(np.square(opens).sum())
     excess = float((np.square(errors) - noise).sum())
     return min(max(0.0, excess) / squares * n / (n - 1), _WIDEST) if n > 1 and squares > 0 else 0.0
 
 
 def weights_of(errors: Floats, opens: Floats, noise: Floats) -> Floats | None:
-    """Return the probability of each of WIDTHS by label, shape (L, n_widths); None where no label has open units.
-
-    errors, opens (Floats): Of each source and label, (S, L). noise (Floats): Variance of an error without a shift.
-    """
+    """P(each of WIDTHS) by label, (L, n_widths), from (S, L) errors; None without open units. noise: Without a shift."""
     telling = (opens > _OPEN).any(axis=0)
     if not telling.any():
         return None

@@ -148,9 +148,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n stretches of text: each document as a whole, and each of its sentences. digests (Digests), words (Ints), documents
-    (Ints): Of each; its document. whole (NDArray[bool]): Whether it is the whole document.
-    """
+    """n stretches, documents and their sentences: digest, words, document, and whether it is the whole document."""
 
     digests: Digests
     words: Ints

@@ -32,12 +32,7 @@ def check_count(name: str, value: int) -> int:
 
 
 def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
-    """The binner for a number of bins, or for a bin size where one is given.
-
-    n_bins (int): B adaptive bins.
-    bin_size (int | None): beta; replaces n_bins.
-    RETURNS (Binner): (scores, weights=None) -> edges.
-    """
+    """The binner (scores, weights=None) -> edges of n_bins adaptive bins, or of bins of bin_size pairs where given."""
     if bin_size is not None:
         size = check_count("bin_size", bin_size)
         return lambda scores, weights=None: sized_edges(scores, size, weights)

@@ -89,10 +89,7 @@ def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
 
 
 def map_label(table: LabelMap, label: str, dropped: str = "", prefixed: bool = False) -> str:
-    """The counterpart of a label; one that the map does not name is its own.
-
-    dropped (str): In place of no counterpart: "O" for entities. prefixed (bool): Whether B-, I-, L-, U- are kept.
-    """
+    """The counterpart of a label, by default itself. dropped: For none ("O" for entities). prefixed: Keeps B-, I-, L-, U-."""
     prefix, name = (label[:2], label[2:]) if prefixed and label[1:2] == "-" else ("", label)
     other = table.get(name, name)
     return prefix + other if other not in ("", OUTSIDE) else other or dropped

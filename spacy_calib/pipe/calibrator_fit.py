@@ -50,10 +50,7 @@ from .state import PipeState
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs]:
-    """Learn from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta.
-
-    RETURNS (tuple): What the pipe learned; the pairs with scores of maps that did not see their document.
-    """
+    """(what the pipe, left unchanged, learned; the held-out scored pairs), see `Calibrator.fit`. Figures go into the meta."""
     examples = learn_labels(pipe, examples)
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
     inputs = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)

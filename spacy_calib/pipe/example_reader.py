@@ -219,10 +219,7 @@ class ExampleReader:
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
-    """(column of the likeliest label, -1 for none; hash of the gold label) -> number of tokens, among those with gold.
-
-    gold (Ints), hashes (Hashes): Column and hash of each token's gold label.
-    """
+    """(column of the top label or -1, gold hash) -> number of tokens. gold, hashes: Of each token's gold label."""
     order = np.argsort(marginals.scores, kind="stable")
     likeliest = np.full(len(gold), -1)
     likeliest[marginals.rows[order]] = marginals.tags[order]  # the last one stays
@@ -233,9 +230,7 @@ def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tupl
 def _hits_of(
     annotation: Annotation, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(whether each entry's tag is a gold one, whether the gold says so); the units of the examples follow one another. gold (Ints): Column
-    of each unit's gold label, -2 for one that takes no part.
-    """
+    """(whether each entry's tag is gold, whether that is known). gold (Ints): Column of each unit, -2 for one left out."""
     takes_part = gold[marginals.rows] != -2
     answers = any(annotation.refused(eg) is not None for eg in examples)
     if not (annotation.overlapping or annotation.judges or answers):

@@ -60,10 +60,7 @@ def asked_of(nlp: Language, pipes: Sequence[Calibrator]) -> QueryAbilities:
 
 
 def pipes_for(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query]) -> list[str]:
-    """Return the names of the pipes that have to run, in their order: all if a query needs more than scores and words.
-
-    A parser is most of the work of a pipeline, and a query about entity labels does not need it.
-    """
+    """The pipes that have to run, in order; queries of scores and words leave out the parser, most of the work."""
     names = nlp.pipe_names
     if not pipes or not all(query.of_scores for query in queries):
         return names

@@ -43,10 +43,7 @@ def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iter
 
 
 def map_labels(calib: CalibratingPipe, table: dict[str, str] | None) -> None:
-    """Give the source of a new pipe a label map, so that its labels are those of the data.
-
-    RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
-    """
+    """Map the labels of a new pipe's source to those of the data. RAISES C163: impossible. C165: an unknown label."""
     if table:
         check_labels(calib.source, calib.lookup.component(), table)
     calib.source = with_map(calib.source, table)

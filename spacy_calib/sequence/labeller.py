@@ -119,10 +119,7 @@ class ChainLabeller(ABC):
         return self.bounds(example.reference if same_tokens else example.predicted)
 
     def gold_columns(self, example: Example, bounds: Sequence[tuple[int, int]]) -> Ints:
-        """Return the column of each predicted token's gold label, -1 if unknown. bounds: Of the chains.
-
-        RAISES C338: the gold breaks the constraints. C339: it has a label that is not known.
-        """
+        """Column of each predicted token's gold label, -1 if unknown. RAISES C338: breaks the constraints. C339: unknown."""
         columns = self.known_columns(example, get_target(self.cfg["target"]).gold(example))
         self.check_allowed(example, columns, bounds)
         return columns

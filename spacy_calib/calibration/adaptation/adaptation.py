@@ -191,10 +191,7 @@ def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, p
 
 @dataclass(frozen=True, eq=False)
 class Adaptation(Saved):
-    """A step after the maps and the context: from scores that are true at home to scores true on new texts. Monotone.
-
-    groups (Groups): Of the tags, for the offsets. leading, other (Side): What was learned.
-    """
+    """A monotone step from scores calibrated in-domain to scores calibrated on new texts. groups (Groups): Of the tags."""
 
     groups: Groups = kept(Groups.read)
     leading: Side = kept(Side.read)

@@ -31,10 +31,7 @@ def _main_slash(category: str) -> int:
 
 
 def ccg_result(category: str) -> tuple[str, int]:
-    """The result of a CCG category and how many arguments it takes: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2).
-
-    Slashes bind to the left. What is no category ("<UNKNOWN>", "/", "(S") is its own result without arguments.
-    """
+    """Result and number of arguments of a CCG category: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2). Others: themselves and 0."""
     if category.count("(") != category.count(")"):
         return category, 0
     arity = 0

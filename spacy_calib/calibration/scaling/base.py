@@ -72,11 +72,7 @@ class Scaling(ABC):
 
     @abstractmethod
     def fit(self, pairs: Pairs, n_tags: int) -> Scaling:
-        """Learn from the pairs that reach the floor.
-
-        pairs (Pairs): A token without a hit above the floor has its gold tag below it. n_tags (int): Number of tags.
-        RETURNS (Scaling): Itself. RAISES C003: no pairs.
-        """
+        """Learn from the pairs that reach the floor; itself. A token without a hit there has its gold below. RAISES C003."""
 
     def cross_fit(
         self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5, progress: Progress = UNREPORTED
@@ -164,10 +160,7 @@ def within_limit(pairs: Pairs, documents: Ints) -> Pairs:
 def held_out(
     pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs], Scaling], progress: Progress = UNREPORTED
 ) -> Floats:
-    """The scaled score of each pair by a scaling that did not see its document.
-
-    documents (Ints): Of the pairs, two at least. learn (Callable): Pairs of other documents -> a fitted scaling.
-    """
+    """The scaled score of each pair by a scaling, from `learn`, that did not see its document; two documents at least."""
 
     def score(outside: Ints, inside: Ints) -> Floats:
         return learn(within_limit(pairs.take(outside), documents[outside])).scale_pairs(pairs.take(inside))

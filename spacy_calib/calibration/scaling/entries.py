@@ -54,11 +54,7 @@ class Entries:
 
 
 def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, pairwise: bool = True) -> Entries:
-    """Entries of the tokens that have any.
-
-    rows (Ints): Token of each of n scores, in whatever order. tags, scores: Its tag and probability.
-    pairwise (bool): False leaves out the pairs of entries.
-    """
+    """Entries of the tokens that have any. rows: Token of each score, in any order. pairwise: False leaves out pairs."""
     distinct, token = np.unique(rows, return_inverse=True)
     n = len(distinct)
     # Within a token: its tags, likeliest first; then the rest.

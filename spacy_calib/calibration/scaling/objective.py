@@ -71,11 +71,7 @@ class Objective:
         self.units = 1.0 / np.sqrt(curvature)
 
     def minimize(self, start: Weights | None, tolerance: float) -> Weights:
-        """The weights of least loss.
-
-        start (Weights | None): Where the search begins; None: at no change. tolerance (float): It ends with a step that
-            lowers the loss by less than this share of it.
-        """
+        """The weights of least loss. start: None begins at no change. tolerance: Share of the loss that ends the search."""
         found = minimize_smooth(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
         return self.unpack(found * self.units)
 

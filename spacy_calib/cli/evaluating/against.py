@@ -80,10 +80,7 @@ def check_against(run: EvaluateRun) -> None:
 
 
 def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
-    """What a pipeline says of the gold of a run; raw scores where no pipe is fitted to the component.
-
-    RAISES C050: it is no pipeline. C317, C318: it has no such component. C030, C151: see `Run.annotate`.
-    """
+    """A pipeline's scores on the gold of a run, raw without a fitted pipe. RAISES C050, C317, C318: no such pipeline."""
     from ...pipe.component import Calibrator
 
     nlp = open_model(model, code=run.code, gpu_id=run.gpu_id, n_process=run.n_process)

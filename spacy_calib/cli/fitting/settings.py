@@ -97,10 +97,7 @@ def under_name(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]
 
 
 def _selection_settings(settings: Mapping[str, Any], auto: bool, no_selection: bool, default_context: bool) -> dict[str, Any]:
-    """Drop the selection where the user chooses, with the context that came with it; `auto` brings that context back.
-
-    default_context (bool): Whether no dotted setting is about the context.
-    """
+    """Drop the selection, with its context, where the user chooses; `auto` brings that back. default_context: It is not set."""
     context = settings.get("context")
     if auto:
         return {"context": dict(DEFAULTS["context"])} if default_context and context is None else {}
@@ -122,10 +119,7 @@ def check_settings(options: Mapping[str, Any]) -> None:
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """Each setting that stands for a registered function is a block that names one, or null. The source may leave its function out.
-
-    RAISES C063: a setting that is neither a block with a function nor null. C195: the function is not registered.
-    """
+    """Check that settings for registered functions name one, or are null. RAISES C063: no such block. C195: not known."""
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
         is_block = isinstance(block, Mapping) and (key in block or setting == "source")
@@ -156,10 +150,7 @@ def _has_bins(recalibrator: str) -> bool:
 
 
 def settings_from_file(path: Path) -> Block:
-    """Name and settings of the first block of factory "calib" in a config file.
-
-    RAISES C058: no such file, no config, or no such block. C114: a dollar sign that stands alone. C167: see `labels_from`.
-    """
+    """Name and settings of a config's first "calib" block. RAISES C058: no such block. C114: a lone dollar sign. C167."""
     components = _components_in(path)
     components = components if isinstance(components, dict) else {}
     blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}

@@ -117,10 +117,7 @@ def arrays_read(nlp: Language) -> tuple[str, ...]:
 def run_pipes(
     nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, what: str, n_process: int = 1
 ) -> Iterator[Example]:
-    """Run the named pipes over the predicted Docs, batch by batch, with a progress bar (on a terminal only); yields each example when its Doc is ready.
-
-    examples (Iterable[Example]): Read as they are needed. n_process (int): Worker processes.
-    """
+    """Run the named pipes over the predicted Docs in batches, with a progress bar; yield examples when their Docs are ready."""
     total = len(examples) if isinstance(examples, Sized) else None
     with progress(what, silent, total) as bar:
         yield from _run(nlp, examples, names, bar, n_process)

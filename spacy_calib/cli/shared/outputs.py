@@ -81,11 +81,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Check that a folder may be made, or replaced whole.
-
-    RAISES C054: it exists. C055: it is no pipeline, which --force would delete, or lies below a file. C100: it lies in another
-    pipeline.
-    """
+    """Check that a folder may be made, or replaced whole. RAISES C054: it exists. C055: no pipeline. C100: in a pipeline."""
     with as_sentence(target):
         _check_outside_pipelines(target)
         _check_writable(_resolve(target))

@@ -94,10 +94,7 @@ def deliver_queue(
     met: Iterable[str],
     show: Callable[[], None],
 ) -> None:
-    """Write the queue, and print it, or what is told of it: without a file nothing but a queue that is asked for.
-
-    met (Iterable[str]): Labels with a score. show (Callable): Prints the table. RAISES C055: a file cannot be written.
-    """
+    """Write the queue, and print it by `show`, or a summary. met: Labels with a score. RAISES C055: no file can be written."""
     from ...corpus.queue.formats import WRITERS, label_studio_config, to_csv
 
     def text() -> Iterable[str]:
@@ -171,10 +168,7 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """The keys of the documents in these files, and of their sentences: see `corpus.queue.units.unit_keys`.
-
-    RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
-    """
+    """Keys of the documents and sentences of files, see `unit_keys`. RAISES C092, C051 to C053, C073, C074: unreadable."""
     from ...corpus.queue.formats import csv_texts
     from ...pairs.keyed import digest
 

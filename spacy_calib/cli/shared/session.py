@@ -54,10 +54,7 @@ def _look_no_more() -> None:
 
 
 def end_workers() -> None:
-    """End the workers before an exception leaves the pipeline, which would wait for them forever.
-
-    One that has only just been forked may lose the signal, as Python forgets early ones: it is killed after a while.
-    """
+    """End the workers, before an exception waits for them; one that loses the signal, just forked, is killed after a while."""
     _look_no_more()
     workers, until = multiprocessing.active_children(), time.monotonic() + PATIENCE
     for worker in workers:

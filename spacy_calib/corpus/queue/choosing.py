@@ -163,10 +163,7 @@ def choose(pool: Pool, plan: Plan, labelled: ArrayLike = ()) -> Chosen:
 
 
 def queue_of(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """The queue of corpora of one pipe that come one after the other.
-
-    count (Callable): Is told of each corpus where there are several. RAISES C468: the temporary file of a plan that compares all units cannot be written.
-    """
+    """The queue of one pipe's successive corpora. count: Is given each of several. RAISES C468: no temporary file."""
     every = numbered(corpora)
     return _compared(every, plan, count) if plan.compares_all else _best_so_far(every, plan, count)
 

@@ -62,11 +62,7 @@ def found_shares(order: Ints, weight: NDArray, shares: Sequence[float] = SHARES)
 
 @dataclass(frozen=True)
 class Finding:
-    """How soon one order finds the errors.
-
-    order (str): Its name. average_precision (float | None): See `average_precision`. found (list): Share of the errors in the first
-    units, for each of the shares.
-    """
+    """How soon an order finds the errors: average precision, and the share found in the first units, for each of the shares."""
 
     order: str
     average_precision: float | None

@@ -49,11 +49,7 @@ def biluo_labels(types: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class EntityReading(ABC):
-    """What a recognizer predicted for one Doc.
-
-    types (tuple[str, ...]): Entity types. entities (FoundEntities): `path` is the decoder's probability. preset (Preset): What
-    the Doc held before.
-    """
+    """Entity types, what a recognizer predicted for one Doc (`path`: P of the decoder), and what the Doc held before."""
 
     types: tuple[str, ...]
     entities: FoundEntities
@@ -85,10 +81,7 @@ class EntityReading(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GreedyReading(EntityReading):
-    """What greedy decoding predicted; `openings`, `opener` and `closing` as in `Decoded`.
-
-    Inside of an entity its own type is the only choice and would score 1.0: tokens get the opening decision's probability.
-    """
+    """What greedy decoding predicted, see `Decoded`; inside an entity tokens get the opening decision's probability."""
 
     openings: Floats
     opener: Ints
@@ -149,11 +142,7 @@ def split_decoded(batch: Decoded, docs: Sequence[Doc], cleared: bool = False) ->
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """What a beam found, its parses weighed by their probability, normalised in the beam.
-
-    held (FoundEntities): Every entity of every parse; `path` is the summed probability of its parses. chosen (Bools): Those of
-    the best parse.
-    """
+    """What a beam found, parses weighed by probability. held: Every entity, `path` summed over parses. chosen: Of the best."""
 
     held: FoundEntities
     chosen: Bools

@@ -225,10 +225,7 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch during decoding, and the probabilities of the decisions about each token so far.
-
-    steps (list): (first tokens, masked scores, transitions) of steps that are not summed up yet. n_cells (int): Their scores.
-    """
+    """A batch's states during decoding, and its decisions' probabilities. steps: Not summed up yet. n_cells: Their scores."""
 
     states: ParserStates
     arc: Floats
