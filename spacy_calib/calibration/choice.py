@@ -28,6 +28,7 @@ from .tokens import TokenCalibration, lowest_score
 
 RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
 _FOLDS = 5
+ONE_GROUP: Grouping = partial(tag_frequency_groups, n_groups=1)
 # Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that prefer some labels.
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
 # The stages of a choice, with their shares of its time.
@@ -90,7 +91,7 @@ class Selector:
         kept_units = units[data.kept]
         is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
         raw_losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
-        groups = group(grouping_of(1))
+        groups = group(ONE_GROUP)
         raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=raw_losses)
         candidates = [raw]
         if scalable and is_comparable:
@@ -119,11 +120,6 @@ class Selector:
         n_documents = len(np.unique(data.kept_documents))
         table = {"chosen": best.name, "pairs": len(data.kept), "documents": n_documents, "trials": trials}
         return replace(best, context=best.context or context, table=table)
-
-
-def grouping_of(number: int) -> Grouping:
-    """Tag frequency groups of this number."""
-    return partial(tag_frequency_groups, n_groups=number)
 
 
 def lowest_taken(settings: StepSettings) -> float:
@@ -211,7 +207,7 @@ def _map_candidates(
     pairs, folds, titles = data.kept_pairs, folds_of(units, _FOLDS), set()
     n_fewest = len(pairs) - int(np.bincount(folds).max())
     for name, prototype, n_groups in progress.over(methods):
-        groups = group(grouping_of(n_groups))
+        groups = group(partial(tag_frequency_groups, n_groups=n_groups))
         title = f"{name}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
         if n_fewest < max(1, prototype.min_pairs) or title in titles:
             continue

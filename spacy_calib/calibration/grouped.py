@@ -99,7 +99,13 @@ class GroupedRecalibrator:
         """A map of these pairs, or None and why they cannot be fitted alone."""
         _, hits, weights = pairs
         n, n_hits = int(weights.sum()), int(weights[hits].sum())
-        why = _why_not(n, n_hits, self.prototype.min_pairs)
+        min_pairs, why = self.prototype.min_pairs, ""
+        if n == 0:
+            why = "no pairs"
+        elif n < min_pairs:
+            why = "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
+        elif min_pairs and n_hits in (0, n):
+            why = "no pair hits" if n_hits == 0 else "every pair hits"
         if why:
             return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
@@ -179,16 +185,3 @@ def _fitted(part: Recalibrator) -> Recalibrator:
     if not part.fitted:
         raise Misfit("learned", "there")
     return part
-
-
-def _why_not(n: int, n_hits: int, min_pairs: int) -> str:
-    """Why n pairs with so many hits cannot be fitted alone; "" if they can."""
-    if n == 0:
-        return "no pairs"
-    if min_pairs == 0:
-        return ""
-    if n < min_pairs:
-        return "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
-    if n_hits == 0:
-        return "no pair hits"
-    return "every pair hits" if n_hits == n else ""

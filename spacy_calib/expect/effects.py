@@ -88,29 +88,7 @@ def effects_of_labels(
             moments = _moments(chances[index], holds[index], documents[index])
             if moments is not None:
                 moments_by_label[name] = moments
-    return _pool_moments(moments_by_label)
-
-
-def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
-    """Sum over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
-    numbers, n_docs = document_codes(documents, len(documents))
-    opens = sum_by(numbers, chances * (1 - chances), n_docs)
-    if (opens > 0).sum() < 2:
-        return None
-    sums = Sums(sum_by(numbers, chances, n_docs)[:, None], opens[:, None], opens)
-    residuals = Residuals.of(sum_by(numbers, holds, n_docs)[:, None], sums)
-    n_open = float(opens.sum())  # residuals.units may be no less than 1
-    return {
-        "open": n_open,
-        "squares": residuals.squares,
-        "excess": float(residuals.moment[0, 0] - residuals.independent[0]),
-        "noise": float((opens + 2 * np.square(opens)).sum()),  # variance of a squared residual of about Poisson counts
-        "residual": float(residuals.residual[0]),
-    }
-
-
-def _pool_moments(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
-    """Shrink each label's moments towards those of all labels as far as they are noise."""
+    # Each label's moments are shrunk towards those of all labels as far as they are noise.
     if not moments_by_label:
         return {}
     totals = {
@@ -129,6 +107,24 @@ def _pool_moments(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
     shift = np.clip(shift, -np.sqrt(_WIDEST), np.sqrt(_WIDEST))
     values = zip(variances.tolist(), (trust * shift).tolist(), remaining.tolist(), strict=True)
     return {name: Effects(*values_of_label) for name, values_of_label in zip(moments_by_label, values, strict=True)}
+
+
+def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
+    """Sum over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
+    numbers, n_docs = document_codes(documents, len(documents))
+    opens = sum_by(numbers, chances * (1 - chances), n_docs)
+    if (opens > 0).sum() < 2:
+        return None
+    sums = Sums(sum_by(numbers, chances, n_docs)[:, None], opens[:, None], opens)
+    residuals = Residuals.of(sum_by(numbers, holds, n_docs)[:, None], sums)
+    n_open = float(opens.sum())  # residuals.units may be no less than 1
+    return {
+        "open": n_open,
+        "squares": residuals.squares,
+        "excess": float(residuals.moment[0, 0] - residuals.independent[0]),
+        "noise": float((opens + 2 * np.square(opens)).sum()),  # variance of a squared residual of about Poisson counts
+        "residual": float(residuals.residual[0]),
+    }
 
 
 def _shrink_variances(excess: Floats, squares: Floats, noise: Floats) -> Floats:

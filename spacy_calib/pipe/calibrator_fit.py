@@ -13,7 +13,7 @@ import spacy
 from spacy.training import Example
 
 from ..about import __version__
-from ..calibration.choice import grouping_of, make_plan
+from ..calibration.choice import ONE_GROUP, make_plan
 from ..calibration.conventions import Convention, find_conventions, fit_line
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
@@ -121,7 +121,7 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
     settings, data = inputs.settings, inputs.data
     learn_context: LearnContext | None = None
     if inputs.of_spans_alone:  # tokens stay as they are
-        groups = inputs.groups(grouping_of(1))
+        groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
     if settings.source.beside and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)

@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy import util
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..calibration.tokens import silent_tokens
 from ..context.words import Words
-from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
+from ..doc.annotations import Annotation, Hashes, columns_of, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
-from ..doc.gold import count_begins, gold_columns
 from ..doc.reading import document_of
 from ..pairs.build import Scores, concatenate, hints_of
 from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
@@ -269,3 +268,36 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
             examples[number], annotation, [(first, last, hashes[label]) for first, last, label in keys], event
         )
     return hits
+
+
+@dataclass(frozen=True)
+class GoldColumns:
+    """columns (Ints): For `pair_up`. n_gold, n_unknown (int): Tokens with gold, and with unknown gold labels."""
+
+    columns: Ints
+    n_gold: int
+    n_unknown: int
+
+
+def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
+    """Return the gold column of each token: -1 if no column is the gold label, -2 without gold.
+
+    gold (Hashes): Gold hash of each token, 0 for none. Where marginals have their own names (lemmas), the column is that of the
+    entry with the gold name.
+    """
+    has_gold = gold != 0
+    if marginals.names is None:
+        columns = columns_of(gold, labels)
+    else:
+        columns = np.where(has_gold, -1, -2)
+        is_gold = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]
+        columns[marginals.rows[is_gold]] = marginals.tags[is_gold]
+    return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))
+
+
+def count_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
+    """Return how many of these gold spans begin in each predicted unit."""
+    n_units = annotation.n_units(example.predicted)
+    places = [token.idx for token in example.predicted][:n_units]
+    rows = np.searchsorted(places, [span.start_char for span in spans], side="right") - 1
+    return np.bincount(np.maximum(rows, 0), minlength=n_units).astype(np.intp)

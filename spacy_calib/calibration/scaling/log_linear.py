@@ -125,17 +125,15 @@ class LogLinearScaling(Scaling):
         counted = pairs.take(np.flatnonzero(pairs.scores >= self.floor))
         if not len(counted):
             raise calib_error("C003", what=type(self).__name__, threshold=self.floor)
-        begin = start.weights() if start is not None and start.n_tags_ == n_tags else None
+        begin = None
+        if start is not None and start.fitted and start.n_tags_ == n_tags:
+            begin = Weights(start.factor_, start.biases_, start.codes_, start.weights_)
         self.n_tags_ = n_tags
         bias_penalty = self.ridge_ * _SHARE_OF_BIASES if self.bias_ridge is None else self.bias_ridge
         entries = lay_out(counted.rows, counted.tags, counted.scores, n_tags, self.floor, self.pairwise == "all")
         objective = Objective(self, bias_penalty, entries, counted.hits)
         self.factor_, self.biases_, self.codes_, self.weights_ = objective.minimize(begin, tolerance)
         return self
-
-    def weights(self) -> Weights | None:
-        """What was learned; None before."""
-        return Weights(self.factor_, self.biases_, self.codes_, self.weights_) if self.fitted else None
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
         """Fit with the ridge of the settings, or the one that two or more held-out documents choose."""
