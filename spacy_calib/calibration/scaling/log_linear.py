@@ -129,11 +129,14 @@ class LogLinearScaling(Scaling):
         if start is not None and start.fitted and start.n_tags_ == n_tags:
             begin = Weights(start.factor_, start.biases_, start.codes_, start.weights_)
         self.n_tags_ = n_tags
-        bias_penalty = self.ridge_ * _SHARE_OF_BIASES if self.bias_ridge is None else self.bias_ridge
-        entries = lay_out(counted.rows, counted.tags, counted.scores, n_tags, self.floor, self.pairwise == "all")
-        objective = Objective(self, bias_penalty, entries, counted.hits)
-        self.factor_, self.biases_, self.codes_, self.weights_ = objective.minimize(begin, tolerance)
+        self.factor_, self.biases_, self.codes_, self.weights_ = self.objective(counted, n_tags).minimize(begin, tolerance)
         return self
+
+    def objective(self, pairs: Pairs, n_tags: int) -> Objective:
+        """What `fit` minimizes. pairs (Pairs): Those that reach the floor."""
+        bias_penalty = self.ridge_ * _SHARE_OF_BIASES if self.bias_ridge is None else self.bias_ridge
+        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, self.floor, self.pairwise == "all")
+        return Objective(self, bias_penalty, entries, pairs.hits)
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
         """Fit with the ridge of the settings, or the one that two or more held-out documents choose."""
