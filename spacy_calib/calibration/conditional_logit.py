@@ -40,10 +40,10 @@ def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, 
     """
     scores, lengths = features @ weights, np.diff(starts)
     with np.errstate(divide="ignore"):
-        own = scores + np.log(right, dtype=np.float64)
-    every, of_right = log_sums(scores, starts), log_sums(own, starts)
-    slope = np.exp(scores - np.repeat(every, lengths)) - np.exp(own - np.repeat(of_right, lengths))
-    return float((every - of_right).sum()), features.T @ slope
+        right_scores = scores + np.log(right, dtype=np.float64)
+    all_sums, right_sums = log_sums(scores, starts), log_sums(right_scores, starts)
+    slope = np.exp(scores - np.repeat(all_sums, lengths)) - np.exp(right_scores - np.repeat(right_sums, lengths))
+    return float((all_sums - right_sums).sum()), features.T @ slope
 
 
 def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Floats, towards: Floats, penalty: Floats) -> Floats:
@@ -52,13 +52,13 @@ def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Float
     Stretches without a right option say nothing of the weights and are left out. towards, penalty (Floats): Of each weight, shape (n_features,). RETURNS (Floats): Shape (n_features,).
     """
     lengths = np.diff(starts)
-    known = np.add.reduceat(right, starts[:-1]) > 0 if len(lengths) else np.zeros(0, dtype=bool)
-    own = np.repeat(known, lengths)
-    features, right, starts = features[own], right[own], np.concatenate([[0], np.cumsum(lengths[known])])
+    has_right = np.add.reduceat(right, starts[:-1]) > 0 if len(lengths) else np.zeros(0, dtype=bool)
+    is_used = np.repeat(has_right, lengths)
+    features, right, starts = features[is_used], right[is_used], np.concatenate([[0], np.cumsum(lengths[has_right])])
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope = choice_loss(features, starts, right, weights)
-        moved = weights - towards
-        return value + 0.5 * float(penalty @ moved**2), slope + penalty * moved
+        distances = weights - towards
+        return value + 0.5 * float(penalty @ distances**2), slope + penalty * distances
 
     return minimize_smooth(loss, towards, _TOLERANCE, _MOST_STEPS, _MEMORY)

@@ -17,13 +17,13 @@ from ..types import OUTSIDE, Floats, Groups, Ints
 PER = ("all", "group", "label")
 
 
-def check_cutoffs(shares: Mapping[str, Any], per: str, allowed: Sequence[str], values: Mapping[str, float | None]) -> None:
+def check_cutoffs(shares: Mapping[str, Any], per: str, allowed_keys: Sequence[str], values: Mapping[str, float | None]) -> None:
     """Check all cut-offs. shares: Name of a setting -> a number in (0, 1). RAISES C001: a part is out of range."""
     for name, value in shares.items():
         if not isinstance(value, (int, float)) or not 0 < value < 1:
             raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
-    if per not in allowed:
-        raise calib_error("C001", name="per", wanted=f"one of {', '.join(allowed)}", given=repr(per))
+    if per not in allowed_keys:
+        raise calib_error("C001", name="per", wanted=f"one of {', '.join(allowed_keys)}", given=repr(per))
     for key, cutoff in values.items():
         if cutoff is not None and not (isinstance(cutoff, (int, float)) and 0 <= cutoff <= 1):
             raise calib_error("C001", name=f"cut-off of '{key}'", wanted="a number in [0, 1] or null", given=repr(cutoff))
@@ -107,8 +107,8 @@ class EntityScores:
 
     def of_type(self, kind: int) -> Floats:
         """P(type) of each token; without an entry the product of its upper bounds, which keeps such tokens in order."""
-        left = np.where(self.has(OUT), self.inside, 1.0 - self._sum(np.ones(len(self.types), dtype=bool)))
-        return np.where(self.has(kind), self._sum(self.types == kind), self.threshold * left)
+        remaining = np.where(self.has(OUT), self.inside, 1.0 - self._sum(np.ones(len(self.types), dtype=bool)))
+        return np.where(self.has(kind), self._sum(self.types == kind), self.threshold * remaining)
 
     def has(self, kind: int) -> NDArray[np.bool_]:
         """Which tokens have an entry of this type (or of O)."""
@@ -137,9 +137,9 @@ class RecallCutoffs(Saved):
 
     def flags(self, scores: EntityScores, types: EntityTypes) -> dict[str, NDArray[np.bool_]]:
         """Which tokens the cut-off of each key flags; types that the component no longer has are left out."""
-        known = ["all"] if self.per == "all" else [name for name in types.names if name in self.values]
+        known_keys = ["all"] if self.per == "all" else [name for name in types.names if name in self.values]
         limits = {key: -np.inf if value is None else value for key, value in self.values.items()}
-        return {key: score_of(key, self.per, scores, types) >= limits[key] for key in known}
+        return {key: score_of(key, self.per, scores, types) >= limits[key] for key in known_keys}
 
 
 def score_of(key: str, per: str, scores: EntityScores, types: EntityTypes) -> Floats:

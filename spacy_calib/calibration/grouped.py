@@ -169,16 +169,16 @@ class GroupedRecalibrator:
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
         """Rebuild from a state that GROUPED has checked. load: Rebuilds a part. RAISES Misfit: a part does not fit."""
-        grouped = cls(load(state["prototype"]), state["groups"])
+        calibrator = cls(load(state["prototype"]), state["groups"])
         if state["pooling"] is not None:
-            grouped.offsets = load(state["pooling"])
-            if grouped.offsets.sizes() != (len(grouped.groups.of_tag), len(grouped.groups)):
+            calibrator.offsets = load(state["pooling"])
+            if calibrator.offsets.sizes() != (len(calibrator.groups.of_tag), len(calibrator.groups)):
                 raise Misfit("pooling", "fitted to these tags and groups")
-        grouped.pooled_ = _fitted(load(state["pooled"]))
-        grouped.pooled_fit_, grouped.fits_ = state["pooled_fit"], state["fits"]
-        grouped.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
-        grouped._table = grouped._make_table()
-        return grouped
+        calibrator.pooled_ = _fitted(load(state["pooled"]))
+        calibrator.pooled_fit_, calibrator.fits_ = state["pooled_fit"], state["fits"]
+        calibrator.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
+        calibrator._table = calibrator._make_table()
+        return calibrator
 
 
 def _fitted(part: Recalibrator) -> Recalibrator:

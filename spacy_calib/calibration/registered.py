@@ -112,8 +112,8 @@ def by_short(name: str) -> dict[str, Any]:
     by_name: dict[str, Any] = {}
     owner: dict[str, str] = {}
     # Those of this package come first.
-    made_by = sorted(prototypes(name).items(), key=lambda named: not named[0].startswith(OURS))
-    for key, prototype in made_by:
+    entries = sorted(prototypes(name).items(), key=lambda entry: not entry[0].startswith(OURS))
+    for key, prototype in entries:
         # A function that presets what another one makes has no claim to the class's short name.
         own_fields = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # an inherited name is another's
         short = (own_fields.get("short", "") if getattr(prototype, "registered", key) == key else "") or key

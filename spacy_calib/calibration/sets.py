@@ -272,9 +272,9 @@ def _top_groups(rows: Ints, tags: Ints, scores: Floats, n_tokens: int, groups: G
     """The group of each token's highest entry, the first of those that share the highest score; -1 for none."""
     best = np.flatnonzero(scores == _highest(rows, scores, n_tokens)[rows])
     of_entry = groups.of(tags[best]).astype(np.intp)
-    found = np.full(n_tokens, len(groups), dtype=np.intp)
-    np.minimum.at(found, rows[best], np.where(of_entry < 0, len(groups), of_entry))
-    return np.where(found == len(groups), -1, found)
+    top_groups = np.full(n_tokens, len(groups), dtype=np.intp)
+    np.minimum.at(top_groups, rows[best], np.where(of_entry < 0, len(groups), of_entry))
+    return np.where(top_groups == len(groups), -1, top_groups)
 
 
 def _highest(rows: Ints, scores: Floats, n_tokens: int) -> Floats:

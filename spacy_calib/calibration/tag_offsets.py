@@ -82,8 +82,8 @@ def average_offsets(
     wary (Floats | None): If given, a twentieth of the units is believed to be far off (tags that other annotators use
         otherwise), which one Gaussian would hold back. It replaces `weights` of pairs where a unit is asked for that.
     """
-    far = None if wary is None else _Problem(margins, hits, units, n_units, wary)
-    return Offsets(*_Problem(margins, hits, units, n_units, weights).average(far))
+    far_offsets = None if wary is None else _Problem(margins, hits, units, n_units, wary)
+    return Offsets(*_Problem(margins, hits, units, n_units, weights).average(far_offsets))
 
 
 class _Problem:
@@ -138,23 +138,23 @@ class _Problem:
 
     def average(self, wary: _Problem | None) -> tuple[Floats, float]:
         """(mean offsets, strength of the highest evidence). wary (_Problem | None): Tells which units are far off."""
-        found = [(np.zeros(self.n_units), self.evidence_without())]
+        average = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
-            found.append(self.solve(strength, found[-1][0]))
+            average.append(self.solve(strength, average[-1][0]))
         if wary is not None:
-            found = self._mixed_with_far(found, wary)
-        total = np.array([evidence.sum() for _, evidence in found])
+            average = self._mixed_with_far(average, wary)
+        total = np.array([evidence.sum() for _, evidence in average])
         total[0] += np.log(len(_FEW_STRENGTHS))
         share = np.exp(total - total.max())
-        mean = share @ np.array([offsets for offsets, _ in found]) / share.sum()
+        mean = share @ np.array([offsets for offsets, _ in average]) / share.sum()
         return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
 
-    def _mixed_with_far(self, found: list[tuple[Floats, Floats]], wary: _Problem) -> list[tuple[Floats, Floats]]:
+    def _mixed_with_far(self, mixture: list[tuple[Floats, Floats]], wary: _Problem) -> list[tuple[Floats, Floats]]:
         """Offsets and evidence of some strengths, mixed with units being far off."""
         far, evidence = wary.solve(_FAR_STRENGTH)
         of_far = np.log(_FAR_SHARE) + self.evidence_without() + evidence - wary.evidence_without()
         mixed = []
-        for near, of_near in found:
+        for near, of_near in mixture:
             of_both = np.logaddexp(np.log1p(-_FAR_SHARE) + of_near, of_far)
             mixed.append((near + np.exp(of_far - of_both) * (far - near), of_both))
         return mixed
@@ -215,9 +215,9 @@ class TagOffsets:
     @classmethod
     def of(cls, groups: Offsets, tags: Offsets) -> TagOffsets:
         """Fitted tag offsets of these values."""
-        made = cls()
-        made.groups_, made.tags_ = groups, tags
-        return made
+        offsets = cls()
+        offsets.groups_, offsets.tags_ = groups, tags
+        return offsets
 
     def fit(
         self,
@@ -238,10 +238,10 @@ class TagOffsets:
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
         """The corrected probabilities; unchanged where neither the tag nor its group has an offset. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
-        moved = np.flatnonzero(offsets != 0)
-        corrected = scores.copy()
-        corrected[moved] = sigmoid(log_odds(scores[moved]) + offsets[moved])
-        return corrected
+        margins = np.flatnonzero(offsets != 0)
+        new_margins = scores.copy()
+        new_margins[margins] = sigmoid(log_odds(scores[margins]) + offsets[margins])
+        return new_margins
 
     def move(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
         """As `predict`, in log-odds, clipped where there is an offset, as in the fit. RAISES C004: not fitted."""
@@ -272,8 +272,8 @@ class TagOffsets:
 
     def load_learned(self, learned: dict[str, Any]) -> TagOffsets:
         """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
-        held = _LEARNED(learned, "learned")
-        self.tags_, self.groups_ = held["tags"], held["groups"]
+        fields = _LEARNED(learned, "learned")
+        self.tags_, self.groups_ = fields["tags"], fields["groups"]
         return self
 
     def sizes(self) -> tuple[int, int] | None:
@@ -288,5 +288,5 @@ def learned_offsets(value: Any, where: str) -> TagOffsets:
 
 def offsets_of(values: Floats, units: Ints) -> Floats:
     """The value of each unit; 0 for units below 0 or past the end."""
-    padded = np.append(values, 0.0)
-    return padded[np.where((units >= 0) & (units < len(values)), units, len(values))]
+    padded_values = np.append(values, 0.0)
+    return padded_values[np.where((units >= 0) & (units < len(values)), units, len(values))]

@@ -76,17 +76,17 @@ def find_threshold(
     error = 1 - confidence
     starts, chances = _starts(kept, size, precision, error), chance_of_more(n_right / kept, size, precision)
     passes = chances <= _shared_level(size[starts], precision, error)
-    at = np.arange(len(passes))
-    begun = np.maximum.accumulate(np.where(np.isin(at, starts), at, -1))
-    failed = np.maximum.accumulate(np.where(passes, -1, at))
-    passed = np.flatnonzero(begun > failed)
+    places = np.arange(len(passes))
+    last_starts = np.maximum.accumulate(np.where(np.isin(places, starts), places, -1))
+    last_failures = np.maximum.accumulate(np.where(passes, -1, places))
+    passed = np.flatnonzero(last_starts > last_failures)
     if not len(passed):
         return Threshold(None, len(scores))
-    chosen = _choose(passed, chances, error)
-    seen = float(n_right[chosen] / kept[chosen])
-    low = prediction_interval(seen, size[chosen], size[chosen], 1 - error / _STARTS)[0]
-    high = prediction_interval(seen, size[chosen], size[chosen], confidence)[1]
-    return Threshold(float(ranked[kept[chosen] - 1]), len(scores), int(kept[chosen]), int(n_right[chosen]), low, high)
+    index = _choose(passed, chances, error)
+    share_right = float(n_right[index] / kept[index])
+    low = prediction_interval(share_right, size[index], size[index], 1 - error / _STARTS)[0]
+    high = prediction_interval(share_right, size[index], size[index], confidence)[1]
+    return Threshold(float(ranked[kept[index] - 1]), len(scores), int(kept[index]), int(n_right[index]), low, high)
 
 
 def check_shares(**given: float) -> None:
@@ -100,15 +100,15 @@ def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
     """(highest precision below the one wanted, in thousandths; spans kept) of a cut-off; for other gold, no promise."""
-    found, low, high = None, 1, ceil(1000 * precision) - 1
+    highest, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
         middle = (low + high) // 2
-        reached = find_threshold(scores, hits, documents, middle / 1000, confidence)
-        if reached.cutoff is None:
+        passing = find_threshold(scores, hits, documents, middle / 1000, confidence)
+        if passing.cutoff is None:
             high = middle - 1
         else:
-            found, low = (middle / 1000, reached), middle + 1
-    return found
+            highest, low = (middle / 1000, passing), middle + 1
+    return highest
 
 
 def _starts(kept: Ints, size: Floats, precision: float, error: float) -> Ints:
@@ -137,14 +137,14 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     """`_shared_level` of whole, ascending sizes: the same for all data sets that have them."""
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
-    least = np.ones(_WALKS)
+    lowest_levels = np.ones(_WALKS)
     for n, right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):
         possible = chance_of_more(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
-        least = np.minimum(least, possible[right])
+        lowest_levels = np.minimum(lowest_levels, possible[right])
     # One standard error fewer than that share of walks, for the simulation is not exact.
     walks = error * _WALKS
-    highest = np.sort(least)[int(walks - sqrt(walks))]
-    lower = least[least < highest]
+    highest = np.sort(lowest_levels)[int(walks - sqrt(walks))]
+    lower = lowest_levels[lowest_levels < highest]
     return max(error / len(sizes), float(lower.max(initial=0.0)))
 
 
@@ -176,15 +176,15 @@ def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_ri
     k: Ints = so_far - (so_far - right[order])[begin]
     more = np.empty((len(order), 3))
     more[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
-    at = np.cumsum(more, axis=0)[kept - 1]
+    index = np.cumsum(more, axis=0)[kept - 1]
     share = n_right / kept
-    residual = at[:, 0] - 2 * share * at[:, 1] + share**2 * at[:, 2]
+    residual = index[:, 0] - 2 * share * index[:, 1] + share**2 * index[:, 2]
     independent = kept * share * (1 - share)
     effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(kept)), where=independent > 0))
     # A few spans can all be right by luck and show no effect: the correlation within documents is that of all spans.
-    whole = at[:, 2] / kept - 1
-    together = (effect[-1] - 1) / whole[-1] if independent[-1] > 0 else 1.0
-    return sizes / np.maximum(effect, 1 + min(1.0, together) * whole)
+    whole = index[:, 2] / kept - 1
+    same_document = (effect[-1] - 1) / whole[-1] if independent[-1] > 0 else 1.0
+    return sizes / np.maximum(effect, 1 + min(1.0, same_document) * whole)
 
 
 def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
@@ -212,7 +212,7 @@ def find_thresholds(
     """One threshold per key, each with the confidence on its own. keys (Sequence[str]): The key of each span, shape (n,)."""
     of_key = np.array(keys, dtype=object)
     return {
-        key: find_threshold(scores[own], hits[own], documents[own], precision, confidence)
+        key: find_threshold(scores[index], hits[index], documents[index], precision, confidence)
         for key in dict.fromkeys(keys)
-        for own in [np.flatnonzero(of_key == key)]
+        for index in [np.flatnonzero(of_key == key)]
     }

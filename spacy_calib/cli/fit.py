@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..calibration.sufficiency import tokens_for_sets
 from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS, get_annotation
 from ..doc.events import EVENTS, UNIT_EVENTS
 from ..errors import calib_error
 from ..pipe.loading import import_user_code, use_gpu
 from .fitting.fit_event import drop_events, fit_event, show_event
-from .fitting.fit_output import check_sets, show_fit
+from .fitting.fit_output import show_fit
 from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
 from .shared.arguments import WithOverrides
@@ -201,12 +203,16 @@ def fit_pipe(
 
 
 def check_fit(info: FitInfo) -> None:
-    """RAISES C130: by cross-validation the calibrated scores are clearly worse than the raw ones. C131: too few tokens for the sets."""
+    """RAISES C130: by cross-validation calibrated scores are clearly worse than raw ones. C131: only sets of all tags keep the promise."""
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
         raise calib_error("C130", method=info.method.split(".")[-2], rows=f"{info.row_unit}s", more="give more data", **figures)
-    check_sets(info)
+    sets = info.sets
+    if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
+        alpha, n = sets["alpha"], sets["tokens"]
+        reached = ceil(1000 / (n + 1)) / 1000
+        raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
 
 
 def show_output(

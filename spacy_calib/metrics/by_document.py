@@ -196,11 +196,11 @@ def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floa
 def _finite_distances(distances: Floats, n_documents: int) -> Floats:
     """Each row ascending; infinite distances (of resamples of equal documents) become Student's quantiles of their ranks."""
     rows = np.sort(distances, axis=1)
-    which, rank = np.nonzero(~np.isfinite(rows))
-    if len(which):
+    index, rank = np.nonzero(~np.isfinite(rows))
+    if len(index):
         from scipy.special import stdtrit
 
-        rows[which, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
+        rows[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
     return rows
 
 

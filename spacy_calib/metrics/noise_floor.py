@@ -36,10 +36,10 @@ def noise_floor(
     RETURNS (NoiseFloor): A measured error near it cannot be improved. None without scores.
     RAISES C001: values out of range, n_samples below 1.
     """
-    given = as_probabilities("scores", scores)
+    probabilities = as_probabilities("scores", scores)
     binner = make_binner(n_bins, bin_size)
     check_count("n_samples", n_samples)
-    return _floor_of(_errors(given, binner, n_samples, np.random.default_rng(seed))) if len(given) else None
+    return _floor_of(_errors(probabilities, binner, n_samples, np.random.default_rng(seed))) if len(probabilities) else None
 
 
 def mean_gmce_floor(
@@ -58,13 +58,13 @@ def mean_gmce_floor(
     RETURNS (NoiseFloor): None where no group has pairs.
     RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
     """
-    judged = as_probabilities("scores", pairs.scores if scores is None else scores)
-    as_hits(pairs.hits, len(judged))
+    groups_with_pairs = as_probabilities("scores", pairs.scores if scores is None else scores)
+    as_hits(pairs.hits, len(groups_with_pairs))
     binner = make_binner(n_bins)
     check_count("n_samples", n_samples)
     # One stream of random numbers for all groups: their hits are independent.
     rng = np.random.default_rng(seed)
-    errors = [_errors(judged[own], binner, n_samples, rng) for own in group_slices(pairs, groups) if len(own)]
+    errors = [_errors(groups_with_pairs[index], binner, n_samples, rng) for index in group_slices(pairs, groups) if len(index)]
     return _floor_of(np.mean(errors, axis=0)) if errors else None
 
 
@@ -78,9 +78,9 @@ def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Gener
     counts = np.bincount(bins)
     score_sums = np.bincount(bins, weights=scores)
     hit_sums = _draw_hits(scores, bins, n_samples, rng)
-    held = counts > 0
-    gaps = (score_sums - hit_sums)[:, held] / counts[held]
-    return np.sqrt((gaps**2 * (counts[held] / counts.sum())).sum(axis=1))
+    is_filled = counts > 0
+    gaps = (score_sums - hit_sums)[:, is_filled] / counts[is_filled]
+    return np.sqrt((gaps**2 * (counts[is_filled] / counts.sum())).sum(axis=1))
 
 
 def _draw_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator) -> Floats:

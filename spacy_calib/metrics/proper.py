@@ -18,15 +18,15 @@ CLIP = 1e-6
 
 def log_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
     """Log loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
-    given = as_probabilities("scores", scores)
-    clipped = np.clip(given, CLIP, 1 - CLIP)
-    return -np.log(np.where(as_hits(hits, len(given)), clipped, 1 - clipped))
+    probabilities = as_probabilities("scores", scores)
+    clipped_scores = np.clip(probabilities, CLIP, 1 - CLIP)
+    return -np.log(np.where(as_hits(hits, len(probabilities)), clipped_scores, 1 - clipped_scores))
 
 
 def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
     """Squared difference of score and hit, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
-    given = as_probabilities("scores", scores)
-    return (given - as_hits(hits, len(given))) ** 2
+    probabilities = as_probabilities("scores", scores)
+    return (probabilities - as_hits(hits, len(probabilities))) ** 2
 
 
 def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
@@ -86,11 +86,11 @@ def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) 
     scores, hits: n of each, at least one. shares: In (0, 1], shape (m,). RETURNS (Floats): Shape (m,).
     RAISES C001: values out of range. C002: lengths differ.
     """
-    given = as_probabilities("scores", scores)
-    distinct, place, counts = np.unique(-given, return_inverse=True, return_counts=True)
-    of_value = np.bincount(place.reshape(-1), as_hits(hits, len(given)), len(distinct))
-    kept = as_probabilities("shares", shares) * len(given)
-    return np.interp(kept, np.cumsum([0, *counts]), np.cumsum([0.0, *of_value])) / kept
+    probabilities = as_probabilities("scores", scores)
+    distinct, place, counts = np.unique(-probabilities, return_inverse=True, return_counts=True)
+    of_value = np.bincount(place.reshape(-1), as_hits(hits, len(probabilities)), len(distinct))
+    n_accepted = as_probabilities("shares", shares) * len(probabilities)
+    return np.interp(n_accepted, np.cumsum([0, *counts]), np.cumsum([0.0, *of_value])) / n_accepted
 
 
 @dataclass(frozen=True)
@@ -135,15 +135,15 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
     RETURNS (Decomposition): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
-    given = as_probabilities("scores", scores)
-    right: Floats = as_hits(hits, len(given)).astype(np.float64)
-    if not len(given):
+    probabilities = as_probabilities("scores", scores)
+    right: Floats = as_hits(hits, len(probabilities)).astype(np.float64)
+    if not len(probabilities):
         return None
-    edges = (make_binner() if binner is None else binner)(given)
-    table = bin_table(given, right, edges)
+    edges = (make_binner() if binner is None else binner)(probabilities)
+    table = bin_table(probabilities, right, edges)
     share, base = table.counts / table.counts.sum(), float(right.mean())
-    at = np.unique(assign(given, edges), return_inverse=True)[1].reshape(-1)
-    score_rest, hit_rest = given - table.mean_score[at], right - table.mean_hit[at]
+    bin_index = np.unique(assign(probabilities, edges), return_inverse=True)[1].reshape(-1)
+    score_rest, hit_rest = probabilities - table.mean_score[bin_index], right - table.mean_hit[bin_index]
     return Decomposition(
         reliability=float(share @ (table.mean_score - table.mean_hit) ** 2),
         refinement=float(share @ (table.mean_hit * (1 - table.mean_hit))),
@@ -151,8 +151,8 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
         uncertainty=base * (1 - base),
         within_variance=float(np.mean(score_rest**2)),
         within_covariance=2 * float(np.mean(score_rest * hit_rest)),
-        sharpness=float(given.var()),
-        claimed=float(np.mean(given * (1 - given))),
+        sharpness=float(probabilities.var()),
+        claimed=float(np.mean(probabilities * (1 - probabilities))),
         n=int(table.counts.sum()),
         bins=len(table),
     )

@@ -26,12 +26,12 @@ class SmoothedResiduals:
     def __init__(self, scores: ArrayLike, hits: ArrayLike):
         from scipy.fft import dct
 
-        given = as_probabilities("scores", scores)
-        residuals = (as_hits(hits, len(given)) - given) / len(given)
-        left = np.minimum((given * STEPS).astype(np.intp), STEPS - 1)
-        to_right = given * STEPS - left
-        on_grid = np.bincount(left, residuals * (1 - to_right), STEPS + 1)
-        on_grid += np.bincount(left + 1, residuals * to_right, STEPS + 1)
+        probabilities = as_probabilities("scores", scores)
+        residuals = (as_hits(hits, len(probabilities)) - probabilities) / len(probabilities)
+        left_point = np.minimum((probabilities * STEPS).astype(np.intp), STEPS - 1)
+        to_right = probabilities * STEPS - left_point
+        on_grid = np.bincount(left_point, residuals * (1 - to_right), STEPS + 1)
+        on_grid += np.bincount(left_point + 1, residuals * to_right, STEPS + 1)
         # The transform counts all points twice but the two at the ends.
         self.amplitudes = dct(np.concatenate([on_grid[:1], on_grid[1:-1] / 2, on_grid[-1:]]), type=1)
 
@@ -56,9 +56,9 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike) -> float | None
 
     if not np.size(scores):
         return None
-    smoothed = SmoothedResiduals(scores, hits)
+    smoothed_residuals = SmoothedResiduals(scores, hits)
     # At 0 no error is below sigma, at 1 none is above, but for rounding.
-    return float(brentq(lambda sigma: min(1.0, smoothed.error(sigma)) - sigma, 0.0, 1.0))
+    return float(brentq(lambda sigma: min(1.0, smoothed_residuals.error(sigma)) - sigma, 0.0, 1.0))
 
 
 class SmoothCalibrationError(Metric):

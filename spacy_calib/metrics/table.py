@@ -121,7 +121,7 @@ def calibration_table(
         for name, size, where in zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True)
     ]
     rows.append(judging.mean_row(rows[1:], pairs, calibrated, groups))
-    both = {"raw": pairs.scores, "calibrated": calibrated}
+    rows_of_both = {"raw": pairs.scores, "calibrated": calibrated}
     return {
         "tokens": pairs.n_units,
         "pairs": len(pairs.scores),
@@ -129,9 +129,9 @@ def calibration_table(
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
         "errors": [asdict(row) for row in rows],
         "scores": {
-            "ece": {key: ece(pairs, values, n_bins) for key, values in both.items()},
+            "ece": {key: ece(pairs, values, n_bins) for key, values in rows_of_both.items()},
             **{
-                short: {key: figure_of(metric, values, pairs.hits) for key, values in both.items()}
+                short: {key: figure_of(metric, values, pairs.hits) for key, values in rows_of_both.items()}
                 for short, metric in listed(metrics).items()
             },
         },

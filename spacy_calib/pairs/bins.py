@@ -43,11 +43,11 @@ def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
 def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
     """(distinct scores, ascending; the mass below each; the mass at each). Masses are integers without weights."""
     if weights is None:
-        distinct, at = np.unique(scores, return_counts=True)
+        distinct, mass = np.unique(scores, return_counts=True)
     else:
         distinct, inverse = np.unique(scores, return_inverse=True)
-        at = np.bincount(inverse, weights=weights, minlength=len(distinct))
-    return distinct, np.cumsum(at) - at, at
+        mass = np.bincount(inverse, weights=weights, minlength=len(distinct))
+    return distinct, np.cumsum(mass) - mass, mass
 
 
 def _edges_of_rule(distinct: Floats, at_value: NDArray[Any], after_value: NDArray[Any], n_bins: int) -> Floats:
@@ -79,10 +79,10 @@ def adaptive_edges(scores: Floats, n_bins: int, weights: Floats | None = None) -
     """
     if not len(scores):
         return np.full(n_bins - 1, np.inf)
-    distinct, below, at = _ranks(scores, weights)
-    twice_total = 2 * (below[-1] + at[-1])
-    at_value = (2 * below + at) * n_bins // twice_total
-    after_value = 2 * (below + at) * n_bins // twice_total
+    distinct, mass_below, mass = _ranks(scores, weights)
+    twice_total = 2 * (mass_below[-1] + mass[-1])
+    at_value = (2 * mass_below + mass) * n_bins // twice_total
+    after_value = 2 * (mass_below + mass) * n_bins // twice_total
     return _edges_of_rule(distinct, at_value, after_value, n_bins)
 
 
@@ -98,10 +98,10 @@ def sized_edges(scores: Floats, bin_size: int, weights: Floats | None = None) ->
     """
     if not len(scores):
         return np.zeros(0)
-    distinct, below, at = _ranks(scores, weights)
-    n_bins = max(1, int((below[-1] + at[-1]) // bin_size))
-    at_value = np.minimum((2 * below + at) // (2 * bin_size), n_bins - 1)
-    after_value = np.minimum((below + at) // bin_size, n_bins - 1)
+    distinct, mass_below, mass = _ranks(scores, weights)
+    n_bins = max(1, int((mass_below[-1] + mass[-1]) // bin_size))
+    at_value = np.minimum((2 * mass_below + mass) // (2 * bin_size), n_bins - 1)
+    after_value = np.minimum((mass_below + mass) // bin_size, n_bins - 1)
     return _edges_of_rule(distinct, at_value, after_value, n_bins)
 
 

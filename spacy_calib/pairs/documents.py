@@ -63,8 +63,8 @@ class DocumentNumbers:
 
 def joint_unit(units: Collection[str]) -> str:
     """What documents of these units are together. Docs of a file, some of one sentence alone, are no sentences."""
-    named = set(units) - ({SENTENCE} if DOC in units else set())
-    return " or ".join(sorted(named)) or DOC
+    known_units = set(units) - ({SENTENCE} if DOC in units else set())
+    return " or ".join(sorted(known_units)) or DOC
 
 
 def counted(unit: str, n: int) -> str:
@@ -74,8 +74,8 @@ def counted(unit: str, n: int) -> str:
 
 def several(unit: str) -> str:
     """The word for more than one: "entities", "Docs of the file"."""
-    first, *rest = unit.split(" ")
-    return " ".join([first[:-1] + "ies" if first.endswith("y") else first + "s", *rest])
+    first, *ending = unit.split(" ")
+    return " ".join([first[:-1] + "ies" if first.endswith("y") else first + "s", *ending])
 
 
 def extent(unit: str, n: int, row_unit: str, n_rows: int) -> str:

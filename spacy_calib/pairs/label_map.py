@@ -73,10 +73,10 @@ def check_map(pairs: Iterable[Sequence[Any]], given: object) -> dict[str, str]:
     for pair in pairs:
         if len(pair) != 2 or not all(isinstance(label, str) for label in pair) or not pair[0].strip():
             raise calib_error("C162", given=given, why=f"{brief('='.join(map(str, pair)))!r} is not one label for another")
-        label, other = (text.strip() for text in pair)
+        label, counterpart = (text.strip() for text in pair)
         if label in table:
             raise calib_error("C162", given=given, why=f"{brief(repr(label))} is there twice")
-        table[label] = other
+        table[label] = counterpart
     if not table:
         raise calib_error("C162", given=given, why="it is empty")
     return table
@@ -121,31 +121,43 @@ class UnknownGold:
     @classmethod
     def of(cls, found: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]) -> UnknownGold:
         """found (Mapping): (likeliest label, gold label) -> tokens. gold (Mapping): Gold label -> its frequency."""
-        named = sum(count for label, count in gold.items() if label != OUTSIDE)
-        every = [(said, wanted, count) for (said, wanted), count in Counter(found).most_common()]
+        n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
+        confusions = [
+            (predicted_label, gold_label, count) for (predicted_label, gold_label), count in Counter(found).most_common()
+        ]
         counterparts: dict[str, str] = {}
-        for said, wanted, _ in every:
-            if said not in ("", OUTSIDE) and said not in gold:
-                counterparts.setdefault(said, wanted)
-        known = set(labels)
-        pairs = [pair for pair in every if pair[1] not in known]
-        return cls(n, min(1.0, n / named) if named else 0.0, list(labels), pairs, counterparts)
+        for predicted_label, gold_label, _ in confusions:
+            if predicted_label not in ("", OUTSIDE) and predicted_label not in gold:
+                counterparts.setdefault(predicted_label, gold_label)
+        known_labels = set(labels)
+        pairs = [pair for pair in confusions if pair[1] not in known_labels]
+        return cls(n, min(1.0, n / n_labelled) if n_labelled else 0.0, list(labels), pairs, counterparts)
 
     @property
     def unknown(self) -> list[str]:
         """The unknown gold labels, the most frequent first."""
         counts: Counter[str] = Counter()
-        for _, wanted, n in self.pairs:
-            counts[wanted] += n
+        for _, gold_label, n in self.pairs:
+            counts[gold_label] += n
         return [label for label, _ in counts.most_common()]
 
     def suggestion(self) -> str:
         """A map to the gold label that each label most often stands for, to be given back: "PERSON=PER,GPE=LOC,DATE="."""
-        return map_to_paste({said: "" if gold == OUTSIDE else gold for said, gold in self.counterparts.items()}) or "LABEL=GOLD"
+        return (
+            map_to_paste(
+                {
+                    predicted_label: "" if gold_label == OUTSIDE else gold_label
+                    for predicted_label, gold_label in self.counterparts.items()
+                }
+            )
+            or "LABEL=GOLD"
+        )
 
     def words(self) -> dict[str, Any]:
         """What sentences about it name."""
-        pairs = ", ".join(f"{said or 'nothing'} for {wanted} ({n:,})" for said, wanted, n in self.pairs[:_NAMED])
+        pairs = ", ".join(
+            f"{predicted_label or 'nothing'} for {gold_label} ({n:,})" for predicted_label, gold_label, n in self.pairs[:_NAMED]
+        )
         return {
             "n": f"{self.n:,}",
             "share": f"{100 * self.share:.1f}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
+from ..pairs.keyed import draw_salt
 from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.bound import BoundSource
@@ -174,7 +174,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts.from_units(texts, secrets.token_hex(16)),
+        seen=SeenTexts.from_units(texts, draw_salt()),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:

@@ -16,11 +16,6 @@ from ..types import Groups
 from .fit_info import FitInfo
 
 
-def _fit_info(value: Any, where: str) -> FitInfo | None:
-    """None before the fit, where it is {}."""
-    return None if value == {} else FitInfo.read(value, where)
-
-
 def _span_context(value: Any, where: str) -> Any:
     """The context of spans that a fit learns, or a part that a registry makes, which is rebuilt later."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
@@ -52,7 +47,7 @@ STATE = record(
     {
         "labels": listed(text),
         "kind": text,
-        "fit_info": _fit_info,
+        "fit_info": lambda value, where: None if value == {} else FitInfo.read(value, where),  # {} before the fit
         **TOKENS,
         **SPANS,
         "span_context": maybe(_span_context),

@@ -135,8 +135,8 @@ class GoldEntries:
     documents: Ints
 
     def __post_init__(self) -> None:
-        others = {"hit": self.hits, "place": self.leads, "tag": self.tags, "document": self.documents}
-        check_lengths("Adapting", "score", len(self.scores), others)
+        lengths_by_name = {"hit": self.hits, "place": self.leads, "tag": self.tags, "document": self.documents}
+        check_lengths("Adapting", "score", len(self.scores), lengths_by_name)
 
     def __len__(self) -> int:
         return len(self.scores)

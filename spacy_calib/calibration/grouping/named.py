@@ -17,11 +17,11 @@ def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Map
     mapping (Mapping[str, str]): Tag -> name of its group. Groups are ordered by their first tag in the mapping.
     RAISES C001: the mapping names none of the labels.
     """
-    known = set(labels)
-    names = list(dict.fromkeys(group for tag, group in mapping.items() if tag in known))
+    known_labels = set(labels)
+    names = list(dict.fromkeys(group for tag, group in mapping.items() if tag in known_labels))
     if not names:
-        wanted = f"a mapping from labels such as {list(labels[:3])} to group names"
-        raise calib_error("C001", name="mapping", wanted=wanted, given=dict(mapping))
+        group_names = f"a mapping from labels such as {list(labels[:3])} to group names"
+        raise calib_error("C001", name="mapping", wanted=group_names, given=dict(mapping))
     of_tag = np.array([names.index(mapping[label]) if label in mapping else -1 for label in labels], dtype=np.intp)
     return Groups(tuple(names), of_tag, np.array([counts.get(label, 0) for label in labels], dtype=np.intp))
 

@@ -22,11 +22,11 @@ _LEX_POSITION = r"^[OoBbIi][_~]?"
 def _main_slash(category: str) -> int:
     """Where the last slash outside all brackets stands; -1 where there is none."""
     depth = 0
-    for at in range(len(category) - 1, -1, -1):
-        character = category[at]
+    for place in range(len(category) - 1, -1, -1):
+        character = category[place]
         depth += (character in ")]") - (character in "([")
         if character in "/\\" and depth == 0:
-            return at
+            return place
     return -1
 
 
@@ -70,10 +70,10 @@ def feature_value(tag: str, name: str = "POS") -> str:
 
 def matched_part(tag: str, pattern: re.Pattern[str]) -> str:
     """The first non-empty group of the pattern that took part, the whole match without groups, or else the tag itself."""
-    found = pattern.search(tag)
-    if found is None:
+    part = pattern.search(tag)
+    if part is None:
         return tag
-    parts = found.groups() or (found.group(),)
+    parts = part.groups() or (part.group(),)
     return next(filter(None, parts), tag)
 
 
@@ -136,8 +136,8 @@ def subtag_groups(labels: Sequence[str], counts: Mapping[str, int], split: Split
     for label, subtag in subtags.items():
         if not isinstance(subtag, str):
             raise calib_error("C001", name=f"the sub-tag of {label!r}", wanted="a string", given=repr(subtag))
-    known = {label: counts.get(label, 0) for label in labels}
-    return group_beside(grouping, labels, known, key=subtags.__getitem__)
+    known_labels = {label: counts.get(label, 0) for label in labels}
+    return group_beside(grouping, labels, known_labels, key=subtags.__getitem__)
 
 
 def make_subtag_grouping(
@@ -167,10 +167,13 @@ def make_subtag_grouping(
         pattern that does not compile; n_groups neither None nor a whole number of at least 1.
     """
     given = {"scheme": scheme, "pattern": pattern, "split": split}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
+    schemes = [name for name, value in given.items() if value is not None]
+    if len(schemes) != 1:
         raise calib_error(
-            "C001", name="The way to split tags", wanted="one of scheme, pattern and split", given=" and ".join(named) or "none"
+            "C001",
+            name="The way to split tags",
+            wanted="one of scheme, pattern and split",
+            given=" and ".join(schemes) or "none",
         )
     if n_groups is not None:
         check_count("n_groups", n_groups)

@@ -28,13 +28,13 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
     total = int(frequency.sum())
     of_tag = np.zeros(len(labels), dtype=np.intp)
-    group = held = 0
+    group = group_total = 0
     for column in sorted(range(len(labels)), key=lambda i: (-frequency[i], labels[i])):
-        full = held * n_groups >= total and total > 0
+        full = group_total * n_groups >= total and total > 0
         if full and frequency[column] > 0 and group < n_groups - 1:
-            group, held = group + 1, 0
+            group, group_total = group + 1, 0
         of_tag[column] = group
-        held += int(frequency[column])
+        group_total += int(frequency[column])
     return Groups(tuple(str(i + 1) for i in range(group + 1)), of_tag, frequency)
 
 
@@ -74,11 +74,11 @@ def group_beside(
     for label, count in counts.items():
         if label not in alone:
             of_key[key(label)] += count
-    others = grouping(keys, of_key)
+    other_groups = grouping(keys, of_key)
     column = {name: i for i, name in enumerate(keys)}
     of_tag = []
     for label in labels:
-        group = -1 if label in alone else int(others.of_tag[column[key(label)]])
+        group = -1 if label in alone else int(other_groups.of_tag[column[key(label)]])
         of_tag.append(alone.index(label) if label in alone else -1 if group < 0 else len(alone) + group)
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
-    return Groups((*alone, *others.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))
+    return Groups((*alone, *other_groups.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))

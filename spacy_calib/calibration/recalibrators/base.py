@@ -45,10 +45,10 @@ class Recalibrator(Part):
         RETURNS (Recalibrator): Itself.
         RAISES C001: values out of range. C002: lengths differ. C003: no pairs.
         """
-        given = as_probabilities("scores", scores)
-        if not len(given):
+        probabilities = as_probabilities("scores", scores)
+        if not len(probabilities):
             raise calib_error("C003", what=type(self).__name__, threshold="the threshold")
-        self._fit(given, as_hits(hits, len(given)), as_weights(weights, len(given)))
+        self._fit(probabilities, as_hits(hits, len(probabilities)), as_weights(weights, len(probabilities)))
         return self
 
     def predict(self, scores: ArrayLike) -> Floats:

@@ -16,8 +16,8 @@ from .isotonic import IsotonicRegression
 
 def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:
     """Give each empty bin the value of the nearest bin that holds pairs, of two equally near ones the lower."""
-    held = np.flatnonzero(counts > 0)
-    nearest = held[np.abs(held[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
+    is_filled = np.flatnonzero(counts > 0)
+    nearest = is_filled[np.abs(is_filled[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
     return values[nearest]
 
 

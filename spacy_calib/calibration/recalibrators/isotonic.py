@@ -52,8 +52,8 @@ class IsotonicRegression(Recalibrator):
         self.x_, self.y_ = x[keep], y[keep]
 
     def _predict(self, scores: Floats) -> Floats:
-        calibrated = np.interp(scores, self.x_, self.y_)
+        probabilities = np.interp(scores, self.x_, self.y_)
         # Where points are denormal numbers apart the slope overflows; the upper point's value is taken.
-        overflown = np.flatnonzero(~np.isfinite(calibrated))
-        calibrated[overflown] = self.y_[np.searchsorted(self.x_, scores[overflown])]
-        return calibrated
+        overflown = np.flatnonzero(~np.isfinite(probabilities))
+        probabilities[overflown] = self.y_[np.searchsorted(self.x_, scores[overflown])]
+        return probabilities

@@ -32,8 +32,8 @@ _AT_ONCE = 1 << 20
 
 def log_odds(scores: Floats, clip: float = CLIP) -> Floats:
     """log(q / (1 - q)), scores clipped to this distance from 0 and 1."""
-    clipped = np.minimum(np.maximum(scores, clip), 1 - clip)  # several times as fast as np.clip for a few
-    return np.log(clipped) - np.log1p(-clipped)
+    probabilities = np.minimum(np.maximum(scores, clip), 1 - clip)  # several times as fast as np.clip for a few
+    return np.log(probabilities) - np.log1p(-probabilities)
 
 
 def sigmoid(margins: Floats) -> Floats:
@@ -69,18 +69,18 @@ def fit_logistic(
 
     def loss(size: float, step: Floats) -> float:
         """The loss after a step of this size."""
-        found = 0.5 * np.sum(prior * (coefficients - size * step - prior_mean) ** 2)
-        for own in pieces:
-            margins = combine(columns[own], coefficients) - size * combine(columns[own], step)
-            found += (mass[own] * softplus(margins) - mass[own] * hits[own] * margins).sum()
-        return float(found)
+        total = 0.5 * np.sum(prior * (coefficients - size * step - prior_mean) ** 2)
+        for piece in pieces:
+            margins = combine(columns[piece], coefficients) - size * combine(columns[piece], step)
+            total += (mass[piece] * softplus(margins) - mass[piece] * hits[piece] * margins).sum()
+        return float(total)
 
     for _ in range(_STEPS):
         gradient, hessian = _derivatives(columns, hits, mass, coefficients, pieces)
         gradient += prior * (coefficients - prior_mean)
         hessian.flat[:: k + 1] += prior
         step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
-        farthest = max(float(np.abs(combine(columns[own], step)).max(initial=0.0)) for own in pieces)
+        farthest = max(float(np.abs(combine(columns[piece], step)).max(initial=0.0)) for piece in pieces)
         size = 1.0
         # A step that moves no margin far hardly changes the curvature: Newton's method needs no guard there, and the
         # loss could no longer tell which way is down.
@@ -100,15 +100,15 @@ def _derivatives(
     """(gradient, Hessian) of the summed log loss, shapes (k,) and (k, k). pieces: The rows, some at a time."""
     k = len(coefficients)
     gradient, hessian = np.zeros(k), np.zeros((k, k))
-    for own in pieces:
-        rows, weights = columns[own], mass[own]
-        chance = sigmoid(combine(rows, coefficients))
-        off = weights * chance - weights * hits[own]
-        curvature = weights * chance * (1.0 - chance)
-        gradient += [(rows[:, i] * off).sum() for i in range(k)]
+    for piece in pieces:
+        rows, weights = columns[piece], mass[piece]
+        probabilities = sigmoid(combine(rows, coefficients))
+        residuals = weights * probabilities - weights * hits[piece]
+        curvature = weights * probabilities * (1.0 - probabilities)
+        gradient += [(rows[:, i] * residuals).sum() for i in range(k)]
         for i in range(k):
-            weighted = rows[:, i] * curvature
-            hessian[i, : i + 1] += [(weighted * rows[:, j]).sum() for j in range(i + 1)]
+            weighted_column = rows[:, i] * curvature
+            hessian[i, : i + 1] += [(weighted_column * rows[:, j]).sum() for j in range(i + 1)]
             hessian[: i + 1, i] = hessian[i, : i + 1]
     return gradient, hessian
 
@@ -175,23 +175,23 @@ class LogisticMap(Recalibrator):
 
     def load_learned(self, learned: dict[str, Any]) -> LogisticMap:
         """Take over what was learned. RAISES Misfit: not one coefficient for each function, or the map would fall."""
-        given = learned.get("coefficients_")
-        if given is not None:
-            held = floats()(given, "learned.coefficients_")
-            if len(held) != len(self.unchanged) or (held[: self.slopes] < 0).any():
+        saved = learned.get("coefficients_")
+        if saved is not None:
+            coefficients = floats()(saved, "learned.coefficients_")
+            if len(coefficients) != len(self.unchanged) or (coefficients[: self.slopes] < 0).any():
                 raise Misfit("learned.coefficients_", f"{len(self.unchanged)} numbers, the first {self.slopes} of at least 0")
-            self.coefficients_ = held
+            self.coefficients_ = coefficients
         return self
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
         """Coefficients of all maps in one table, from which each score takes its map's row."""
-        if any(type(one) is not type(self) for one in maps):
+        if any(type(recalibrator) is not type(self) for recalibrator in maps):
             return None
-        table = np.stack([one.coefficients_ for one in maps if isinstance(one, LogisticMap)])
+        table = np.stack([recalibrator.coefficients_ for recalibrator in maps if isinstance(recalibrator, LogisticMap)])
         return partial(self._margins_of, table)
 
-    def _margins_of(self, table: Floats, scores: Floats, which: Ints) -> Floats:
-        return combine(self.features(scores), table[which])
+    def _margins_of(self, table: Floats, scores: Floats, map_indices: Ints) -> Floats:
+        return combine(self.features(scores), table[map_indices])
 
     def _predict(self, scores: Floats) -> Floats:
         return sigmoid(combine(self.features(scores), self.coefficients_))
@@ -233,5 +233,5 @@ class Beta(LogisticMap):
     unchanged = (1.0, 1.0, 0.0)
 
     def features(self, scores: Floats) -> Floats:
-        clipped = np.clip(scores, CLIP, 1 - CLIP)
-        return np.stack([np.log(clipped), -np.log1p(-clipped), np.ones(len(scores))], axis=1)
+        probabilities = np.clip(scores, CLIP, 1 - CLIP)
+        return np.stack([np.log(probabilities), -np.log1p(-probabilities), np.ones(len(scores))], axis=1)

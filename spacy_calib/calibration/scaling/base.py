@@ -65,8 +65,8 @@ class Scaling(ABC):
 
     def describe(self) -> dict[str, Any]:
         """For `info`: name, whether biased, temperature and ridge (or None), fitted numbers. RAISES C004: not fitted."""
-        named = {"name": self.registered, "biased": self.biased}
-        return {**named, "temperature": None, "ridge": None, "size": self.size()}
+        description = {"name": self.registered, "biased": self.biased}
+        return {**description, "temperature": None, "ridge": None, "size": self.size()}
 
     # Fitting
 
@@ -88,7 +88,7 @@ class Scaling(ABC):
         self.fit_documents(pairs, documents, n_tags)
         if len(np.unique(documents)) < 2:
             return self.scale_pairs(pairs)
-        return held_out(pairs, documents, n_folds, lambda some: self.refit(some, n_tags), folds)
+        return held_out(pairs, documents, n_folds, lambda train_pairs: self.refit(train_pairs, n_tags), folds)
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
         """The scaled score of each pair. pairs (Pairs): All of a token that reach the floor, and perhaps others."""
@@ -117,17 +117,17 @@ class Scaling(ABC):
         RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
         """
         self._check_fitted()
-        given = as_probabilities("scores", scores)
-        others = {"row": rows, "tag": tags, "flag": given if counted is None else counted}
-        check_lengths(type(self).__name__, "score", len(given), others)
-        if not len(given):
+        probabilities = as_probabilities("scores", scores)
+        arrays = {"row": rows, "tag": tags, "flag": probabilities if counted is None else counted}
+        check_lengths(type(self).__name__, "score", len(probabilities), arrays)
+        if not len(probabilities):
             return np.zeros(0)
         ascending = bool((rows[1:] >= rows[:-1]).all())
         order = slice(None) if ascending else np.argsort(rows, kind="stable")
         flags = None if counted is None else np.asarray(counted)[order]
-        scaled = np.empty(len(given))
-        scaled[order] = self._scale(rows[order], tags[order], given[order], flags)
-        return scaled
+        scaled_scores = np.empty(len(probabilities))
+        scaled_scores[order] = self._scale(rows[order], tags[order], probabilities[order], flags)
+        return scaled_scores
 
     @abstractmethod
     def _scale(self, rows: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
@@ -162,7 +162,7 @@ def held_out(
 ) -> Floats:
     """The scaled score of each pair by a scaling, from `learn`, that did not see its document; two documents at least."""
 
-    def score(outside: Ints, inside: Ints) -> Floats:
-        return learn(within_limit(pairs.take(outside), documents[outside])).scale_pairs(pairs.take(inside))
+    def score(train: Ints, test: Ints) -> Floats:
+        return learn(within_limit(pairs.take(train), documents[train])).scale_pairs(pairs.take(test))
 
     return cross_fit(folds_of(documents, n_folds), score, progress)

@@ -83,9 +83,9 @@ def number_codes(codes: Ints, size: int) -> tuple[Ints, Ints]:
     """np.unique with inverse, by a table instead of sorting millions. codes (Ints): In [0, size)."""
     if size > _LARGEST_TABLE:
         return np.unique(codes, return_inverse=True)
-    there = np.zeros(size, dtype=bool)
-    there[codes] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
+    is_present = np.zeros(size, dtype=bool)
+    is_present[codes] = True
+    return np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[codes]
 
 
 # Tables of weights with more cells than this are kept sparse; tokens are scaled in parts whose tables have no more.
@@ -136,7 +136,7 @@ class PairwiseScaler:
             return self._scale(starts, tags, scores, counted)
         cuts = [*starts[::step].tolist(), len(tokens)]
         parts = [slice(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
-        own = [starts[at : at + step] - starts[at] for at in range(0, len(starts), step)]
+        own = [starts[index : index + step] - starts[index] for index in range(0, len(starts), step)]
         return np.concatenate(
             [
                 self._scale(first, tags[part], scores[part], None if counted is None else counted[part])
@@ -205,10 +205,10 @@ def _column(table: Any, column: int) -> Floats:
 def _beyond(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
     """Entries beyond the top MOST_INPUTS of each token. starts, lengths (Ints): First entry and number of entries."""
     place = np.arange(lengths.max())
-    there = place < lengths[:, None]
-    index = np.where(there, starts[:, None] + place, 0)
-    table = np.where(there, inputs[index], -1.0)
-    least = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]
-    above, equal = table > least, table == least
-    stays = above | (equal & (np.cumsum(equal, axis=1) <= MOST_INPUTS - above.sum(axis=1, keepdims=True)))
-    return index[there & ~stays]
+    is_candidate = place < lengths[:, None]
+    index = np.where(is_candidate, starts[:, None] + place, 0)
+    table = np.where(is_candidate, inputs[index], -1.0)
+    lowest = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]
+    is_above, equal = table > lowest, table == lowest
+    stays = is_above | (equal & (np.cumsum(equal, axis=1) <= MOST_INPUTS - is_above.sum(axis=1, keepdims=True)))
+    return index[is_candidate & ~stays]

@@ -107,8 +107,8 @@ class LogLinearScaling(Scaling):
         """Name, bias or none, temperature, ridge and number of fitted numbers, for `info`. RAISES C004: not fitted."""
         self._check_fitted()
         temperature = float(1.0 / max(self.factor_[0], 1e-12))
-        named = {"name": self.registered, "biased": self.biased}
-        return {**named, "temperature": temperature, "ridge": self.ridge_, "size": self.size()}
+        description = {"name": self.registered, "biased": self.biased}
+        return {**description, "temperature": temperature, "ridge": self.ridge_, "size": self.size()}
 
     # Fitting
 
@@ -152,12 +152,12 @@ class LogLinearScaling(Scaling):
     # Applying
 
     def _scale(self, rows: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
-        held = self._applied
-        if held is None or held[0] is not self.weights_:  # made ready once for what was learned
+        cached = self._applied
+        if cached is None or cached[0] is not self.weights_:  # made ready once for what was learned
             alone = self.pairwise == "self"
             ready = PairwiseScaler(float(self.factor_[0]), self.biases_, self.codes_, self.weights_, self.floor, alone)
-            self._applied = held = self.weights_, ready
-        return held[1].scale(rows, tags, scores, counted)
+            self._applied = cached = self.weights_, ready
+        return cached[1].scale(rows, tags, scores, counted)
 
     # Saving
 

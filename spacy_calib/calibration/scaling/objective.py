@@ -50,17 +50,17 @@ class Objective:
         self.biased, self.entries = scaling.biased, entries
         self.n_biases = entries.n_tags + 2 if scaling.biased else 0
         is_hit = np.zeros(len(entries), dtype=bool)
-        own = entries.origin >= 0
-        is_hit[own] = hits[entries.origin[own]]
-        held = np.add.reduceat(is_hit, entries.starts) > 0
-        self.gold = is_hit | ((entries.origin < 0) & ~held[entries.tokens])
+        is_tag = entries.origin >= 0
+        is_hit[is_tag] = hits[entries.origin[is_tag]]
+        has_hit = np.add.reduceat(is_hit, entries.starts) > 0
+        self.gold = is_hit | ((entries.origin < 0) & ~has_hit[entries.tokens])
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
         else:
             n = len(entries) if scaling.pairwise == "self" else 0
             codes, targets, inputs = (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
-        self.codes, which = number_codes(codes, (entries.n_tags + 2) ** 2)
-        self.design = csr_matrix((inputs, (targets, which)), (len(entries), len(self.codes)))
+        self.codes, column = number_codes(codes, (entries.n_tags + 2) ** 2)
+        self.design = csr_matrix((inputs, (targets, column)), (len(entries), len(self.codes)))
         self.penalty = np.concatenate(
             [np.full(1, PRIOR), np.full(self.n_biases, bias_penalty), np.full(len(self.codes), scaling.ridge_)]
         )
@@ -72,8 +72,8 @@ class Objective:
 
     def minimize(self, start: Weights | None, tolerance: float) -> Weights:
         """The weights of least loss. start: None begins at no change. tolerance: Share of the loss that ends the search."""
-        found = minimize_smooth(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
-        return self.unpack(found * self.units)
+        vector = minimize_smooth(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
+        return self.unpack(vector * self.units)
 
     def start(self, given: Weights | None) -> Floats:
         """The vector of these weights, in its units; pairs of tags that they lack have weight 0."""
@@ -95,19 +95,19 @@ class Objective:
     def loss(self, scaled: Floats) -> tuple[float, Floats]:
         """(loss, gradient) at a vector in its units."""
         values = scaled * self.units
-        held = self.unpack(values)
-        margins = held.factor[0] * self.entries.logs + held.biases[self.entries.tags]
-        if len(held.weights):
-            margins += self.design @ held.weights
+        weights = self.unpack(values)
+        margins = weights.factor[0] * self.entries.logs + weights.biases[self.entries.tags]
+        if len(weights.weights):
+            margins += self.design @ weights.weights
         tokens, starts = self.entries.tokens, self.entries.starts
         highest = np.maximum.reduceat(margins, starts)
         log_sums = highest + np.log(np.add.reduceat(np.exp(margins - highest[tokens]), starts))
         logs = margins - log_sums[tokens]
         residuals = np.exp(logs) - self.gold
-        moved = values.copy()
-        moved[0] -= 1.0
-        gradient = self._gather(residuals, self.entries.logs, self.design) + self.penalty * moved
-        return float(-logs[self.gold].sum() + 0.5 * (self.penalty * moved**2).sum()), gradient * self.units
+        distances = values.copy()
+        distances[0] -= 1.0
+        gradient = self._gather(residuals, self.entries.logs, self.design) + self.penalty * distances
+        return float(-logs[self.gold].sum() + 0.5 * (self.penalty * distances**2).sum()), gradient * self.units
 
     def _gather(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
         """Sums of the residuals times what each value is multiplied with."""
@@ -130,29 +130,33 @@ def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tag
     The search begins at the default ridge and goes where the loss falls; of equal ridges the strongest is taken.
     documents (Ints): Of the pairs, two at least.
     """
-    some = thin_out(documents, _MOST_PAIRS)
-    few, of_pair = pairs.take(some), documents[some]
-    usual = RIDGES.index(DEFAULT_RIDGE)
-    fitted: dict[int, LogLinearScaling] = {}
+    index = thin_out(documents, _MOST_PAIRS)
+    some_pairs, of_pair = pairs.take(index), documents[index]
+    default_place = RIDGES.index(DEFAULT_RIDGE)
+    scaling_by_place: dict[int, LogLinearScaling] = {}
 
     def loss(place: int) -> float:
-        own = scaling.like(RIDGES[place]).fit(few, n_tags, fitted.get(usual), _TOLERANCE)
-        fitted[place] = own
-        scaled = held_out(few, of_pair, _FOLDS, lambda part: own.like(own.ridge_).fit(part, n_tags, own, _TOLERANCE))
-        return -float(np.log(np.maximum(np.where(few.hits, scaled, 1.0 - scaled), LEAST)).sum())
+        candidate = scaling.like(RIDGES[place]).fit(some_pairs, n_tags, scaling_by_place.get(default_place), _TOLERANCE)
+        scaling_by_place[place] = candidate
+        scores = held_out(
+            some_pairs, of_pair, _FOLDS, lambda part: candidate.like(candidate.ridge_).fit(part, n_tags, candidate, _TOLERANCE)
+        )
+        return -float(np.log(np.maximum(np.where(some_pairs.hits, scores, 1.0 - scores), LEAST)).sum())
 
-    return fitted[lowest_from(usual, len(RIDGES), loss)]
+    return scaling_by_place[lowest_from(default_place, len(RIDGES), loss)]
 
 
 def lowest_from(place: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:
     """The place in [0, n) where walking downhill from this one ends; of equals the first."""
     losses = {place: loss(place)}
 
-    def lower(one: int, other: int) -> bool:
-        if 0 <= one < n and one not in losses:
+    def lower(candidate: int, best: int) -> bool:
+        if 0 <= candidate < n and candidate not in losses:
             progress.at(len(losses) / n)  # of n at most
-            losses[one] = loss(one)
-        return 0 <= one < n and (losses[one] < losses[other] or (losses[one] == losses[other] and one < other))
+            losses[candidate] = loss(candidate)
+        return 0 <= candidate < n and (
+            losses[candidate] < losses[best] or (losses[candidate] == losses[best] and candidate < best)
+        )
 
     for step in (-1, 1):
         while lower(place + step, place):

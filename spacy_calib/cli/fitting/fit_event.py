@@ -24,25 +24,21 @@ TREE = "tree"
 _ABOUT = {"sentence": "the labels of tokens", TREE: "the arcs of a parser"}
 
 
-def check_event_fits(calib: Calibrator, event: str | None) -> None:
-    """RAISES C383: the component does not label tokens one by one, or for trees, it is no parser."""
-    annotation = calib.source.annotation(calib.lookup.component())
-    of_tokens = annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event
-    if event is None or (annotation.arcs if event == TREE else of_tokens):
-        return
-    what = "labels of tokens" if of_tokens else "labels of spans or documents"
-    if annotation.arcs:
-        what = (
-            f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score; --event {TREE} for another)"
-        )
-    raise calib_error("C383", event=event, about=_ABOUT[event], component=calib.source.component, what=what)
-
-
 def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
-    """Take the event pipe of this prefix, fitted to older scores, out; warn where no new one comes. RAISES C383."""
+    """Take the event pipe of this prefix, fitted to older scores, out; warn where no new one comes.
+
+    RAISES C383: the component does not label tokens one by one, or for trees, it is no parser.
+    """
     from ...pipe.event import EventPipe
 
-    check_event_fits(calib, event)
+    annotation = calib.source.annotation(calib.lookup.component())
+    of_tokens = annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event
+    if event is not None and not (annotation.arcs if event == TREE else of_tokens):
+        what = "labels of tokens" if of_tokens else "labels of spans or documents"
+        if annotation.arcs:
+            score = f"Span._.{calib.attr}_score"
+            what = f"arcs, and {annotation.span_words[1]} have a score already ({score}; --event {TREE} for another)"
+        raise calib_error("C383", event=event, about=_ABOUT[event], component=calib.source.component, what=what)
     for name in [name for name, pipe in nlp.components if isinstance(pipe, EventPipe) and pipe.attr == calib.attr]:
         nlp.remove_pipe(name)
         if event is None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER
-from ...errors import calib_error
 from ...pairs.documents import LABEL_WORDS
 from ...pairs.runs import caveat_of
 from ..shared.conventions import show_conventions
@@ -72,15 +70,6 @@ def _weight(value: float) -> str:
 
 
 _TAGS_NAMED = 8
-
-
-def check_sets(info: FitInfo) -> None:
-    """RAISES C131: there are so few tokens that no set short of all tags keeps the promise."""
-    sets = info.sets
-    if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
-        alpha, n = sets["alpha"], sets["tokens"]
-        reached = ceil(1000 / (n + 1)) / 1000
-        raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
 
 
 def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:

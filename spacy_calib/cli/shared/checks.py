@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +23,6 @@ def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
     """RAISES C056: the option's value is out of range."""
     if not ok:
         raise calib_error("C056", option=option, wanted=wanted, given=given)
-
-
-def check_number(name: str, flag: str, value: int) -> None:
-    """name (str): Of the field that holds the option. RAISES C056: a whole number out of range."""
-    minimum, maximum = RANGES.get(name, COUNT)
-    check_option(flag, minimum <= value <= maximum, f"at least {minimum}" if value < minimum else f"at most {maximum:,}", value)
-
-
-def check_choice(flag: str, words: Sequence[str], value: str) -> None:
-    """RAISES C056: none of the words."""
-    check_option(flag, value in words, f"one of {', '.join(words)}", repr(value))
 
 
 def check_raw_cells(raw_cells: bool, as_csv: bool) -> None:

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
-from .checks import check_choice, check_number, check_path, with_methods
+from .checks import COUNT, RANGES, check_option, check_path, with_methods
 from .screen import user_errors
 
 P = ParamSpec("P")
@@ -73,10 +73,12 @@ class Declared(NamedTuple):
             for path in value if isinstance(value, (list, tuple)) else [value]:
                 check_path(self.word, path)
         if self.kind is int and value is not None:
-            check_number(self.name, self.flag, value)
+            minimum, maximum = RANGES.get(self.name, COUNT)
+            wanted = f"at least {minimum}" if value < minimum else f"at most {maximum:,}"
+            check_option(self.flag, minimum <= value <= maximum, wanted, value)
         words = getattr(self.info, "words", ())
         if words and value is not None:
-            check_choice(self.flag, words, value)
+            check_option(self.flag, value in words, f"one of {', '.join(words)}", repr(value))
         return value
 
 

@@ -95,23 +95,18 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
         C692 to C696: no answers of people.
     """
     from ...doc.reading import GoldReader
+    from ...pipe.component import Calibrator
 
     if not file.stat().st_size:
         raise calib_error("C053" if file.suffix == ".spacy" else "C747", path=file, why="it is empty")
+    sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
+    arrays = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
     try:
-        yield from GoldReader(gold_preproc, doc_key, arrays_read(nlp)).examples(nlp, file)
+        yield from GoldReader(gold_preproc, doc_key, arrays).examples(nlp, file)
     except CalibError:
         raise
     except Exception as error:
         raise calib_error("C053", path=file, why=reason(error)) from None
-
-
-def arrays_read(nlp: Language) -> tuple[str, ...]:
-    """The keys of the user data whose arrays the calib pipes of a pipeline read."""
-    from ...pipe.component import Calibrator
-
-    sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    return tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
 
 
 def run_pipes(
