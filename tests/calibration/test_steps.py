@@ -43,7 +43,7 @@ def test_what_is_below_the_threshold_counts_in_no_sum():
 def test_a_label_that_is_asked_for_changes_no_score_of_others():
     calibration, table = fitted_on(name="matrix", normalize="other", threshold=0.2), Table(draw_tokens(40, 5).probabilities)
     plain = calibration.calibrate(table, 0.2)
-    asked = calibration.calibrate(table, 0.2, predicted_columns=carrying(table, np.argmin(table.probabilities, axis=1)))
+    asked = calibration.calibrate(table, 0.2, carried=carrying(table, np.argmin(table.probabilities, axis=1)))
     assert asked.scores.tolist() == plain.scores.tolist()
     assert len(asked.below.scores) == 40
 

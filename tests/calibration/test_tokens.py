@@ -254,7 +254,7 @@ def scores_below(
     """The scores of these entries below the threshold, which their tokens carry."""
     columns = np.full(table.n_tokens, -2)
     columns[rows] = tags
-    return calibration.calibrate(table, threshold, predicted_columns=carrying(table, columns)).below
+    return calibration.calibrate(table, threshold, carried=carrying(table, columns)).below
 
 
 @every_scaling
