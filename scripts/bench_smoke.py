@@ -37,6 +37,7 @@ SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies l
 RUNS = {
     "bench_overhead.py": Run("--runs 1 --single", "| one Doc at a time, 12 tokens |"),
     "count_functions.py": Run("", "| nlp(text) |"),
+    "pretrained.py": Run("--tables", "| UNER-EWT |"),
     "bench_pipes.py": Run("arcs --runs 1", "arcs that differ: 0"),
     "long_runs.py": Run("--documents 300", "| rank |"),
     "answers_study.py": Run("--sentences 150 --folds 2 --data {ner_dev} --made-up --cache {output}", "| calib fit |"),

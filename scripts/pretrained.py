@@ -113,7 +113,7 @@ def make_tags(name: str, model: str, other: str, component: str, sources: Sequen
         costs = {"own": mean_loss(rows), "transferred": mean_loss(given)}
         transferred = costs["transferred"] <= costs["own"] + TRANSFER
     if transferred:
-        rows, without, failing = given, read_card(other)["without_gold"], read_card(other)["failing"]
+        rows, without, failing = given, read_card(other)["without_gold"], cards.gate(given)
     elif without:
         pipe = study.fit(table=dict.fromkeys(without, ""))
     sizes = {one.name: {"documents": len(study.sampled[one.name]), "tokens": study.n_tokens} for one in sources if one.fitted}
@@ -121,20 +121,20 @@ def make_tags(name: str, model: str, other: str, component: str, sources: Sequen
         **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component),
         "event": "The tag is right.", "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": rows,
         "transfer": costs, "without_gold": without, "failing": failing, "worse": cards.worse_labels(rows, failing), "cutoffs": None,
-        "adapted": adapted, "probe": cards.probed(nlp, pipe),
+        "adapted": adapted, "probe": cards.probed(nlp, study.blank()),
     }  # fmt: skip
-    cards.write(card, None if transferred else cards.tag_state(pipe, failing))
+    cards.write(card, None if transferred else cards.bare_state(pipe))
 
 
 def foreign_rows(study: TagStudy, other: str, cache: Path) -> list[dict[str, Any]]:
     """The table by the fits of another pipeline."""
-    rows = []
+    rows, without = [], read_card(other)["without_gold"]
     for name in study.whole:
         left = name if name in study.sampled else None
         pipe: Any = study.blank()
         pipe.from_disk(cache / "pretrained" / other / str(left))
         on = "all other sources" if left else "all sources"
-        rows.append(cards.tag_row(name, study.judge(pipe, name), f"{on}, on the scores of {other}"))
+        rows.append(cards.tag_row(name, study.judge(pipe, name), f"{on}, on the scores of {other}", without))
     return rows
 
 

@@ -137,7 +137,7 @@ class Marginals:
     @property
     def indptr(self) -> Ints:
         """Where each token's entries begin: shape (n_tokens + 1,)."""
-        return np.searchsorted(self.rows, np.arange(self.n_tokens + 1))
+        return self.rows.searchsorted(np.arange(self.n_tokens + 1))
 
     def take(self, index: Ints) -> Marginals:
         """Some of the entries, by ascending index; the tokens stay as many."""

@@ -21,7 +21,6 @@ from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.doc.reading import from_files
 from spacy_calib.extras.pretrained.card import FORMAT, card_folder
 from spacy_calib.extras.pretrained.evidence import EntityEvidence
-from spacy_calib.extras.pretrained.gate import GatedContext
 from spacy_calib.extras.pretrained.matching import probe
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.component import Calibrator
@@ -171,7 +170,7 @@ def tag_row(name: str, judged: JudgedTags, fitted_on: str, without: Sequence[str
     raw, scores, right = judged.raw[own], judged.entries.scores[own], judged.entries.hits[own]
     labels = {}
     for label, count in zip(*np.unique(names, return_counts=True), strict=True):
-        if count >= FEWEST:
+        if count >= FEWEST and label not in without:
             mine = top[names == label]
             losses = [
                 float(log_loss(one[mine], judged.entries.hits[mine]) or 0.0) for one in (judged.raw, judged.entries.scores)
@@ -211,27 +210,19 @@ def tag_table(
 
     folder (Path): Keeps the fits, which another pipeline of the language is judged with.
     """
-    rows, adapted = [], []
+    rows, adapted, counts = [], [], study.gold_counts()
+    without = [label for label in study.blank().lookup.labels() if not counts[label]]
     for name in study.sampled:
         pipe = study.fit(name)
         pipe.to_disk(folder / name)
         judged = study.judge(pipe, name)
-        rows.append(tag_row(name, judged, "all other sources"))
+        rows.append(tag_row(name, judged, "all other sources", without))
         adapted += studies.of_tags(name, judged)
     pipe = study.fit()
     pipe.to_disk(folder / "None")
-    rows += [tag_row(name, study.judge(pipe, name), "all sources") for name in study.whole if name not in study.sampled]
-    counts = study.gold_counts()
-    without = [label for label in pipe.labels if not counts[label]]
+    others = [name for name in study.whole if name not in study.sampled]
+    rows += [tag_row(name, study.judge(pipe, name), "all sources", without) for name in others]
     return rows, adapted, pipe, without, gate(rows)
-
-
-def tag_state(pipe: Calibrator, raw: Sequence[str]) -> dict[str, Any]:
-    """The state of a pipe of tags. raw (Sequence[str]): Labels that keep their raw scores."""
-    state, columns = bare_state(pipe), [pipe.labels.index(label) for label in raw]
-    context = {"inner": state["context"], "raw": columns}
-    gated = {"@calib_contexts": GatedContext.registered, "settings": context, "learned": {}}
-    return {**state, "context": gated} if raw else state
 
 
 def write_licences() -> None:

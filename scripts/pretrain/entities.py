@@ -18,8 +18,9 @@ from spacy_calib.context.words import Words
 from spacy_calib.doc.words import words_of
 from spacy_calib.extras.pretrained.evidence import CLIP, NEEDS, EntityEvidence, SpanEvidence, evidence_names
 from spacy_calib.metrics import brier, calibration_error, log_loss
-from spacy_calib.pipe.fit_data import collect_fit_data
+from spacy_calib.pipe.example_reader import ExampleReader
 from spacy_calib.pipe.loading import load_with_factories
+from spacy_calib.sources.bound import BoundSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.types import Floats, Ints, Spans
@@ -79,15 +80,15 @@ def gather(model: str, sources: Sequence[Source], cache: Path) -> dict[str, Judg
 
 def judge(nlp: Any, source: Source) -> Judged:
     examples = list(to_examples(nlp, source.read(), source.size))
-    recognizer, evidence = nlp.get_pipe("ner"), EntityEvidence()
-    mapped = with_map(NerSource("ner"), source.label_map)
+    evidence = EntityEvidence()
+    source_of_entities = BoundSource.from_component(with_map(NerSource("ner"), source.label_map), nlp.get_pipe("ner"))
     look = partial(words_of, functions=evidence.functions_in(nlp))
-    data = {event: collect_fit_data(mapped, recognizer, examples, 0.01, event, look) for event in EVENTS}
-    spans, words = data["exact"].spans, data["exact"].words
+    read = [ExampleReader(source_of_entities, 0.01, event, look).read_all(examples).data(0.01) for event in EVENTS]
+    hits = {event: found.hits for event, (_, found) in zip(EVENTS, read, strict=True) if found is not None}
+    data, spans = read[0]
     assert spans is not None
-    assert words is not None
-    hits = {event: one.spans.hits for event, one in data.items() if one.spans is not None}
-    return Judged(spans.spans, spans.raw, spans.documents, hits, words, mapped.span_labels(recognizer))
+    assert data.words is not None
+    return Judged(spans.spans, spans.raw, spans.documents, hits, data.words, source_of_entities.span_labels)
 
 
 def fit_map(form: str, parts: Sequence[Judged], event: str) -> dict[str, float]:

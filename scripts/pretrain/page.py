@@ -33,7 +33,7 @@ def _section(card: Mapping[str, Any]) -> str:
     if card["transfer"]:
         own, other = card["transfer"]["own"], card["transfer"]["transferred"]
         lines.append(
-            f"- Log loss, mean of the table: {own:.3f} with a fit of its own, {other:.3f} with the parameters of `{card['parameters'].partition('.')[0]}`."
+            f"- Log loss, mean of the table: {own:.3f} with a fit of its own, {other:.3f} with the parameters of the smaller pipeline's card; used: `{card['parameters']}`."
         )
     lines += ["", tables(card)]
     return "\n".join(lines)
@@ -134,4 +134,9 @@ def _adapted(card: Mapping[str, Any]) -> str:
     for row in rows:
         losses = " | ".join(f"{row[key]:.4f}" for key in ("before", "after", "from_nothing"))
         lines.append(f"| {row['source']} | {row['labelled']} | {losses} | {row['worse']} |")
-    return "\n".join([*lines, ""])
+    least = sorted({row["labelled"] for row in rows})[1]
+    worse = [
+        f"{row['source']} ({row['labelled']})" for row in rows if row["labelled"] >= least and row["after"] > row["before"]
+    ]
+    where = f"but on {', '.join(worse)}" if worse else "on every source"
+    return "\n".join([*lines, "", f"From {least} labelled {unit} the mean is better {where}.", ""])

@@ -9,7 +9,7 @@ import numpy as np
 from pretrain.entities import Judged
 from pretrain.tags import JudgedTags
 
-from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED, Adaptation, GoldEntries
+from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, Adaptation, GoldEntries, Prior
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.metrics import log_loss
@@ -26,6 +26,7 @@ def study(
     source: str,
     entries: GoldEntries,
     groups: Groups,
+    prior: Prior,
     sizes: Sequence[int],
     units: Floats,
     from_nothing: Callable[[Ints, Ints], Floats],
@@ -43,7 +44,7 @@ def study(
             chosen = order[: int(np.searchsorted(np.cumsum(counts), size)) + 1]
             known = np.isin(entries.documents, chosen)
             labelled, others = np.flatnonzero(known), np.flatnonzero(~known)
-            adaptation = Adaptation.fit(entries.take(labelled), groups, OF_PRETRAINED)
+            adaptation = Adaptation.fit(entries.take(labelled), groups, prior)
             new = entries.take(others)
             leads = np.flatnonzero(new.leads)
             moved = adaptation.move(new.scores, new.leads, new.tags)
@@ -70,7 +71,7 @@ def of_entities(name: str, judged: Judged, table: Mapping[str, float], event: st
     def from_nothing(labelled: Ints, others: Ints) -> Floats:
         return SpanRecalibrator(groups).fit(spans.take(labelled), right[labelled]).predict(spans.take(others), raw[others])
 
-    return study(name, entries, groups, ENTITIES, np.ones(len(scores)), from_nothing)
+    return study(name, entries, groups, OF_PRETRAINED_SPANS, ENTITIES, np.ones(len(scores)), from_nothing)
 
 
 def of_tags(name: str, judged: JudgedTags) -> list[dict[str, Any]]:
@@ -83,4 +84,4 @@ def of_tags(name: str, judged: JudgedTags) -> list[dict[str, Any]]:
         leads = others[entries.leads[others]]
         return Platt().fit(judged.raw[labelled], entries.hits[labelled]).predict(judged.raw[leads])
 
-    return study(name, entries, judged.groups, DOCUMENTS, first, from_nothing)
+    return study(name, entries, judged.groups, OF_PRETRAINED, DOCUMENTS, first, from_nothing)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..pairs.build import leading
-from ..types import Floats, Ints, Pairs, Spans
+from ..types import Floats, Ints, Marginals, Pairs, Spans
 
 # How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
 # threshold, but a carried label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
 LOOKED_AT, ASKED, KEPT = range(3)
+_KEPT = np.int8(KEPT)
 _OF_EACH = ("rows", "tags", "raw", "scores", "levels", "before_maps")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Predictions:
     """n labels of tokens, documents or spans, with their probabilities after the steps taken so far.
 
@@ -40,9 +40,9 @@ class Predictions:
     view: Any = None
 
     @classmethod
-    def of_pairs(cls, pairs: Pairs, threshold: float, words: Any = None) -> Predictions:
-        """What a fit knows. pairs (Pairs): All of their tokens that reach the lowest score taken."""
-        levels = np.where(pairs.scores >= threshold, KEPT, LOOKED_AT).astype(np.int8)
+    def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
+        """Before any step. pairs (Pairs | Marginals): All entries of their tokens that reach the lowest score taken."""
+        levels = (pairs.scores >= threshold) * _KEPT  # LOOKED_AT is 0
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod
@@ -54,7 +54,7 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.scores)
 
-    @cached_property
+    @property
     def kept(self) -> Ints:
         """Index of the predictions that reach the threshold."""
         return (self.levels == KEPT).nonzero()[0]
@@ -76,7 +76,7 @@ class Predictions:
         """Some predictions, by ascending index."""
         columns = {name: getattr(self, name) for name in _OF_EACH}
         parts = {name: column[index] for name, column in columns.items() if column is not None}
-        return self._of_others(**parts, spans=self.spans and self.spans.take(index))
+        return self.having(**parts, spans=self.spans and self.spans.take(index))
 
     def with_asked(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
         """With labels below the threshold that are asked for, before any step. rows, tags, raw: Theirs."""
@@ -90,12 +90,7 @@ class Predictions:
             "scores": raw,
             "levels": np.full(len(rows), ASKED, dtype=np.int8),
         }
-        return self._of_others(**{name: np.append(getattr(self, name), column)[order] for name, column in new.items()})
-
-    def _of_others(self, **fields: Any) -> Predictions:
-        others = self.having(**fields)
-        vars(others).pop("kept", None)
-        return others
+        return self.having(**{name: np.append(getattr(self, name), column)[order] for name, column in new.items()})
 
 
 class CalibrationStep(Protocol):

@@ -20,7 +20,7 @@ from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
 from .scaling import Scaling
 from .sets import ConformalSets
-from .steps import ASKED, KEPT, LOOKED_AT, CalibrationStep, Cut, Predictions, walk
+from .steps import ASKED, KEPT, CalibrationStep, Cut, Predictions, walk
 
 
 def check_normalize(normalize: bool | str) -> bool | str:
@@ -30,7 +30,7 @@ def check_normalize(normalize: bool | str) -> bool | str:
     return normalize
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Calibrated:
     """The entries of some tokens that reach the threshold, after all steps; mostly arrays of one length.
 
@@ -49,7 +49,7 @@ class Calibrated:
     below: Calibrated | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CarriedLabels:
     """The labels that tokens carry. hashes (NDArray[uint64]): Of each token's label, 0 for none. of_columns (NDArray[uint64]): Of each column's label.
 
@@ -173,14 +173,13 @@ class TokenCalibration:
         words: Of the tokens, for a context. carried (CarriedLabels | None): For `Calibrated.below`.
         """
         marginals = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
-        levels = np.where(marginals.scores >= threshold, np.int8(KEPT), np.int8(LOOKED_AT))
-        predictions = Predictions(marginals.rows, marginals.tags, marginals.scores, marginals.scores, levels, words=words)
+        predictions = Predictions.of_pairs(marginals, threshold, words)
         if carried is not None and marginals.names is None:  # the names of entries that are not there are not known
             predictions = carried.added_to(predictions, scores)
         results = walk(self.steps, predictions)
         kept_index = results.kept
-        if len(kept_index) < len(levels):
-            marginals = marginals.take(np.flatnonzero(levels == KEPT))
+        if len(kept_index) < len(marginals):
+            marginals = marginals.take(np.flatnonzero(marginals.scores >= threshold))
         in_set = out_of_reach = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(

@@ -60,7 +60,7 @@ DATA_HELP = (
     "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them"
 )
 EVENT_HELP = (
-    "What counts as right: an entity by exact tokens, its type, or any overlap; an arc of a parser by its head, or (arc) head and label. "
+    "What counts as right: an entity by exact tokens (article: but for a leading one), its type, or any overlap; an arc of a parser by its head, or (arc) head and label. "
     "sentence and tree also tell how likely all labels of a sentence, or all its arcs, are right (Span._.calib_right)"
 )
 Groups = Annotated[

@@ -195,10 +195,9 @@ def pretrained_line(info: FitInfo) -> dict[str, str]:
     if card is None:
         return {}
     transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
-    off = (
-        f"on {card['sources']} sources that it did not see the score was off by {{smallest_error:.2f}} to {{largest_error:.2f}}"
-    )
-    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}; {off.format(**card)}"}
+    low, high = card["smallest_error"], card["largest_error"]
+    off = f"on {card['sources']} sources that it did not see the score was off by {low:.2f} to {high:.2f}"
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}; {off}"}
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:

@@ -14,14 +14,14 @@ from .features import TokenScores
 
 # Where the piecewise linear functions of the log-odds of a score, and of its rival, bend.
 _BENDS, _RIVAL_BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0), (-3.0, 0.0, 3.0)
-_ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T, np.array([0] * len(_BENDS) + [1] * len(_RIVAL_BENDS))
 # Numbers of scores: a constant, the log-odds of the pair and of its rival, the entropy of the token, and the bends.
 N_SCORES = 4 + len(_BENDS) + len(_RIVAL_BENDS)
 # Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
 _UNIT = 4.0
+_ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T / _UNIT, np.array([1] * len(_BENDS) + [2] * len(_RIVAL_BENDS))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class View:
     """Tokens as the context of their spans looks at them.
 
@@ -55,7 +55,7 @@ class Block:
     words: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PairInputs:
     """What the model looks at in n pairs.
 
@@ -123,23 +123,30 @@ def pair_inputs(
     pairs: Token, tag and log-odds of each pair, and whether it is the highest of its token. n_tags (int): Of the fit.
     """
     rows, tags, log_odds, is_top = pairs
-    n, top, tags = n_tags + 1, is_top.astype(np.intp), np.minimum(tags, n_tags)
-    odds = np.concatenate((log_odds, tokens.top_log_odds[top, rows])).reshape(2, -1)
-    has_words = len(blocks) > 4
+    n, top, has_words = n_tags + 1, is_top.astype(np.intp), len(blocks) > 4
     numbers = np.empty((N_SCORES + has_words * len(columns), len(rows)))
-    numbers[0], numbers[1:3], numbers[3] = 1.0, odds / _UNIT, tokens.entropy[rows]
-    numbers[4:N_SCORES] = np.maximum(odds[_BENT] - _ALL_BENDS, 0.0) / _UNIT
-    tag_codes = 2 * tags + top
-    codes = np.empty((6 if has_words else 1, len(rows)), dtype=np.intp)
-    codes[0] = tag_codes * n + _limited(tokens.top_tags[top, rows], n_tags)
+    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds, tokens.top_log_odds[top, rows], tokens.entropy[rows]
+    numbers[1:3] /= _UNIT
+    np.maximum(numbers[_BENT] - _ALL_BENDS, 0.0, out=numbers[4:N_SCORES])
+    tag_codes = 2 * np.minimum(tags, n_tags) + top
+    codes = _codes_of_tags(n_tags)[: 6 if has_words else 1].take(tag_codes, axis=1)
+    codes[0] += _limited(tokens.top_tags[top, rows], n_tags)
     if has_words:
         numbers[N_SCORES:] = columns[:, rows]
-        (forms, endings), (before, after), of_tag = places, tokens.neighbours, tags * n
+        (forms, endings), (before, after) = places, tokens.neighbours
         parts = np.concatenate((endings, forms, before[1], after[1], tokens.words.shapes)).reshape(5, -1).astype(np.intp)
         parts[:2] *= n
         parts[2:4] = _limited(parts[2:4], n_tags)
-        codes[1:] = parts[:, rows] + np.concatenate((tags, tags, of_tag, of_tag, 4 * tag_codes)).reshape(5, -1)
+        codes[1:] += parts[:, rows]
     return PairInputs(blocks, tag_codes, codes, numbers)
+
+
+@lru_cache(maxsize=64)
+def _codes_of_tags(n_tags: int) -> Ints:
+    """What each tag code adds to the code in each block of SINGLE, shape (6, tag codes)."""
+    n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)
+    tags = tag_codes // 2
+    return np.stack([tag_codes * n, tags, tags, tags * n, tags * n, 4 * tag_codes])
 
 
 def _limited(tags: Ints, n_tags: int) -> Ints:

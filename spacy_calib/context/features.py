@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds, sigmoid
+from ..pairs.build import leading
 from ..types import Floats, Ints
 from .words import Flags, Words
 
-# How many average tokens are added to each Doc before its means are taken, and their top score and entropy.
-_TOKENS_ADDED, _AVERAGE_SCORE, _AVERAGE_ENTROPY = 10.0, 0.9, 0.3
+# What is added to each Doc before its means are taken: ten average tokens, their top scores and entropies.
+_ADDED = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
-# Log-odds and tag of a missing neighbour: next to the first and the last word nothing is doubtful.
-_NO_NEIGHBOUR = np.array([[3.0], [-1.0]])
+# Log-odds and tag of a missing neighbour, as next to the first and the last word nothing is doubtful; and of a missing entry.
+_MISSING = np.array([3.0, NO_ENTRY]), np.array([-1, -1])
+_NO_NEIGHBOUR, _NO_TOP = -2, -1  # where these are
 
 
 class TokenScores:
@@ -29,6 +30,8 @@ class TokenScores:
     log_odds (Floats): Of the scores. is_top (Flags): Whether each entry is the highest of its token; of equal ones the first.
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest entry of each token and of the second, shape (2, n); -1 and NO_ENTRY
         for a missing entry.
+    neighbours: (log-odds, tags) of the highest entry of the token before each, and of the token after it. A neighbour is in the same Doc,
+        has entries and is more than white space.
     scored (Flags): Whether a token has entries and is more than white space. entropy (Floats): Of each token, in nats: of its scores, and of the probability that they leave to all other tags.
     """
 
@@ -36,54 +39,36 @@ class TokenScores:
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         n = len(words.forms)
         self.log_odds = log_odds(scores)
-        self.is_top: Flags = np.zeros(len(rows), dtype=bool)
-        self.top_tags = np.full((2, n), -1)
-        self.top_log_odds: Floats = np.full((2, n), NO_ENTRY)
-        if len(rows):
-            self._find_top(n)
-        self.scored: Flags = (self.top_tags[0] >= 0) & words.counts
-        every = np.concatenate((scores, np.maximum(1.0 - np.bincount(rows, scores, n), 0.0)))
-        surprise = -every * np.log(np.maximum(every, 1e-300))
+        self.is_top: Flags = leading(rows, scores)
+        first, others = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
+        second = others[leading(rows[others], scores[others])]
+        entries = np.empty((2, n), dtype=np.intp)
+        entries[:] = _NO_TOP
+        entries[0, rows[first]], entries[1, rows[second]] = first, second
+        log_odds_, tags_ = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
+        self.top_log_odds: Floats = log_odds_[entries]
+        self.top_tags: Ints = tags_[entries]
+        self.scored: Flags = (entries[0] >= 0) & words.counts
+        near = np.empty((2, n + 1), dtype=np.intp)
+        near[0, 1:] = near[1, :-1] = np.where(self.scored, entries[0], _NO_NEIGHBOUR)
+        near[:, words.starts] = _NO_NEIGHBOUR
+        near_log_odds, near_tags = log_odds_[near], tags_[near]
+        self.neighbours = (near_log_odds[0, :-1], near_tags[0, :-1]), (near_log_odds[1, 1:], near_tags[1, 1:])
+        every = np.maximum(np.concatenate((scores, 1.0 - np.bincount(rows, scores, n))), 1e-300)
+        surprise = -every * np.log(every)
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
 
-    def _find_top(self, n_tokens: int) -> None:
-        """Find the two highest entries of each token; of equal entries the first."""
-        rows, left, highest = self.rows, self.scores.copy(), np.empty(n_tokens)
-        begins = np.ones(len(rows), dtype=bool)
-        np.not_equal(rows[1:], rows[:-1], out=begins[1:])
-        starts = begins.nonzero()[0]
-        heads, first = rows[starts], np.empty(n_tokens, dtype=np.intp)
-        for place in range(2):
-            highest[heads] = np.maximum.reduceat(left, starts)
-            entries = ((left == highest[rows]) & ~self.is_top).nonzero()[0][::-1]
-            tokens = rows[entries]
-            # of several values for a token the last one stays: that of its first entry
-            self.top_tags[place, tokens], self.top_log_odds[place, tokens] = self.tags[entries], self.log_odds[entries]
-            if place == 0:
-                first[tokens] = entries
-                self.is_top[first[heads]] = True
-                left[self.is_top] = -1.0
+    def document_means(self, *values: Floats, added: Floats = _ADDED) -> Floats:
+        """The means over the scored tokens of a Doc and some average ones, so that those of short Docs do not swing, shape (k, n).
 
-    @cached_property
-    def neighbours(self) -> tuple[Floats, Floats]:
-        """(the token before each, the token after it): log-odds and tag of its highest entry, shape (2, n). A neighbour is in the same Doc, has
-        entries and is more than white space.
+        values (Floats): Of each token, k times. added (Floats): The number of average tokens and the sums of their values, shape (1 + k, 1).
         """
-        values = np.concatenate((self.top_log_odds[:1], self.top_tags[:1]))
-        np.copyto(values, _NO_NEIGHBOUR, where=~self.scored)
-        before, after = np.concatenate((_NO_NEIGHBOUR, values), axis=1), np.concatenate((values, _NO_NEIGHBOUR), axis=1)
-        before[:, self.words.starts] = after[:, self.words.starts] = _NO_NEIGHBOUR
-        return before[:, :-1], after[:, 1:]
-
-    def document_means(self, values: Sequence[Floats], average: Sequence[float]) -> list[Floats]:
-        """The means over the scored tokens of a Doc and ten average ones, so that those of short Docs do not swing.
-
-        values (Sequence[Floats]): Of each token, several times. average (Sequence[float]): The values of the average token.
-        """
-        docs, n = self.words.docs, len(self.words.starts) - 1
-        counts = np.bincount(docs, self.scored, n) + _TOKENS_ADDED
-        sums = (np.bincount(docs, column * self.scored, n) for column in values)
-        return [((total + _TOKENS_ADDED * value) / counts)[docs] for total, value in zip(sums, average, strict=True)]
+        starts = self.words.starts
+        table = np.zeros((len(added), len(self.scored) + 1))  # with one more column, where a last Doc without tokens begins
+        table[0, :-1], table[1:, :-1] = self.scored, values
+        table[1:] *= table[0]
+        sums = np.add.reduceat(table, starts[:-1], axis=1) + added
+        return (sums[1:] / sums[0]).repeat(starts[1:] - starts[:-1], axis=1)
 
 
 class Feature(ABC):
@@ -126,8 +111,7 @@ class Document(Feature):
     )
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        values, average = (sigmoid(tokens.top_log_odds[0]), tokens.entropy), (_AVERAGE_SCORE, _AVERAGE_ENTROPY)
-        confidence, entropy = tokens.document_means(values, average)
+        confidence, entropy = tokens.document_means(sigmoid(tokens.top_log_odds[0]), tokens.entropy)
         return confidence, entropy, confidence * tokens.top_log_odds[0]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ Hashes = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Words:
     """The tokens of consecutive Docs.
 
@@ -40,11 +39,6 @@ class Words:
 
     def __len__(self) -> int:
         return len(self.forms)
-
-    @cached_property
-    def docs(self) -> Ints:
-        """The number of each token's Doc."""
-        return np.repeat(np.arange(len(self.starts) - 1), self.starts[1:] - self.starts[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:
@@ -80,7 +74,7 @@ def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
 # Rarer words say much about the texts of the fit, and little about new ones.
 MIN_COUNT = 3
 # Capacity of the cache of digests, of forms and of endings.
-_MAX_CACHED = 1 << 18
+_MAX_CACHED = 1 << 17
 
 
 class _DigestIndex:
@@ -88,32 +82,26 @@ class _DigestIndex:
 
     def __init__(self, digests: Hashes):
         self.digests = digests
-        # Values asked for so far, ascending, and the place of each; one object, so that no thread sees half of it.
-        self._cache = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.intp)
+        # The place of each value asked for so far.
+        self._places: dict[int, int] = {}
 
     def find(self, values: Hashes, salt: str) -> Ints:
         """The place of the salted digest of each value; -1 where it is not in the list."""
-        if not len(self.digests):
-            return np.full(len(values), -1, dtype=np.intp)
-        cached, places = self._cache
-        index = cached.searchsorted(values)
-        if not len(cached) or not (cached.take(index, mode="clip") == values).all():
-            cached, places = self._cache = self._extended(values, salt)
-            index = cached.searchsorted(values)
-        return places[index]
+        keys = values.tolist()
+        try:
+            return np.fromiter(map(self._places.__getitem__, keys), np.intp, len(keys))
+        except KeyError:
+            self._extend(set(keys), salt)
+            return self.find(values, salt)
 
-    def _extended(self, values: Hashes, salt: str) -> tuple[Hashes, Ints]:
-        """The cache with new values; with these values alone where it would grow too large."""
-        cached, places = self._cache
-        new = np.setdiff1d(values, cached)
-        if len(cached) + len(new) > _MAX_CACHED:
-            cached, places, new = cached[:0], places[:0], np.unique(values)
-        digests = keyed(new, salt)
-        index = np.minimum(np.searchsorted(self.digests, digests), len(self.digests) - 1)
-        cached = np.concatenate([cached, new])
-        places = np.concatenate([places, np.where(self.digests[index] == digests, index, -1)])
-        order = np.argsort(cached)
-        return cached[order], places[order]
+    def _extend(self, keys: set[int], salt: str) -> None:
+        """Cache new values; these alone where the cache would grow too large."""
+        new = [key for key in keys if key not in self._places]
+        if len(self._places) + len(new) > _MAX_CACHED:
+            self._places, new = {}, list(keys)
+        digests = keyed(np.array(new, dtype=np.uint64), salt)
+        first, last = self.digests.searchsorted(digests), self.digests.searchsorted(digests, side="right")
+        self._places.update(zip(new, np.where(first < last, first, -1).tolist(), strict=True))
 
 
 @dataclass(eq=False)

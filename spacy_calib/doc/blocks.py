@@ -27,6 +27,8 @@ from .annotations import Annotation, Hashes, get_annotation, head_places
 # Odd numbers that look like noise: those of splitmix64.
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _ALL = (1 << 64) - 1
+_STEPS, _MIXES, _HALF = np.uint64(_STEP), np.uint64(_MIX), np.uint64(32)
+_SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (np.uint8, np.uint32)}
 
 
 def word_digest(word: int, place: int) -> int:
@@ -37,9 +39,9 @@ def word_digest(word: int, place: int) -> int:
 
 def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> NDArray[Any]:
     """Digests of texts. words (Hashes), places (NDArray[uint]): Hash and first character. kind: Their unsigned type."""
-    digests = words + places.astype(np.uint64) * np.uint64(_STEP)
-    digests = (digests ^ (digests >> np.uint64(32))) * np.uint64(_MIX)
-    return (digests >> np.uint64(64 - 8 * np.dtype(kind).itemsize)).astype(kind)
+    digests = words + places.astype(np.uint64, copy=False) * _STEPS
+    digests = (digests ^ (digests >> _HALF)) * _MIXES
+    return (digests >> _SHIFTS[kind]).astype(kind)
 
 
 def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 from spacy import attrs
@@ -28,7 +29,7 @@ def words_of(
     hints (Mapping | None): See Words.
     RAISES C202, C203, C206: what a function gives.
     """
-    starts = np.array([0, *map(len, docs)]).cumsum()
+    starts = np.array([0, *accumulate(map(len, docs))])
     tables = [doc.to_array(_ATTRIBUTES) for doc in docs]
     table = tables[0] if len(tables) == 1 else np.concatenate([np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64), *tables])
     forms, endings, is_space, is_title, like_number = table.T

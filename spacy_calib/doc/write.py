@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
-from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
 from .annotations import Annotation, get_annotation
@@ -118,22 +117,13 @@ class CalibratedBatch:
     token_scores: bool = True
 
 
-def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str]], NDArray[np.uint32]]:
-    """(labels in each Doc's entries, which are all that its block names; place of each entry's label among its Doc's).
-
-    bounds (Ints): First entry of each Doc, and the end of the last.
-    """
+def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
+    """(names of labels, the number of the name of each entry)."""
     marginals = batch.calibrated.marginals
-    labels, codes = batch.labels, marginals.tags
-    if marginals.names is not None:
-        code_of = {name: code for code, name in enumerate(dict.fromkeys(marginals.names))}
-        labels, codes = tuple(code_of), np.array([code_of[name] for name in marginals.names], dtype=np.intp)
-    lengths, starts = np.diff(bounds), np.arange(len(bounds)) * len(labels)
-    cells, place = number_codes(np.repeat(starts[:-1], lengths) + codes, int(starts[-1]))
-    firsts = np.searchsorted(cells, starts)
-    names = [labels[cell % len(labels)] for cell in cells.tolist()]
-    labels_of_docs = [names[first:end] for first, end in pairwise(firsts.tolist())]
-    return labels_of_docs, (place - np.repeat(firsts[:-1], lengths)).astype(np.uint32)
+    if marginals.names is None:
+        return batch.labels, marginals.tags
+    code_of = {name: code for code, name in enumerate(dict.fromkeys(marginals.names))}
+    return tuple(code_of), np.array([code_of[name] for name in marginals.names], dtype=np.intp)
 
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
@@ -142,8 +132,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     marginals, below = calibrated.marginals, calibrated.below
     bounds = [0, *accumulate(map(annotation.n_units, docs))]
     indptr = marginals.indptr
-    begins = indptr[bounds]
-    own_labels, own_codes = _labels_of_docs(batch, begins)
+    begins = indptr[bounds].tolist()
+    labels, codes = _coded_labels(batch)
     extra_bounds = None if below is None else np.searchsorted(below.marginals.rows, bounds).tolist()
     flags = None if batch.flags is None else batch.flags.flagged
     names = None if marginals.names is None else marginals.tags.astype(np.uint32)
@@ -154,20 +144,23 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         "flag": flags,
     }
     of_entries: Block = {
-        "tag": own_codes, "raw": marginals.scores, "calibrated": calibrated.scores, "column": names,
+        "raw": marginals.scores, "calibrated": calibrated.scores, "column": names,
         "in_set": calibrated.in_set,
     }  # fmt: skip
     blocks = []
-    for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins.tolist()), strict=True)):
-        place, (first, end) = annotation.places(doc), tokens
+    for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins), strict=True)):
+        place, (first, end), own_codes = annotation.places(doc), tokens, codes[slice(*entries)]
+        # A block names only the labels of its own entries.
+        kinds, last = sorted(set(own_codes.tolist())), doc[-1] if len(doc) else None
         block: Block = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
             "start": place[:, 0].astype(np.uint32),
-            "end": doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0,
+            "end": 0 if last is None else last.idx + len(last.text_with_ws),
             "word": unit_digests(annotation.unit, place),
             "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
-            "tags": own_labels[i],
+            "tags": [labels[code] for code in kinds],
+            "tag": np.array(kinds, dtype=np.intp).searchsorted(own_codes).astype(np.uint32),
         }
         if not batch.token_scores:
             block["token_scores"] = False

@@ -72,19 +72,16 @@ def leading(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
 
     rows (Ints): Token of each entry, ascending. scores (Floats): One per entry.
     """
-    first = np.zeros(len(rows), dtype=bool)
-    if not len(rows):
-        return first
-    begins = np.ones(len(rows), dtype=bool)
-    np.not_equal(rows[1:], rows[:-1], out=begins[1:])
+    begins = np.empty(len(rows), dtype=bool)
+    begins[:1], begins[1:] = True, rows[1:] != rows[:-1]
     starts = begins.nonzero()[0]
     if len(starts) == len(rows):
         return begins
-    highest = np.maximum.reduceat(scores, starts)
-    among = (scores == highest[begins.cumsum() - 1]).nonzero()[0]
-    first[among] = True
-    first[among[1:][rows[among[1:]] == rows[among[:-1]]]] = False
-    return first
+    is_top = scores == np.maximum.reduceat(scores, starts)[begins.cumsum() - 1]
+    if np.count_nonzero(is_top) > len(starts):
+        equal = is_top.nonzero()[0]
+        is_top[equal[1:][rows[equal[1:]] == rows[equal[:-1]]]] = False
+    return is_top
 
 
 # Rows of a dense block that are looked at together: keeps a document of 100,000 tokens and 600 tags in bounds.
@@ -203,7 +200,7 @@ class LogitScores:
         odds = logits.astype(np.float64)
         if self.temperature != 1.0:
             odds /= self.temperature
-        if not (odds.min(initial=0.0) > -_SAFE_EXPONENT and odds.max(initial=0.0) < _SAFE_EXPONENT):
+        if not np.maximum.reduce(np.abs(odds), axis=None, initial=0.0) < _SAFE_EXPONENT:
             odds -= odds.max(axis=1, keepdims=True)
         np.exp(odds, out=odds)
         return odds, np.einsum("ij->i", odds)
@@ -219,11 +216,11 @@ class LogitScores:
     def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
         odds, sums = self._odds(logits)
         # Only what may reach the threshold is divided by the sum.
-        flat = np.flatnonzero(odds >= (sums * (threshold * (1 - ROUNDING)))[:, None])
+        flat = (odds >= (sums * (threshold * (1 - ROUNDING)))[:, None]).ravel().nonzero()[0]
         rows = flat // n_labels
         scores = odds.ravel()[flat] / sums[rows]
         is_kept = scores >= threshold
-        if not is_kept.all():
+        if np.count_nonzero(is_kept) < len(flat):
             flat, rows, scores = flat[is_kept], rows[is_kept], scores[is_kept]
         return Marginals(rows, flat - rows * n_labels, scores, len(logits))
 

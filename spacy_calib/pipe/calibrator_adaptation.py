@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.adaptation.adaptation import OF_PRETRAINED, OF_SPANS, OF_TOKENS, GoldEntries, Prior
+from ..calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, OF_SPANS, OF_TOKENS, GoldEntries, Prior
 from ..calibration.adaptation.fitting import AdaptationFit
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData, SpanFit
@@ -41,7 +41,7 @@ def adapt_calibrator(
     if not pipe.fitted or groups is None:
         raise calib_error("C216", name=pipe.name)
     inputs = gather(pipe, examples, arguments)
-    of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED)
+    of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)

@@ -56,7 +56,7 @@ class SourceLookup:
         self._watch = WeightWatch()
         self._key: tuple[Any, ...] | None = None
         self._bound: BoundSource | None = None
-        self._bound_name = ""
+        self._bound_name = self._obstacle = ""
 
     @property
     def name(self) -> str:
@@ -72,14 +72,15 @@ class SourceLookup:
         nlp, source, fitted, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
             return None, why
-        # The binding stays as long as the pipeline has the same components, and this one the same labels and span group.
-        key = (tuple(nlp.components), source, source.component, fitted, bound and getattr(bound.component, "key", None))
+        # The binding stays as long as the pipeline runs the same components, and this one has the same labels and span group.
+        key = (*nlp._components, *nlp._disabled, source, source.component, fitted, bound and getattr(bound.component, "key", None))
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
             found = look_up(nlp, source, fitted, self.pipe.name)
             if found.why:
                 return None, found.why
             bound, self._bound_name = BoundSource.from_component(source, found.component), self.name
+            self._obstacle = source.obstacle(nlp, self._bound_name, found.component)
             if found.component is not None:
                 self._key, self._bound = key, bound
         return bound, ""
@@ -186,14 +187,15 @@ class SourceLookup:
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
         """Find the Docs with input and annotation."""
         annotation, source = bound.annotation, bound.source
-        obstacle = source.obstacle(self.nlp, self._bound_name, bound.component)
+        # An obstacle may be gone since the binding: a component may have got embeddings of its own.
+        obstacle = self._obstacle and source.obstacle(self.nlp, self._bound_name, bound.component)
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
         for place, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
             if annotation.n_units(doc) <= annotation.first:
                 continue
             hashes = annotation.hashes(doc)
-            is_bare = not hashes.any() and not source.sets_labels
+            is_bare = not np.count_nonzero(hashes) and not source.sets_labels
             nothing_found = (
                 annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
             )  # that is all there is to find
@@ -230,7 +232,7 @@ class ReadableDocs:
         return self.source.source.read(self.source.component, self.docs)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
     """The result of `predict`. places (list[int]): Numbers of the Docs that could be read. batch (CalibratedBatch | None): Their scores; None without
     such a Doc. top_labels (TopLabels | None): See ReadableDocs.

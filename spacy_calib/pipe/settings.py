@@ -43,7 +43,8 @@ class PipeSettings:
         calibrated probability that the right tag is none of them.
     token_scores (bool): Whether a pipe of entities also gives tokens scores, of their entity labels: Token._.<attr>_score, _raw and _scores.
         Tokens of other pipes have them in any case.
-    event (str): When a span (entity) counts as right: exact (tokens and label), type (label of every token), overlap (of at least one).
+    event (str): When a span (entity) counts as right: exact (tokens and label), article (the same but for a leading a, an or the), type (label of every token),
+        overlap (of at least one).
     source (Source): Where marginals come from.
     grouping (Callable): (labels, tag counts) -> Groups.
     scaling (Scaling | None): Prototype of what weighs the tags of a token anew before the threshold; None leaves it out.

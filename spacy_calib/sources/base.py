@@ -22,8 +22,11 @@ from ..types import Floats, Spans
 
 def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
     """Why the model of a component cannot be run on each Doc, "" if it can."""
-    listeners = [node for node in pipe.model.walk() if node.name in _LISTENERS]
-    return [next(filter(None, (_LISTENERS[node.name](node, doc) for node in listeners)), "") for doc in docs]
+    reasons = [""] * len(docs)
+    for node in pipe.model.walk():
+        if node.name in _LISTENERS:
+            reasons = [why or _LISTENERS[node.name](node, doc) for why, doc in zip(reasons, docs, strict=True)]
+    return reasons
 
 
 def is_listener(node: Any) -> bool:

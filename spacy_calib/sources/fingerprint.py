@@ -43,7 +43,7 @@ class WeightWatch:
             self._reads = [read for model in _models_of(nlp, component) for read in _small_arrays(model)]
             self._sample = None
         arrays = [array if isinstance(array := read(), np.ndarray) else to_numpy(array) for read in self._reads]
-        sample = [(array.dtype, array.shape, array.tobytes()) for array in arrays]
+        sample = [array.tobytes() for array in arrays]
         if sample != self._sample:
             self._sample = sample
             self._changed = fingerprint(nlp, component) != fitted

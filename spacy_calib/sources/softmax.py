@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class SoftmaxSource(ComponentSource):
         per_doc = pipe.model.predict(list(docs))
         xp = pipe.model.ops.xp
         output = to_numpy(per_doc[0] if len(per_doc) == 1 else xp.concatenate(per_doc, axis=0))
-        if not np.isfinite(output).all():
+        if not isfinite(np.add.reduce(output, axis=None)):
             bad = next(doc for doc, rows in zip(docs, per_doc, strict=True) if not np.isfinite(to_numpy(rows)).all())
             raise calib_error("C024", component=self.component, text=bad.text[:40])
         normalized, temperature = self._output_form(pipe.model)

@@ -81,6 +81,24 @@ def test_events_by_hand(span, exact, type_, overlap):
     assert [hits(example, NER, [span], event) for event in ("exact", "type", "overlap")] == [[exact], [type_], [overlap]]
 
 
+@pytest.mark.parametrize(
+    ("gold", "span", "exact", "article"),
+    [
+        ((1, 3, "ORG"), (0, 3, "ORG"), 0, 1),  # "The European Union" where the gold has "European Union"
+        ((0, 3, "ORG"), (1, 3, "ORG"), 0, 1),  # and the other way round
+        ((0, 3, "ORG"), (0, 3, "ORG"), 1, 1),
+        ((0, 3, "ORG"), (0, 3, "LOC"), 0, 0),  # another label
+        ((0, 3, "ORG"), (0, 2, "ORG"), 0, 0),  # another end
+        ((2, 3, "ORG"), (1, 3, "ORG"), 0, 0),  # another word at the beginning
+        ((0, 1, "ORG"), (0, 1, "ORG"), 1, 1),  # an article alone stays
+    ],
+)
+def test_a_leading_article_may_be_missing_or_too_much(gold, span, exact, article):
+    words = ["The", "European", "Union", "met"]
+    example = Example(Doc(VOCAB, words=words), with_entities(words, [gold]))
+    assert [hits(example, NER, [span], event) for event in ("exact", "article")] == [[exact], [article]]
+
+
 def test_adjacent_entities_of_one_label_are_two():
     example = same_words([(1, 2, "PER"), (2, 4, "PER")])
     both = [(1, 2, "PER"), (2, 4, "PER"), (1, 4, "PER"), (2, 3, "PER")]
@@ -156,8 +174,10 @@ def test_no_spans():
 
 
 def test_unknown_event():
-    assert [check_event(event) for event in ("exact", "type", "overlap")] == list(EVENTS)
-    with pytest.raises(CalibError, match=r"\[C001\] event must be one of exact, type, overlap, but 'strict' was given"):
+    assert [check_event(event) for event in ("exact", "article", "type", "overlap")] == list(EVENTS)
+    with pytest.raises(
+        CalibError, match=r"\[C001\] event must be one of exact, article, type, overlap, but 'strict' was given"
+    ):
         check_event("strict")
     with pytest.raises(CalibError, match="C001"):
         span_hits(same_words([]), NER, [], "strict")

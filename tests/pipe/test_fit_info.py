@@ -64,6 +64,7 @@ def test_the_plain_form_has_the_keys_in_their_order():
         "adaptations",
         "versions",
         "conventions",
+        "pretrained",
     ]
     off = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
     assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, **off, "verdict": "better"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from spacy import attrs
 from spacy.morphology import Morphology
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
@@ -19,11 +20,11 @@ class AttributeAnnotation(Annotation):
 
     def __init__(self, name: str, attribute: str):
         self.name = name
-        self.attribute = attribute
+        self._number = attrs.IDS[attribute]  # `Doc.to_array` is slower by name
         self._of_token = f"{attribute.lower()}_"
 
     def hashes(self, doc: Doc) -> Hashes:
-        return doc.to_array([self.attribute]).astype(np.uint64, copy=False).reshape(-1)
+        return doc.to_array([self._number])
 
     def label(self, token: Token) -> str:
         return getattr(token, self._of_token)

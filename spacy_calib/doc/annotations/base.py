@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import IDX, ORTH
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
@@ -21,6 +22,8 @@ from spacy.training import Example
 from ...pairs.documents import TOKEN
 
 Hashes = NDArray[np.uint64]
+# By number: `Doc.to_array` is slower by name.
+_PLACE = [IDX, ORTH]
 # Keys of span groups on gold Docs, with what people rejected, under the component's labels: spans, labels of single tokens, categories (of the whole
 # Doc), identities of entities. A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
 REJECTED = "calib_rejected"
@@ -74,7 +77,7 @@ class Annotation(ABC):
 
     def places(self, doc: Doc) -> Hashes:
         """Return first character and hash of the text of each unit, shape (n_units, 2)."""
-        return doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+        return doc.to_array(_PLACE)
 
     def partner(self, token: Token) -> Token:
         """Return the other token of a label of two: head, or last token of the entity; else the token itself."""

@@ -16,6 +16,7 @@ from ...pipe.saved import dump
 from ...sources.fingerprint import fingerprint
 from .card import Card, find_card
 from .evidence import EntityMap
+from .gate import GatedContext
 from .matching import Match, check_scores, find_matches, probe
 
 
@@ -89,6 +90,10 @@ def learned_state(card: Card, transferred: bool, weights: str) -> dict[str, Any]
         "sources": len(data["left_out"]), "smallest_error": low, "largest_error": high,
     }  # fmt: skip
     state |= {"weights": weights, "cutoffs": data["cutoffs"], "fit_info": {**state["fit_info"], "pretrained": about}}
+    raw = [state["labels"].index(label) for label in data["failing"]]
+    if raw:
+        inner = {"inner": state["context"], "raw": raw}
+        state["context"] = {GatedContext.kind: GatedContext.registered, "settings": inner, "learned": {}}
     if data["maps"] is not None:
         step = EntityMap()
         step.labels_, step.maps_ = tuple(state["fit_info"]["spans"]["labels"]), data["maps"]

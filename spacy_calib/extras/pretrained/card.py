@@ -28,7 +28,7 @@ CARD = record(
     {
         "name": text, "language": text, "component": text, "labels": listed(text), "pipeline": text, "licence": text,
         "fingerprints": keyed(text), "settings": keyed(anything), "parameters": text, "maps": maybe(keyed(keyed(number()))),
-        "without_gold": listed(text), "cutoffs": maybe(keyed(anything)), "left_out": listed(_LEFT_OUT), "probe": _PROBE,
+        "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(keyed(anything)), "left_out": listed(_LEFT_OUT), "probe": _PROBE,
     }
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.extras.pretrained import card as cards
+from spacy_calib.extras.pretrained.applying import learned_state
 from spacy_calib.extras.pretrained.card import Card, all_cards, card_folder, read_card
 from spacy_calib.extras.pretrained.evidence import NEEDS, evidence_names
 
@@ -51,8 +52,13 @@ def test_labels_without_gold_have_no_score_and_those_that_fail_the_gate_keep_raw
     assert {label for label, other in (state["fit_info"]["label_map"] or {}).items() if not other} == set(
         card.data["without_gold"]
     )
-    raw = (state["context"]["settings"] or {}).get("raw", [])
+    applied = learned_state(card, False, "")["context"]
+    raw = applied["settings"].get("raw", [])
     assert [state["labels"][column] for column in raw] == card.data["failing"]
+    if raw:
+        assert (
+            applied["settings"]["inner"]["@calib_contexts"] == state["context"]["@calib_contexts"] == "spacy-calib.Context.v1"
+        )
 
 
 def test_the_probe_has_forty_sentences(card):
