@@ -43,10 +43,7 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def as_probabilities(name: str, values: ArrayLike) -> Floats:
-    """A one-dimensional float64 array with values in [0, 1].
-
-    RAISES C001: wrong number of dimensions, NaN, or a value outside [0, 1].
-    """
+    """A one-dimensional float64 array in [0, 1]. RAISES C001: wrong number of dimensions, NaN, or out of range."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise calib_error("C001", name=name, wanted="a one-dimensional array", given=f"one of shape {array.shape}")
@@ -68,20 +65,14 @@ def as_finite(name: str, values: ArrayLike) -> Floats:
 
 
 def check_lengths(what: str, of: str, n: int, others: Mapping[str, Sized]) -> None:
-    """Check that arrays go together. what (str): Who needs them. of (str): A thing of the n. others: Name -> of each.
-
-    RAISES C002: another length.
-    """
+    """Check that arrays go together. of (str): A thing of the n. others: Name -> of each. RAISES C002: another length."""
     for name, values in others.items():
         if len(values) != n:
             raise calib_error("C002", what=what, first=of, second=name, n_first=n, n_second=len(values))
 
 
 def as_hits(values: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """A boolean array of length n from booleans or zeros and ones.
-
-    RAISES C001: other values. C002: another length.
-    """
+    """A boolean array of length n from booleans or zeros and ones. RAISES C001: other values. C002: another length."""
     array = np.asarray(values)
     if array.shape != (n,):
         raise calib_error("C002", what="A set of pairs", first="score", second="hit", n_first=n, n_second=array.size)
@@ -94,10 +85,7 @@ def as_hits(values: ArrayLike, n: int) -> NDArray[np.bool_]:
 
 
 def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
-    """A float64 array of n weights > 0, or None where there are none.
-
-    RAISES C001: a weight that is not positive and finite. C002: another length.
-    """
+    """A float64 array of n weights > 0, or None. RAISES C001: not positive and finite. C002: another length."""
     if values is None:
         return None
     weights = np.asarray(values, dtype=np.float64)
@@ -176,10 +164,7 @@ class Spans:
         return len(self.starts)
 
     def take(self, keep: NDArray[Any]) -> Spans:
-        """Some of the spans.
-
-        keep (NDArray): Their indices, ascending, or booleans.
-        """
+        """Some of the spans. keep (NDArray): Their indices, ascending, or booleans."""
         index = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return Spans(
             self.starts[index], self.ends[index], self.labels[index], self.token_scores[self._tokens_of(index)],
@@ -199,10 +184,7 @@ class Spans:
 
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
-    """The spans of Docs that follow one another.
-
-    n_tokens (Sequence[int]): Tokens of each Doc.
-    """
+    """The spans of Docs that follow one another. n_tokens (Sequence[int]): Tokens of each Doc."""
     offsets = np.cumsum([0, *n_tokens])[: len(parts)]
     none = np.zeros(0, dtype=np.intp)
     return Spans(
@@ -322,12 +304,7 @@ class Groups(Saved):
 
 @dataclass(frozen=True, eq=False)
 class BinTable:
-    """What the bins hold; empty bins are left out.
-
-    counts (Floats): Pairs (or their weight) in each bin.
-    mean_score (Floats): Mean score of each bin.
-    mean_hit (Floats): Share of hits in each bin.
-    """
+    """What the bins that are not empty hold: pairs (or their weight), mean score, share of hits."""
 
     counts: Floats
     mean_score: Floats

@@ -103,10 +103,7 @@ def is_missing(value: Any) -> bool:
 
 
 def classes_of(y: NDArray[Any], n_tags: int) -> list[Any]:
-    """The label of each column without names: the sorted labels of y, if as many (-1 and 1 are two), else numbers.
-
-    RAISES C295: neither is possible.
-    """
+    """The label of each column without names: the sorted labels of y, if as many, else numbers. RAISES C295: neither works."""
     values = set(y.tolist())
     met = {value for value in values if not is_missing(value)}
     if met == {1} and -1 in values and n_tags == 2:
@@ -127,11 +124,7 @@ def classes_of_tags(tags: NDArray[Any]) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """The gold of n units.
-
-    columns (Ints): Column of the gold label: -1 for a label that no column has, -2 where there is no gold; shape (n,).
-    counts (Counter): Gold frequency of each label, as text. unknown (Counter): Of those that no column has.
-    """
+    """Column of each unit's gold label (-1: no column has it, -2: no gold), frequencies of labels, and of unknown ones."""
 
     columns: Ints
     counts: Counter[str]
@@ -179,10 +172,7 @@ def rescaled(dense: Floats, scores: Scores) -> Floats:
 
 
 def document_numbers(groups: Any, n_units: int) -> Ints:
-    """The document of each unit as a number, in order of first occurrence; for None each unit is a document.
-
-    RAISES C002: not one for each unit.
-    """
+    """The document of each unit as a number, in order of occurrence; None: each unit its own. RAISES C002: wrong length."""
     if groups is None:
         return np.arange(n_units)
     given = np.asarray(groups)
@@ -193,10 +183,7 @@ def document_numbers(groups: Any, n_units: int) -> Ints:
 
 
 def token_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, lowest: float) -> FitData:
-    """What a calibration is fitted on, with the units of a document side by side.
-
-    gold, documents (Ints): Of each unit. lowest (float): Entries below it are left out.
-    """
+    """The fit data, units of a document side by side. gold, documents (Ints): Per unit. lowest (float): Least score kept."""
     every = scores.above(lowest)
     if (np.diff(documents) < 0).any():
         order = np.argsort(documents, kind="stable")

@@ -113,10 +113,7 @@ def _saved(value: Any) -> Any:
 
 
 def read(kind: type[Estimator], data: bytes, path: str) -> Estimator:
-    """The estimator that `dump` wrote. path (str): Where the bytes come from, for the message.
-
-    RAISES C298: not such bytes, damaged, or not of the form STATE. C299: of another format version, or a part is not registered.
-    """
+    """The estimator that `dump` wrote. RAISES C298: not such bytes. C299: another format version, or an unknown part."""
     try:
         return _made(kind, STATE(unpack(data, FORMAT), "state"))
     except OtherVersion as error:

@@ -26,7 +26,7 @@ from ..pairs.build import JudgedPairs, Scores, pair_up
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Marginals
 from . import inputs, saved
-from .inputs import ArraySteps, steps_of
+from .inputs import steps_of
 
 # What the intervals of a report resample where no documents are given.
 UNIT = "unit"
@@ -91,7 +91,14 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no
             gold. C293: a parameter with "auto". C294: an unknown tag. C295: columns without names. C296: no known gold.
         """
-        steps = _steps_of(self)
+        steps = steps_of(
+            method=self.method,
+            n_groups=self.n_groups,
+            scaling=self.scaling,
+            tag_offsets=self.tag_offsets,
+            threshold=self.threshold,
+            sets=self.sets,
+        )
         gold_of = _labels_of(y)
         scores, labels = _read_first(self, P, gold_of)
         self.classes_ = np.array(labels)
@@ -150,10 +157,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.classes_[np.maximum(best, 0)]
 
     def predict_set(self, P: Any) -> NDArray[np.bool_]:
-        """Whether each tag is in the unit's set, shape (n, k); all are if no smaller set keeps the promise.
-
-        RAISES C297: it was fitted without `sets`. C001, C294: see `predict_proba`.
-        """
+        """Whether each tag is in the unit's set, shape (n, k). RAISES C297: fitted without `sets`. C001, C294: bad input."""
         found = self.calibrated(P)
         if found.in_set is None or found.out_of_reach is None:
             raise calib_error("C297")
@@ -229,10 +233,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TagCalibrator:
-        """The estimator from `to_bytes`; all of it is checked before anything is made.
-
-        RAISES C298: not such bytes. C299: of another format version, or a part is not registered.
-        """
+        """The estimator from `to_bytes`. RAISES C298: not such bytes. C299: another format version, or an unknown part."""
         return saved.read(cls, data, "the bytes given")
 
     def to_disk(self, path: str | Path) -> None:
@@ -255,17 +256,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _more_tags(self) -> dict[str, Any]:
         """`__sklearn_tags__` for scikit-learn before 1.6."""
         return {"requires_positive_X": True, "X_types": ["2darray", "sparse"]}
-
-
-def _steps_of(made: TagCalibrator) -> ArraySteps:
-    return steps_of(
-        method=made.method,
-        n_groups=made.n_groups,
-        scaling=made.scaling,
-        tag_offsets=made.tag_offsets,
-        threshold=made.threshold,
-        sets=made.sets,
-    )
 
 
 def _read_first(made: TagCalibrator, P: Any, y: NDArray[Any]) -> tuple[Scores, list[Any]]:

@@ -28,6 +28,7 @@ from .tokens import TokenCalibration, lowest_score
 
 RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
 _FOLDS = 5
+ONE_GROUP: Grouping = partial(tag_frequency_groups, n_groups=1)
 # Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that prefer some labels.
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
 # The stages of a choice, with their shares of its time.
@@ -84,17 +85,13 @@ class Selector:
         learn_context: LearnContext | None = None,
         progress: Progress = UNREPORTED,
     ) -> CalibrationPlan:
-        """Choose a plan.
-
-        group (Callable): Grouping -> Groups of the labels. scalable (bool): False where a token may have several labels.
-        learn_context (LearnContext | None): Learns the context; None leaves it out.
-        """
+        """Choose a plan. group: Makes groups of the labels. scalable: False where a token may have several labels."""
         fitting, learning, comparing = progress.stages(STAGES)
         units = documents_or_blocks(data.pairs.rows, data.documents)
         kept_units = units[data.kept]
         is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
         raw_losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
-        groups = group(grouping_of(1))
+        groups = group(ONE_GROUP)
         raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=raw_losses)
         candidates = [raw]
         if scalable and is_comparable:
@@ -111,15 +108,18 @@ class Selector:
             methods = [] if few_documents else [(name, item, n) for n in self.n_groups for name, item in self.methods.items()]
             methods += [] if scalable else [(Platt.short, Platt(), 1)]
             candidates += [*usable, *_map_candidates(methods, data, group, kept_units, comparing)]
-        best, trials = _compare(candidates, kept_units)
+        ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
+        differences = [mean_with_error(plan.losses - ranking[0].losses, kept_units) for plan in ranking]
+        trials = [
+            {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
+            for plan, (mean, error) in zip(ranking, differences, strict=True)
+        ]
+        # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
+        takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
+        best = ranking[takes_second]
         n_documents = len(np.unique(data.kept_documents))
         table = {"chosen": best.name, "pairs": len(data.kept), "documents": n_documents, "trials": trials}
         return replace(best, context=best.context or context, table=table)
-
-
-def grouping_of(number: int) -> Grouping:
-    """Tag frequency groups of this number."""
-    return partial(tag_frequency_groups, n_groups=number)
 
 
 def lowest_taken(settings: StepSettings) -> float:
@@ -203,14 +203,11 @@ def _map_candidates(
     units: Ints,
     progress: Progress,
 ) -> Iterator[CalibrationPlan]:
-    """Maps of raw scores, where pairs are enough; groups that turn out equal once.
-
-    methods (Sequence): (name, prototype of a map, number of groups). units (Ints): Of each pair that reaches the threshold.
-    """
+    """Maps of raw scores where pairs are enough. methods: (name, prototype, number of groups). units: Of each kept pair."""
     pairs, folds, titles = data.kept_pairs, folds_of(units, _FOLDS), set()
     n_fewest = len(pairs) - int(np.bincount(folds).max())
     for name, prototype, n_groups in progress.over(methods):
-        groups = group(grouping_of(n_groups))
+        groups = group(partial(tag_frequency_groups, n_groups=n_groups))
         title = f"{name}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
         if n_fewest < max(1, prototype.min_pairs) or title in titles:
             continue
@@ -229,16 +226,3 @@ def _map_candidates(
             size=prototype.n_parameters * len(groups),
             losses=log_losses(cross_fit(folds, score), pairs.hits),
         )
-
-
-def _compare(candidates: Sequence[CalibrationPlan], units: Ints) -> tuple[CalibrationPlan, list[dict[str, Any]]]:
-    """(the candidate to take, the comparison of all as plain data, the best first). units (Ints): Of each pair."""
-    ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
-    differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
-    trials = [
-        {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": difference, "error": error, "size": plan.size}
-        for plan, (difference, error) in zip(ranking, differences, strict=True)
-    ]
-    # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
-    takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
-    return ranking[takes_second], trials

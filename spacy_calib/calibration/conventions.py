@@ -82,10 +82,7 @@ def fit_line(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage:
-    """The mean of two log-odds, that of the maps' score and that on the line.
-
-    shrink (float): Weight of the line, in [0, 1]. line (Floats): Slope and constant, of raw log-odds.
-    """
+    """Mean of a map's log-odds and those on `line` (slope and constant, of raw log-odds), which has the weight `shrink`."""
 
     shrink: float
     line: Floats

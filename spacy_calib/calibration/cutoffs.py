@@ -47,10 +47,7 @@ class Cutoffs(Saved):
         check_cutoffs({"precision": self.precision, "confidence": self.confidence}, self.per, PER, self.values)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
-        """Which spans reach their cut-off; one whose key has none is not accepted.
-
-        scores (Floats): Calibrated, shape (n,). columns (Ints): Column of each span's label, in labels and groups.
-        """
+        """Which spans reach the cut-off of their key, if it has one. columns: Of each label, in `labels` and `groups`."""
         return scores >= self.of(columns, labels, groups)
 
     def of(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:
@@ -76,10 +73,7 @@ OUT = -1
 
 @dataclass(frozen=True)
 class EntityTypes:
-    """The entity types among the labels of tokens.
-
-    names (tuple[str, ...]): The types. of_label (Ints): Place in names of each label's type, -1 for O.
-    """
+    """The entity types among the labels of tokens. of_label (Ints): Place in `names` of each label's type, -1 for O."""
 
     names: tuple[str, ...]
     of_label: Ints
@@ -112,9 +106,7 @@ class EntityScores:
         return 1.0 - self._sum(self.types == OUT)
 
     def of_type(self, kind: int) -> Floats:
-        """P(type) of each token. Without an entry it is below the threshold, and below P(inside) or what other types
-        leave: the product of these bounds keeps such tokens in order.
-        """
+        """P(type) of each token; without an entry the product of its upper bounds, which keeps such tokens in order."""
         left = np.where(self.has(OUT), self.inside, 1.0 - self._sum(np.ones(len(self.types), dtype=bool)))
         return np.where(self.has(kind), self._sum(self.types == kind), self.threshold * left)
 

@@ -21,11 +21,7 @@ from .tag_offsets import TagOffsets
 
 @dataclass(frozen=True)
 class GroupFit(Saved):
-    """What a group was fitted on.
-
-    pairs (int): Its pairs. hits (int): How many of them hit.
-    fallback (str): Why it uses another map than its own; "" where it has its own.
-    """
+    """Pairs and hits that a group was fitted on. fallback (str): Why it uses another map than its own; "" if it does not."""
 
     pairs: int = kept(whole())
     hits: int = kept(whole())
@@ -74,10 +70,7 @@ class GroupedRecalibrator:
         self._plain = False
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
-        """Fit the pooled map and the map of every group.
-
-        RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
-        """
+        """Fit the pooled map and the map of every group. RAISES C003: no pairs. C006: fewer than the method needs."""
         # Equal pairs are counted once, group by group.
         whole, parts = collapse_groups(pairs.scores, pairs.hits, self.groups.of(pairs.tags), len(self.groups))
         n_pairs, method_name = len(pairs), type(self.prototype).__name__
@@ -94,10 +87,7 @@ class GroupedRecalibrator:
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
-        """Fit the tags' own corrections to what the maps give, which stay as they are.
-
-        offsets (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
-        """
+        """Fit corrections per tag to what the maps give. offsets (TagOffsets): Prototype. RAISES C004: no fitted maps."""
         self.offsets = None
         calibrated_scores = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.of(pairs.tags).astype(np.intp)
@@ -109,7 +99,13 @@ class GroupedRecalibrator:
         """A map of these pairs, or None and why they cannot be fitted alone."""
         _, hits, weights = pairs
         n, n_hits = int(weights.sum()), int(weights[hits].sum())
-        why = _why_not(n, n_hits, self.prototype.min_pairs)
+        min_pairs, why = self.prototype.min_pairs, ""
+        if n == 0:
+            why = "no pairs"
+        elif n < min_pairs:
+            why = "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
+        elif min_pairs and n_hits in (0, n):
+            why = "no pair hits" if n_hits == 0 else "every pair hits"
         if why:
             return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
@@ -119,11 +115,7 @@ class GroupedRecalibrator:
         return predictions.having(scores=self.predict(predictions.scores, predictions.tags), before_maps=predictions.scores)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
-        """The calibrated probabilities of n pairs; each depends only on its own score and tag.
-
-        scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the pooled map.
-        RAISES C002: lengths differ. C004: not fitted.
-        """
+        """The calibrated probabilities of n pairs, each by itself; unknown columns use the pooled map. RAISES C002, C004."""
         if self.pooled_ is None:
             raise calib_error("C004", what=type(self).__name__)
         check_lengths("Mapping", "score", len(scores), {"tag": tags})
@@ -176,11 +168,7 @@ class GroupedRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
-        """Rebuild from a state that GROUPED has checked.
-
-        load (Callable): Rebuilds one recalibrator, or the offsets, from its state (the registry knows how).
-        RAISES Misfit: a map is not fitted, or the offsets to other tags and groups.
-        """
+        """Rebuild from a state that GROUPED has checked. load: Rebuilds a part. RAISES Misfit: a part does not fit."""
         grouped = cls(load(state["prototype"]), state["groups"])
         if state["pooling"] is not None:
             grouped.offsets = load(state["pooling"])
@@ -197,16 +185,3 @@ def _fitted(part: Recalibrator) -> Recalibrator:
     if not part.fitted:
         raise Misfit("learned", "there")
     return part
-
-
-def _why_not(n: int, n_hits: int, min_pairs: int) -> str:
-    """Why n pairs with so many hits cannot be fitted alone; "" if they can."""
-    if n == 0:
-        return "no pairs"
-    if min_pairs == 0:
-        return ""
-    if n < min_pairs:
-        return "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
-    if n_hits == 0:
-        return "no pair hits"
-    return "every pair hits" if n_hits == n else ""

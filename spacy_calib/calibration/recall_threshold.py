@@ -64,10 +64,7 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
 
 
 def chance_of_missing(n_missed: Ints, n: int, effects: Floats, share: float) -> Floats:
-    """The greatest chance that more than a share of as many new scores is n_missed (Thatcher's upper prediction limit).
-
-    n_missed (Ints): Of n, at each cut-off. effects (Floats): Design effect at each. share (float): In (0, 1).
-    """
+    """P(more than a share of as many new scores are missed) (Thatcher's upper limit). n_missed, effects: At each cut-off."""
     from scipy.stats import betabinom
 
     size, k = n / effects, n_missed / effects
@@ -111,10 +108,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """How many independent tokens those of some documents are worth, as to the share of them that is found.
-
-    sizes, n_found (Ints): How many tokens each document has, and how many of them are found.
-    """
+    """How many independent tokens those of some documents are worth. sizes, n_found (Ints): Tokens, and found ones, of each."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

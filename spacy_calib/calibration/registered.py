@@ -73,10 +73,7 @@ def _warn_once(name: str, registry: str, why: str) -> None:
 
 
 def prototypes(name: str) -> dict[str, Any]:
-    """Registered name -> what its function makes without arguments, if it needs none; those that fail give a warning.
-
-    name (str): Of the registry: "calib_recalibrators".
-    """
+    """Registered name -> what its function makes without arguments, if it needs none; those that fail give a warning."""
     prototypes_by_name = {}
     for key, function in sorted(REGISTRIES[name].get_all().items()):
         try:
@@ -111,10 +108,7 @@ def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
 
 
 def by_short(name: str) -> dict[str, Any]:
-    """Short name -> prototype; without a short name the registered one. name (str): Of the registry.
-
-    RAISES C185: two of them have one short name.
-    """
+    """Short name (else the registered one) -> prototype. name (str): Of the registry. RAISES C185: two have one short name."""
     by_name: dict[str, Any] = {}
     owner: dict[str, str] = {}
     # Those of this package come first.

@@ -20,11 +20,7 @@ COVERAGES = ("marginal", "group", "tag")
 
 @dataclass(frozen=True, eq=False)
 class Cuts(Saved):
-    """What was learned for some conditions.
-
-    values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 if no less will do.
-    tokens (Ints): Fit tokens under each condition.
-    """
+    """By condition the greatest nonconformity in a set (1 if no less will do), shape (n_conditions,), and the fit tokens."""
 
     values: Floats = kept(floats(0.0, 1.0))
     tokens: Ints = kept(wholes())
@@ -41,10 +37,7 @@ def quantile_rank(n: int, alpha: float) -> int:
 
 
 def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
-    """The cut of each condition.
-
-    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions).
-    """
+    """The cut of each condition. nonconformity (Floats), conditions (Ints): Of the gold tag of each token."""
     order = np.lexsort((nonconformity, conditions))
     ascending = nonconformity[order]
     tokens = np.bincount(conditions, minlength=n_conditions)
@@ -186,7 +179,9 @@ class ConformalSets:
         if self.coverage == "tag":
             per_tag = self.tag_cuts()
             cuts = per_tag[np.minimum(tags, len(per_tag) - 1)]
-            out_of_reach = self._lacking(rows, tags, n_tokens) & self._full().all()
+            full = np.append(self._full(), False)
+            with_entry = np.bincount(rows[full[np.minimum(tags, len(full) - 1)]], minlength=n_tokens)
+            out_of_reach = (with_entry < np.count_nonzero(full)) & self._full().all()
         else:
             per_token = self._token_cuts(rows, tags, is_given, n_tokens)
             cuts, out_of_reach = per_token[rows], per_token >= 1.0
@@ -212,12 +207,6 @@ class ConformalSets:
         """Whether the cut of each tag is 1, shape (n_tags,)."""
         return self.tag_cuts()[:-1] >= 1.0
 
-    def _lacking(self, rows: Ints, tags: Ints, n_tokens: int) -> NDArray[np.bool_]:
-        """Whether each token lacks an entry of one of the tags with a cut of 1."""
-        full = np.append(self._full(), False)
-        with_entry = np.bincount(rows[full[np.minimum(tags, len(full) - 1)]], minlength=n_tokens)
-        return with_entry < np.count_nonzero(full)
-
     def _token_cuts(self, rows: Ints, tags: Ints, scores: Floats, n_tokens: int) -> Floats:
         """The cut of each token, for coverage that is marginal or by group."""
         groups, of_all, _, _ = self._learned()
@@ -232,10 +221,7 @@ class ConformalSets:
         return self.groups, float(self.of_all_.values[0]), self.of_group_, self.of_tag_
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Settings, fit tokens, "out_of_reach", "empty", and by tag "unreached" labels of "tags" in all, for `info`.
-
-        RAISES C004: not fitted.
-        """
+        """For `info`: settings, fit tokens, shares "out_of_reach" and "empty", "unreached" tags. RAISES C004: not fitted."""
         tokens = int(self._learned()[2].tokens.sum())
         labels_out_of_reach = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
         return {

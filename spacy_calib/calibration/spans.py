@@ -111,11 +111,7 @@ class SpanRecalibrator(Saved):
         return lengths(dict.fromkeys(("center", "scale", "weights"), size), fields)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
-        """Learn from n spans.
-
-        hits (ArrayLike): n booleans, or zeros and ones: whether the event holds.
-        RAISES C001, C002: the hits.
-        """
+        """Learn from n spans. hits (ArrayLike): Booleans, or zeros and ones. RAISES C001, C002: the hits."""
         right = as_hits(hits, len(spans))
         self.n_spans_, self.n_hits_, self.n_beside_ = len(spans), int(right.sum()), spans.beside.shape[1]
         self.fallback_ = _why_not(self.n_spans_, self.n_hits_)
@@ -134,10 +130,7 @@ class SpanRecalibrator(Saved):
         self.weights_, self.intercept_ = coefficients[:n], float(coefficients[n])
 
     def predict(self, spans: Spans, raw: Floats) -> Floats:
-        """The probability that each span is right; each depends only on the span itself.
-
-        raw (Floats): What is passed through where it is not fitted.
-        """
+        """The probability that each span is right, by itself. raw (Floats): Passed through where it is not fitted."""
         if self.fallback_ or not self.n_spans_:
             return raw.copy()
         columns = (self._design(spans) - self.center_) / self.scale_
@@ -219,10 +212,7 @@ class SpanCalibration:
         return (maps, *self.adaptations) if self.context is None else (maps, self.context, *self.adaptations)
 
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
-        """(calibrated probability of each span, 1 or 0 whether it reaches its cut-off; -1 without cut-offs).
-
-        raw (Floats): Of each span. labels (Sequence[str]): Of the columns. view: Their tokens, for a context.
-        """
+        """(calibrated probability of each span; 1 or 0 whether it reaches its cut-off, -1 without). view: Their tokens."""
         scores = walk(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:
             return scores, np.full(len(spans), -1, dtype=np.int8)

@@ -28,18 +28,12 @@ _FEWEST_TOKENS = 100
 
 
 def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
-    """What is held out as a whole: the document of each pair, or with few documents its block of tokens.
-
-    rows, documents (Ints): Of each pair, ascending.
-    """
+    """What is held out as a whole: each pair's document, or with few documents its block. rows, documents: Ascending."""
     return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(rows, _BLOCKS)
 
 
 def tokens_for_sets(alpha: float) -> tuple[int, int]:
-    """(fewest tokens for sets that miss at most this share, fewest on which they are worth making).
-
-    With fewer than the first not even the least likely gold tag is a cut that keeps the promise (`quantile_rank`).
-    """
+    """(fewest tokens for sets that miss at most this share, see `quantile_rank`; fewest on which they are worth making)."""
     exact = Fraction(repr(float(alpha)))
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
 

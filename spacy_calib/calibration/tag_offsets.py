@@ -87,10 +87,7 @@ def average_offsets(
 
 
 class _Problem:
-    """The pairs of all units, one unit after another, and sums over each unit's pairs for Newton's method.
-
-    Arguments are those of `fit_offsets`.
-    """
+    """The pairs, unit by unit, and sums over each unit's pairs for Newton's method; arguments as of `fit_offsets`."""
 
     def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None):
         own = np.flatnonzero(units >= 0)
@@ -231,10 +228,7 @@ class TagOffsets:
         groups: Ints,
         n_groups: int,
     ) -> TagOffsets:
-        """Learn the offsets.
-
-        scores (Floats): What the groups' maps give for n pairs. hits, tags, groups: Of the pairs; groups -1 for none.
-        """
+        """Learn the offsets. scores (Floats): What the maps give for n pairs. hits, tags, groups: Of these; -1 for no group."""
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)
         margins = margins + offsets_of(self.groups_.values, groups)
@@ -242,10 +236,7 @@ class TagOffsets:
         return self
 
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
-        """The corrected probabilities; unchanged where neither the tag nor its group has an offset.
-
-        RAISES C004: not fitted.
-        """
+        """The corrected probabilities; unchanged where neither the tag nor its group has an offset. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
         moved = np.flatnonzero(offsets != 0)
         corrected = scores.copy()

@@ -75,7 +75,11 @@ def find_threshold(
         return Threshold(None, 0)
     error = 1 - confidence
     starts, chances = _starts(kept, size, precision, error), chance_of_more(n_right / kept, size, precision)
-    passed = _passed(chances <= _shared_level(size[starts], precision, error), starts)
+    passes = chances <= _shared_level(size[starts], precision, error)
+    at = np.arange(len(passes))
+    begun = np.maximum.accumulate(np.where(np.isin(at, starts), at, -1))
+    failed = np.maximum.accumulate(np.where(passes, -1, at))
+    passed = np.flatnonzero(begun > failed)
     if not len(passed):
         return Threshold(None, len(scores))
     chosen = _choose(passed, chances, error)
@@ -95,9 +99,7 @@ def check_shares(**given: float) -> None:
 def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
-    """The highest precision, in thousandths, that a cut-off reaches below the one wanted, and what its lowest cut-off
-    keeps; None if none. Chosen by looking, it is what to ask of other gold, no promise.
-    """
+    """(highest precision below the one wanted, in thousandths; spans kept) of a cut-off; for other gold, no promise."""
     found, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
         middle = (low + high) // 2
@@ -110,10 +112,7 @@ def highest_reached(
 
 
 def _starts(kept: Ints, size: Floats, precision: float, error: float) -> Ints:
-    """Where tests begin, ascending, in equal steps of the logarithm from the fewest spans that could pass to all.
-
-    kept (Ints): Spans kept at each cut-off, ascending, at least one. size (Floats): As independent ones.
-    """
+    """Where tests begin: log-equal steps from the fewest spans that could pass to all. size: `kept` as independent spans."""
     # With fewer a test would fail, even if all were right, at an equal part of the error rate.
     enough = size >= log(error / _STARTS) / log(precision)
     first = kept[enough.argmax() if enough.any() else -1]
@@ -149,17 +148,6 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     return max(error / len(sizes), float(lower.max(initial=0.0)))
 
 
-def _passed(passes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """The cut-offs that walks from a start reach without a failed test, ascending.
-
-    passes (NDArray[bool]): Whether the test of each cut-off passes.
-    """
-    at = np.arange(len(passes))
-    begun = np.maximum.accumulate(np.where(np.isin(at, starts), at, -1))
-    failed = np.maximum.accumulate(np.where(passes, -1, at))
-    return np.flatnonzero(begun > failed)
-
-
 def _choose(passed: Ints, chances: Floats, error: float) -> int:
     """The lowest that passes by which as many other spans reach the precision, too; else the surest.
 
@@ -175,10 +163,7 @@ def _choose(passed: Ints, chances: Floats, error: float) -> int:
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_right: Ints) -> Floats:
-    """How many independent spans those kept at each cut-off are worth: their number over the documents' design effect.
-
-    It is the variance of the share right, with documents drawn as wholes, over that of independent spans (Kish 1965).
-    """
+    """How many independent spans those kept at each cut-off are worth: their number over the design effect (Kish 1965)."""
     sizes = kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
@@ -203,10 +188,7 @@ def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_ri
 
 
 def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
-    """The chance of at least as many right ones if the true share is `precision` (one-sided exact binomial test).
-
-    share (Floats): Seen. size (Floats): Among how many (fractions are allowed). precision (float): In (0, 1).
-    """
+    """P(at least as many right ones) if the true share is `precision` (one-sided exact binomial test of `size` spans)."""
     from scipy.special import betainc
 
     k = share * size
@@ -214,10 +196,7 @@ def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Where the share among new spans will lie (beta-binomial, Jeffreys' prior).
-
-    share (float): Seen. size (float): Among how many. new_size (float): New ones. confidence (float): Two-sided.
-    """
+    """Where the share among `new_size` spans will lie after `share` of `size` (beta-binomial, Jeffreys' prior, two-sided)."""
     from scipy.stats import betabinom
 
     n_new = max(1, round(new_size))
@@ -230,10 +209,7 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 def find_thresholds(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, keys: Sequence[str], precision: float, confidence: float = 0.95
 ) -> dict[str, Threshold]:
-    """One threshold for each key; the confidence holds for each of them on its own.
-
-    keys (Sequence[str]): The key of each span, shape (n,).
-    """
+    """One threshold per key, each with the confidence on its own. keys (Sequence[str]): The key of each span, shape (n,)."""
     of_key = np.array(keys, dtype=object)
     return {
         key: find_threshold(scores[own], hits[own], documents[own], precision, confidence)

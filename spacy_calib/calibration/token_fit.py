@@ -29,14 +29,6 @@ from .tokens import TokenCalibration, rest_of
 _FOLDS = 5
 
 
-def _no_documents() -> Ints:
-    return np.zeros(0, dtype=np.intp)
-
-
-def _no_losses() -> Floats:
-    return np.zeros(0)
-
-
 @dataclass(frozen=True, eq=False)
 class FitData:
     """The pairs that a token calibration is fitted on.
@@ -55,7 +47,7 @@ class FitData:
     n_tags: int
     threshold: float
     unlabelled_pairs: Pairs = field(default_factory=Pairs.none)
-    unlabelled_documents: Ints = field(default_factory=_no_documents)
+    unlabelled_documents: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     words: Any = None
     is_complete: bool = True
 
@@ -131,7 +123,7 @@ class CalibrationPlan:
     moves: bool = False
     name: str = ""
     size: int = 0
-    losses: Floats = field(default_factory=_no_losses)
+    losses: Floats = field(default_factory=lambda: np.zeros(0))
     table: dict[str, Any] = field(default_factory=dict)
 
     def pairs_of(self, data: FitData) -> Pairs:

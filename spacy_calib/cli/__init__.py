@@ -62,10 +62,7 @@ def help_lines() -> dict[str, str]:
 
 
 def first_line(module: str) -> str:
-    """Read the first line of a module's docstring from its source, without the full stop; "" where there is none.
-
-    Neither the module nor a package around it is imported: a broken or slow package must not break `calib --help`.
-    """
+    """The first line of a module's docstring, from its source: a broken or slow package must not break `calib --help`."""
     name, *parts = module.split(".")
     try:
         spec = importlib.util.find_spec(name)

@@ -61,10 +61,9 @@ def adapt(
     silent: Silent = True,
 ) -> Calibrator:
     """
-    Adapt a calibrated pipeline to a new kind of text with 5 to 50 labelled
-    documents of it, and write the whole pipeline to OUTPUT. The fitted maps
-    stay; what is learned on top of them is as much as the documents tell, and
-    nothing where the scores are true already. Can be done again.
+    Adapt a calibrated pipeline to a new kind of text with 5 to 50 labelled documents of it, and write the whole pipeline to
+    OUTPUT. The fitted maps stay; what is learned on top of them is as much as the documents tell, and nothing where the scores
+    are true already. Can be done again.
 
     RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` says what it learned.
     RAISES CalibError: every fault of the input.

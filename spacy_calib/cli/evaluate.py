@@ -81,11 +81,10 @@ def evaluate(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Show on gold how true the calibrated probabilities of a pipeline are (of those
-    of .9, are nine in ten right?): how far raw and calibrated scores are off, over
-    all tags and by group, with 95 % intervals by document, beside what exactly true
-    scores would show on so little data (the floor). --output writes the same as
-    numbers, as a page that opens offline and tells it in words, or as pictures.
+    Show on gold how true the calibrated probabilities of a pipeline are (of those of .9, are nine in ten right?): how far raw
+    and calibrated scores are off, over all tags and by group, with 95 % intervals by document, beside what exactly true scores
+    would show on so little data (the floor). --output writes the same as numbers, as a page that opens offline and tells it in
+    words, or as pictures.
 
     Of a pipeline that is not calibrated yet it shows how true its raw scores are.
 

@@ -55,10 +55,7 @@ FailOn = Annotated[
 
 
 def failing_verdicts(fail_on: str | None) -> list[str | None]:
-    """The verdicts that --fail-on names; None stands for a pipe without a record, which leaves it unclear.
-
-    RAISES C056: it names something else.
-    """
+    """The verdicts of --fail-on; None stands for a pipe without a record. RAISES C056: it names something else."""
     from ..expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 
     verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT, OTHER_WEIGHTS], "unclear": [TOO_FEW, None]}
@@ -102,13 +99,11 @@ def expect(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Tell the accuracy (and precision, recall and F of entities) to be expected on
-    texts without gold, with an interval, and whether the texts are like those
-    the pipe was fitted on: where they are not, the numbers cannot be trusted.
+    Tell the accuracy (and precision, recall and F of entities) to be expected on texts without gold, with an interval, and
+    whether the texts are like those the pipe was fitted on: where they are not, the numbers cannot be trusted.
 
-    With --gold, a few labelled documents tell by how much the scores are off
-    (prediction-powered inference): the numbers then hold for other texts too, and
-    stand beside what the labelled documents alone would say.
+    With --gold, a few labelled documents tell by how much the scores are off (prediction-powered inference): the numbers then
+    hold for other texts too, and stand beside what the labelled documents alone would say.
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), "learned_from" ("unit" and "n" of the documents behind the intervals), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
@@ -142,10 +137,7 @@ def expect(
 
 
 def expected_of_all(nlp: Language, attr: str | None, ask: Callable[[Calibrator], dict[str, Any]]) -> dict[str, Any]:
-    """What is expected by each fitted pipe, or by the one with this prefix; see `expect`.
-
-    ask (Callable): Gives the result of a pipe. RAISES: As `ask`, where no pipe has a result. C027, C068: see `pipes_named`.
-    """
+    """What each fitted pipe, or the one with this prefix, expects, by `ask`; its errors if all fail. RAISES C027, C068."""
     from ..pipe.component import pipes_named
 
     pipes = pipes_named(nlp, attr)

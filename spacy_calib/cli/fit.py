@@ -111,13 +111,11 @@ def fit(
     overrides: Mapping[str, Any] | None = None,
 ) -> Calibrator:
     """
-    Learn from gold how far the scores of a component of a trained pipeline can be
-    trusted, and write the whole pipeline, with calibrated probabilities, to OUTPUT.
-    The gold has to be held out: the pipeline was not trained on it.
+    Learn from gold how far the scores of a component of a trained pipeline can be trusted, and write the whole pipeline, with
+    calibrated probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
 
-    Any setting of the pipe can be given as in `spacy train`, for instance
-    --components.calib.grouping.n_groups 3. Precedence, highest first: options, such
-    settings, --config, the calib pipe of the pipeline, the defaults named here.
+    Any setting of the pipe can be given as in `spacy train`, for instance --components.calib.grouping.n_groups 3. Precedence,
+    highest first: options, such settings, --config, the calib pipe of the pipeline, the defaults named here.
 
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
@@ -188,10 +186,7 @@ def count_training(
 def fit_pipe(
     nlp: Language, calib: Calibrator, examples: list[Example], *, n_process: int, silent: bool, **arguments: Any
 ) -> None:
-    """Fit on examples, for which the pipes before the source run, and the component of the source if its output is read.
-
-    arguments: Further fields of `FitArguments`. RAISES: see `ready_to_read`, `Calibrator.fit` and `check_fit`.
-    """
+    """Run the pipes before the source over the examples, and fit. arguments: Further fields of `FitArguments`."""
     from ..pipe.scorer import scorer_like
 
     n_bins = scorer_like(calib.scorer).n_bins

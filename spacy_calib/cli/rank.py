@@ -77,15 +77,16 @@ def rank(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Rank tokens, sentences, entities or documents, most likely wrong first, and
-    write them as a queue for an annotation tool. With gold it tells how soon each
-    order finds the errors.
+    Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
+    With gold it tells how soon each order finds the errors.
 
     RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `corpus.queue.findings.findings`; "seen": see `expect.record.SeenShare`; "accepted",
         "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `corpus.queue.formats.record_of`; a sequence
         that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
+    from ..corpus.queue.choosing import Plan
+
     queue_output = QueueOutput(output, format, raw_cells, silent)
     of_entities = unit in (None, "entity") or not not_accepted
     check_option("--not-accepted", of_entities, f"left out with --unit {unit}", "it")
@@ -94,7 +95,16 @@ def rank(
     run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
     nlp, pipe = run.open([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
     shown = SHOWN if top is None and output is None and format == "table" else top
-    plan = rank_plan(pipe, order, unit, shown, min_words=min_words, repeats=repeats, not_accepted=not_accepted)
+    kind = unit_of(pipe, "entity" if not_accepted else unit, whole=True)
+    plan = Plan(
+        kind,
+        REVIEW[order],
+        raw_first=True,
+        min_words=(MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words,
+        below_only=not_accepted,
+        repeats=repeats,
+        n=shown,
+    )
     seen, corpora = _score(run, nlp, pipe, plan)
     queue, tasks, labels, result = rank_units(pipe, corpora, plan, order)
     result["seen"] = seen
@@ -104,36 +114,8 @@ def rank(
     return result
 
 
-def rank_plan(
-    pipe: Calibrator,
-    order: str,
-    unit: str | None,
-    n: int | None,
-    *,
-    min_words: int | None,
-    repeats: bool,
-    not_accepted: bool,
-) -> Plan:
-    """The queue to make. n (int | None): How many units; None for all. RAISES C065, C265: the pipe has no such units."""
-    from ..corpus.queue.choosing import Plan
-
-    kind = unit_of(pipe, "entity" if not_accepted else unit, whole=True)
-    return Plan(
-        kind,
-        REVIEW[order],
-        raw_first=True,
-        min_words=(MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words,
-        below_only=not_accepted,
-        repeats=repeats,
-        n=n,
-    )
-
-
 def _score(run: Run, nlp: Language, pipe: Calibrator, plan: Plan) -> tuple[dict[str, Any] | None, Iterable[ScoredCorpus]]:
-    """The overlap with the fit data, and the scored texts; a whole queue, and one of gold, is of all of them at once.
-
-    RAISES C531: the pipe has no cut-offs, which the queue goes by.
-    """
+    """The overlap with the fit data, and the scored texts: all at once for a whole queue or gold. RAISES C531: no cut-offs."""
     if plan.below_only and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
     if plan.n is not None and not holds_gold(run.data):
@@ -196,7 +178,15 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     for key, why in _LEFT_OUT.items():
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
-    _show_signals(result)
+    expected = ("expected", "-", *map(in_percent, result["expected"]))
+    found = [
+        (row["order"], number(row["average_precision"]), *map(in_percent, row["found"])) for row in result["signals"] or ()
+    ]
+    header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
+    print_table([expected, *found], header, ("l", *"r" * (len(header) - 1)))
+    judged = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
+    wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{judged} are"
+    msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
     if output is not None:
         msg.good(f"{n:,} {plural}: {output}")
 
@@ -228,15 +218,3 @@ def _columns(unit: str, known: bool) -> list[Column]:
 def _said_of_gold(record: dict[str, Any]) -> str:
     right, gold = record["right"], record["gold"]
     return {None: "", True: "yes", False: f"no, {gold}" if gold else "no"}[right]
-
-
-def _show_signals(result: dict[str, Any]) -> None:
-    expected = ("expected", "-", *map(in_percent, result["expected"]))
-    found = [
-        (row["order"], number(row["average_precision"]), *map(in_percent, row["found"])) for row in result["signals"] or ()
-    ]
-    header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
-    print_table([expected, *found], header, ("l", *"r" * (len(header) - 1)))
-    judged = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
-    wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{judged} are"
-    msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")

@@ -35,10 +35,10 @@ from .shared.screen import Column, msg, number, shorten, show_rows, whole
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..corpus.distinct import Digests
     from ..corpus.queue.choosing import Plan, Queue
     from ..corpus.queue.tasks import Task
     from ..corpus.scored import ScoredCorpus
+    from ..pairs.keyed import Digests
     from ..pipe.component import Calibrator
 
 DEFAULT_N = 100
@@ -100,10 +100,9 @@ def select(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Choose from unlabelled texts what is worth labelling next: the sentences whose
-    labels are most likely wrong, or that hold rare tags, each with the reason. Or
-    draw documents at random that stand for all, to adapt to texts of a new kind
-    or to estimate the accuracy on them (--for adapt).
+    Choose from unlabelled texts what is worth labelling next: the sentences whose labels are most likely wrong, or that hold
+    rare tags, each with the reason. Or draw documents at random that stand for all, to adapt to texts of a new kind or to
+    estimate the accuracy on them (--for adapt).
 
     RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
@@ -124,10 +123,7 @@ def select(
 
 @dataclass(frozen=True)
 class Batch:
-    """What `select` chooses, and how much of it: its options by their names. tags (tuple[str, ...]): Those of --tag.
-
-    RAISES C056: two options that exclude one another.
-    """
+    """What `select` chooses, and how much. tags: Those of --tag. RAISES C056: two options that exclude one another."""
 
     purpose: str
     order: str | None
@@ -220,10 +216,7 @@ def choose(
 
 
 def hunted_tags(pipe: Calibrator, batch: Batch) -> tuple[str, ...]:
-    """The tags to look for; () for other orders.
-
-    RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
-    """
+    """The tags to look for; () for other orders. RAISES C090: the pipe has no such tag. C093: none of its tags is rare."""
     from ..corpus.queue.orders import rare_tags
 
     if batch.order != "rare-tag":

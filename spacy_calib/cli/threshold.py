@@ -77,9 +77,15 @@ def threshold(
     if output is not None:
         write_json(output, result)
     if apply is not None:
-        if accepting is not None and not allow_empty:
-            check_accepts(result, apply)
-        apply_cutoffs(pipe, accepting, flagging)
+        if accepting is not None and not allow_empty and all(row["cutoff"] is None for row in result["rows"]):
+            highest = _highest_precisions(result)
+            highest_note = f" (the highest that is reached: {highest})" if highest else ""
+            raise calib_error("C530", precision=f"{100 * result['precision']:g}", path=apply, reached=highest_note)
+        if pipe.spans.groups is None:
+            pipe.tokens.label_cutoffs = accepting
+        else:
+            pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
+        pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
         write_pipeline(nlp, apply, force)
     deliver(result, lambda: show(result, apply), output=None, format=format, silent=silent)
     return result
@@ -105,10 +111,7 @@ def find_cutoffs(
     confidence: float,
     silent: bool = True,
 ) -> tuple[dict[str, Any], Any, Any]:
-    """Return (the result of `threshold`, cut-offs for the precision, cut-offs for the recall), None if not requested.
-
-    RAISES C308 to C310: the pipe has no recall, or the gold has no entity. C800 to C804: see `pipe.gold_checks`.
-    """
+    """Return (result, cut-offs of precision, cut-offs of recall), None if not requested. RAISES C308 to C310, C800 to C804."""
     import numpy as np
 
     from ..corpus.missed import rows_of
@@ -139,15 +142,6 @@ def find_cutoffs(
         if accepting is not None:
             result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
     return result, accepting, flagging
-
-
-def apply_cutoffs(pipe: Calibrator, accepting: Any, flagging: Any) -> None:
-    """Store the cut-offs in the pipe: as those of labels if it has no spans of its own, else of spans."""
-    if pipe.spans.groups is None:
-        pipe.tokens.label_cutoffs = accepting
-    else:
-        pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
-    pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
 
 
 def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
@@ -183,14 +177,6 @@ def _highest_precisions(result: dict[str, Any]) -> str:
                 f"{label_prefix}{in_percent(precision)} %, and keeps {n_kept:,} of {row[noun]:,} ({in_percent(share)} %)"
             )
     return first_of(lines, _KEYS_NAMED, "; ")
-
-
-def check_accepts(result: dict[str, Any], apply: Path) -> None:
-    """RAISES C530: no cut-off reaches the precision, so the pipeline would accept nothing."""
-    if all(row["cutoff"] is None for row in result["rows"]):
-        highest = _highest_precisions(result)
-        highest_note = f" (the highest that is reached: {highest})" if highest else ""
-        raise calib_error("C530", precision=f"{100 * result['precision']:g}", path=apply, reached=highest_note)
 
 
 # Printing

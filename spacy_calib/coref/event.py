@@ -11,7 +11,7 @@ from spacy.training import Example
 from ..calibration.spans import logit
 from ..doc.events import NO, UNKNOWN, YES, Event
 from ..expect.forecasts import Evidence
-from ..types import Floats, Ints
+from ..types import Ints
 from .inference.antecedents import NEW
 from .inference.calibration import KINDS, expected_sizes
 from .mentions import aligned_gold
@@ -47,7 +47,8 @@ class PairEvent(Event):
         view = coref_view(doc)
         assert view is not None
         later, earlier = links_of(view)
-        raw, calibrated = chances_of(view, later, earlier)
+        pairs = list(zip(later.tolist(), earlier.tolist(), strict=True))
+        raw, calibrated = np.array([view.raw(*pair) for pair in pairs]), np.array([view.probability(*pair) for pair in pairs])
         sizes, mentions = np.log(expected_sizes(view.pairs)), view.found
         kinds = [(mentions.kinds[ends] == kind).astype(np.float64) for ends in (later, earlier) for kind in range(len(KINDS))]
         distances = [
@@ -72,9 +73,3 @@ def links_of(view: DocCoref) -> tuple[Ints, Ints]:
     best = view.antecedents.best()
     later = np.flatnonzero(best != NEW)
     return later, best[later]
-
-
-def chances_of(view: DocCoref, later: Ints, earlier: Ints) -> tuple[Floats, Floats]:
-    """Return (raw, calibrated probability) of these pairs."""
-    pairs = list(zip(later.tolist(), earlier.tolist(), strict=True))
-    return np.array([view.raw(*pair) for pair in pairs]), np.array([view.probability(*pair) for pair in pairs])

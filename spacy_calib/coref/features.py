@@ -49,10 +49,7 @@ def candidates_of(mentions: Mentions, words: Hashes, window: int) -> Candidates:
 
 @dataclass(frozen=True, eq=False)
 class MentionWords:
-    """The properties of a Doc's n mentions. columns (dict): Name -> numbers, shape (n,).
-
-    words (csr_matrix): Which words each holds, shape (n, n_words). of_head (Ints): Column of its head's word.
-    """
+    """Properties of n mentions: columns of numbers, the words of each (n, n_words), and the column of its head's word."""
 
     mentions: Mentions
     columns: dict[str, Hashes]

@@ -27,11 +27,7 @@ PRONOUNS = {form: name for name, forms in _FORMS.items() for form in forms.split
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """Spans of tokens, ordered by first token, then last.
-
-    heads (Ints): The syntactic head; the last token without a parse. kinds (Ints): Numbers of KINDS. sentences (Ints): Of the
-    first token, or 0.
-    """
+    """Spans of tokens in order: head (last token without a parse), number in KINDS, and sentence of the first token."""
 
     starts: Ints
     ends: Ints

@@ -137,9 +137,17 @@ class DocCoref:
         calibrated (bool): False samples from the model without calibration. RAISES C001: n or seed is negative. C415: too many
         mentions.
         """
-        from .view import draw_clusters
-
-        return draw_clusters(self, n, seed, calibrated)
+        rng = generator(n, seed, get_string_id(self.doc.text))
+        antecedents = self.antecedents
+        target = self.pairs.chances
+        if calibrated and self.calibrated is not None:
+            if len(self) > DENSE:
+                raise calib_error("C415", wanted=DENSE, given=len(self))
+            antecedents, target = refit(antecedents, self.matrix()), self.calibrated
+        result = pair_chances(antecedents).matrix()[self.pairs.later, self.pairs.earlier] if len(self) <= DENSE else target
+        off = float(np.sqrt(np.mean((result - target) ** 2))) if len(target) else 0.0
+        samples = antecedents.drawn(rng.random((n, len(self))))
+        return ClusterDraws(self.doc, np.ones(len(self)), self, samples, off)
 
     def clustered(self, first: Ints) -> list[list[Span]]:
         """Return the clusters of two or more mentions in a clustering, such as a row of `sample`."""
@@ -203,18 +211,3 @@ class ClusterDraws(Draws):
         """Write clusters of two or more into doc.spans["coref_clusters_1"] and so on, in place of those there."""
         clusters = self.view.clustered(self.first[number])
         write_clusters(doc, _PREFIX, [[doc[span.start : span.end] for span in cluster] for cluster in clusters])
-
-
-def draw_clusters(view: DocCoref, n: int, seed: int, calibrated: bool) -> ClusterDraws:
-    """Sample clusterings, by calibrated pairs if requested. RAISES C001: n or seed is negative. C415: too many mentions."""
-    rng = generator(n, seed, get_string_id(view.doc.text))
-    antecedents = view.antecedents
-    target = view.pairs.chances
-    if calibrated and view.calibrated is not None:
-        if len(view) > DENSE:
-            raise calib_error("C415", wanted=DENSE, given=len(view))
-        antecedents, target = refit(antecedents, view.matrix()), view.calibrated
-    result = pair_chances(antecedents).matrix()[view.pairs.later, view.pairs.earlier] if len(view) <= DENSE else target
-    off = float(np.sqrt(np.mean((result - target) ** 2))) if len(target) else 0.0
-    samples = antecedents.drawn(rng.random((n, len(view))))
-    return ClusterDraws(view.doc, np.ones(len(view)), view, samples, off)

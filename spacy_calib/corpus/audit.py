@@ -125,10 +125,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Audit spans not all white space: gold against the likeliest overlapping prediction, and predictions without gold.
-
-    table (Mapping | None): Label of a prediction -> gold label, "" for none.
-    """
+    """Audit spans: gold against the top overlapping prediction, and predictions without gold. table: Label -> gold label."""
     spans = corpus.spans
     offsets, dark = corpus.doc_starts[spans.docs], _not_blank(corpus)
     gold = [
@@ -139,7 +136,12 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
     places = zip(spans.starts + offsets, spans.ends + offsets, strict=True)
     span_bounds = [(int(start), int(end)) for start, end in places]
     has_name = np.array([bool(name) for name in names], dtype=bool)
-    has_gold, outside_scores = (spans.right != UNKNOWN) & has_name, _outside_scores(corpus)
+    scores = 1 - np.nan_to_num(corpus.calibrated)
+    if OUTSIDE in corpus.names:
+        is_outside = corpus.tags == corpus.names.index(OUTSIDE)
+        scores = np.zeros(len(corpus))
+        scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
+    has_gold, outside_scores = (spans.right != UNKNOWN) & has_name, scores
     bounds = [(int(corpus.doc_starts[span.doc]) + span.start, int(corpus.doc_starts[span.doc]) + span.end) for span in gold]
     rivals, matches = _overlapping(bounds, span_bounds, np.flatnonzero(has_name).tolist())
     doubts = []
@@ -190,16 +192,6 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
     gold_name, rival_name = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
     return Doubt(kind, row, row + 1, gold_name, rival_name, p_gold, p_rival, row, row + 1)
-
-
-def _outside_scores(corpus: ScoredCorpus) -> Floats:
-    """Return P(outside of all entities) of each token, or 1 minus the score of its label."""
-    scores = 1 - np.nan_to_num(corpus.calibrated)
-    if OUTSIDE in corpus.names:
-        is_outside = corpus.tags == corpus.names.index(OUTSIDE)
-        scores = np.zeros(len(corpus))
-        scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
-    return scores
 
 
 def _overlapping(

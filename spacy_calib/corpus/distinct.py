@@ -1,4 +1,4 @@
-"""Digests of texts; and the number of distinct ones among very many, in little memory."""
+"""The number of distinct digests among very many, in little memory."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import calib_error
-
-Digests = NDArray[np.uint64]
+from ..pairs.keyed import Digests
 
 # How many digests are held at once.
 _MOST = 1 << 20
-
-
-def digest(text: str) -> int:
-    """Return 64 bits of a text without its white space, so that tokenization does not matter."""
-    plain = "".join(text.split()).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
 
 
 @contextmanager

@@ -15,10 +15,7 @@ _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 
 
 def visible(text: object, keep: str = "", json: bool = False) -> str:
-    r"""A text with its steering characters escaped as in Python (\x1b), or as in JSON (\u001b) if `json` says so.
-
-    keep (str): Characters that stay as they are.
-    """
+    r"""A text with control characters escaped as in Python (\x1b), or as in JSON if `json`; those in `keep` stay."""
 
     def escape(sign: str) -> str:
         return f"\\u{ord(sign):04x}" if json else sign.encode("unicode_escape").decode("ascii")

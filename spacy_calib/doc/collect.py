@@ -73,11 +73,7 @@ _WAITING = 500
 
 
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
-    """Collect what a calib pipe wrote on the predicted Docs, and compare it with the gold.
-
-    examples (Iterable[Example]): A `reference` without annotation has no gold. attr (str): Prefix of the attributes. labels:
-    The source's.
-    """
+    """Collect what a calib pipe wrote on the predicted Docs, and compare it with the gold. labels: Those of the source."""
     collector = Collector(attr, annotation, labels)
     collector.add(examples)
     return collector.take()

@@ -19,10 +19,7 @@ _REGISTRY = "calib_keys"
 
 
 def value_of(doc: Doc, key: str) -> Any:
-    """Return the value from the function of this name in `calib_keys`, else from the user data, else from the line of the Doc.
-
-    RETURNS (Any): None for no value. RAISES C600: the function fails. C500: it cannot be imported.
-    """
+    """Return the value from this function of `calib_keys`, the user data, or the Doc's line; or None. RAISES C600, C500."""
     registry = REGISTRIES[_REGISTRY]
     if key in registry:
         try:

@@ -25,11 +25,7 @@ def escape(text: str) -> str:
 
 
 class Word(NamedTuple):
-    """A token to show. space (str): What follows it. tag (str): "" for none. raw, score (float | None): Before and after
-    calibration.
-
-    scores (tuple): (tag, calibrated probability) of all its possible tags, highest first.
-    """
+    """A token to show: what follows it, tag or "", score before and after calibration, (tag, probability) of all its tags."""
 
     text: str
     space: str
@@ -58,10 +54,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Passage:
-    """One text to show: as tokens (`words`), or as a text with marked stretches (`text` and `marks`).
-
-    lang, direction (str): As in HTML, direction "ltr" or "rtl". title (str): The heading; "" for none.
-    """
+    """One text to show: tokens, or a text with marks; language and direction ("ltr" or "rtl") as in HTML; heading or ""."""
 
     lang: str
     direction: str
@@ -165,7 +158,9 @@ def word_html(word: Word, look: Look) -> str:
     doubtful = word.score < look.doubtful
     tag_text = word.tag if look.tags == "all" or (look.tags == "doubtful" and doubtful) else ""
     tag = _with_chip(word.text, f'<span class="cb-tag" data-tag="{escape(tag_text)}"></span>') if tag_text else ""
-    rows = _alternatives(word, look)
+    assert word.score is not None
+    alternatives = [(name, score) for name, score in word.scores if name != word.tag]
+    rows = [(word.tag, word.score), *alternatives[: look.alternatives]]
     reach = _reach(f"{word.text}: " + ", ".join(f"{name} {percent(score)}" for name, score in rows)) if doubtful else ""
     tip = _tip(word.tag, rows, word.raw, look.beside)
     return f'<span class="cb-w cb-d{step_of(word.score)}"{look.carried(word.score)}{reach}>{text}{tag}{tip}</span>{space}'
@@ -176,13 +171,6 @@ def _with_chip(text: str, chip: str) -> str:
     strong = (bidirectional(character) for character in reversed(text))
     side = next((kind for kind in strong if kind in ("L", "R", "AL")), None)
     return f'<span class="{"cb-l" if side == "L" else "cb-r"}">{chip}</span>' if side else chip
-
-
-def _alternatives(word: Word, look: Look) -> list[tuple[str, float]]:
-    """Return the word's own tag, then the others."""
-    assert word.score is not None
-    alternatives = [(name, score) for name, score in word.scores if name != word.tag]
-    return [(word.tag, word.score), *alternatives[: look.alternatives]]
 
 
 def _reach(label: str) -> str:

@@ -19,12 +19,12 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 
-from ..corpus.distinct import digest
 from ..corpus.queue.answers import ANSWER_SUFFIXES
 from ..corpus.visible import shown_path
 from ..errors import calib_error
 from ..expect.record import TextUnits
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
+from ..pairs.keyed import digest
 from ..types import Ints
 from .annotations import REJECTED, Annotation, has_gold
 from .answers import answered_docs
@@ -171,18 +171,16 @@ class TextWatch:
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples, each noted as it passes."""
         for example in examples:
-            if has_gold(self.annotation, example.reference):
-                self._look_at(example.reference)
+            doc = example.reference
+            if has_gold(self.annotation, doc):
+                parts = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+                for whole, part in ((True, doc[:]), *((False, sent) for sent in parts)):
+                    self._digests.append(digest(part.text))
+                    self._words.append(len(part))
+                    self._documents.append(self._n_documents)
+                    self._whole.append(whole)
+                self._n_documents += 1
             yield example
-
-    def _look_at(self, doc: Doc) -> None:
-        parts = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-        for whole, part in ((True, doc[:]), *((False, sent) for sent in parts)):
-            self._digests.append(digest(part.text))
-            self._words.append(len(part))
-            self._documents.append(self._n_documents)
-            self._whole.append(whole)
-        self._n_documents += 1
 
     def units(self) -> TextUnits:
         """What was seen so far."""

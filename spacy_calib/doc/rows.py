@@ -60,11 +60,7 @@ def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey
 
 
 class _Held:
-    """The sound blocks in a Doc's user data under one attribute.
-
-    blocks: (key, block, spans) of each. tokens, documents: (key, block) where rows are tokens, and where the one row is a
-    document. parsed: Of `tokens`.
-    """
+    """The sound blocks of one attribute as (key, block, spans), those with rows of tokens (also parsed), and of documents."""
 
     __slots__ = ("blocks", "documents", "parsed", "size", "tokens", "user_data")
 

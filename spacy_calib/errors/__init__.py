@@ -37,11 +37,7 @@ def brief(value: object, most: int = 40) -> str:
 
 
 def calib_error(code: str, **values: object) -> CalibError:
-    """Build the error with this code; what was given is cut, see `brief`.
-
-    code (str): A key of the message table. values: What the sentence names.
-    RETURNS (CalibError): The error, to be raised by the caller.
-    """
+    """Build the error with this code. values: What the sentence names; each is cut, see `brief`."""
     pipe = str(values["name"]) if code in UNREADABLE else ""
     for key in _GIVEN & values.keys():
         if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:

@@ -144,8 +144,7 @@ MESSAGES = {
     "C190": "The metric '{name}' has the short name '{short}', which is that of another figure of the calibration table; give it another one (the attribute `short`).",
     # Accuracy from few labels
     "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
-    # Report
-    # Arrays
+    # Report Arrays
     "C293": "The method 'auto' chooses the {setting} by itself; leave {setting} out, or name a method.",
     "C294": "There is no tag {given} among the classes; they are: {known}.",
     "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",

@@ -77,27 +77,16 @@ def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> 
     plain = independent(chances)
     if effects is None or not len(chances):
         return plain
-    width = float(np.sqrt(one_shift(effects, chances, documents)))
+    opens = np.asarray(np.bincount(documents, chances * (1 - chances)), dtype=np.float64)
+    width = float(np.sqrt(effects.shared + (effects.between / effective_documents(opens) if opens.any() else 0.0)))
     unsure = chances[(chances > 0) & (chances < 1)]
     if not len(unsure) or (width < _NO_SHIFT and not effects.shift):
         return plain
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     weights = weights / weights.sum()
     odds = np.log(unsure) - np.log1p(-unsure) + effects.shift
-    center = _centre(odds, width * nodes, weights, float(sigmoid(odds).sum()))
-    certain = np.ones(int((chances == 1).sum()))
-    parts = [independent(np.concatenate([sigmoid(odds + center + width * node), certain])) for node in nodes.tolist()]
-    return mixed(parts, weights)
-
-
-def one_shift(effects: Effects, chances: Floats, documents: Ints) -> float:
-    """Return the variance of one shift that changes the count of these units as much as all their documents' shifts."""
-    opens = np.asarray(np.bincount(documents, chances * (1 - chances)), dtype=np.float64)
-    return effects.shared + (effects.between / effective_documents(opens) if opens.any() else 0.0)
-
-
-def _centre(odds: Floats, shifts: Floats, weights: Floats, target: float) -> float:
-    """Return the middle of the shifts at which the mixture has the target expectation (bisection)."""
+    shifts = width * nodes
+    target = float(sigmoid(odds).sum())
     low, high = -float(np.abs(shifts).max()), float(np.abs(shifts).max())
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -106,7 +95,10 @@ def _centre(odds: Floats, shifts: Floats, weights: Floats, target: float) -> flo
         low, high = (middle, high) if mean < target else (low, middle)
         if high - low < 1e-9:
             break
-    return (low + high) / 2
+    center = (low + high) / 2
+    certain = np.ones(int((chances == 1).sum()))
+    parts = [independent(np.concatenate([sigmoid(odds + center + width * node), certain])) for node in nodes.tolist()]
+    return mixed(parts, weights)
 
 
 class Estimate(NamedTuple):
@@ -179,10 +171,7 @@ def centre_of(effects: Effects | None, verdict: str) -> str:
 
 
 def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95, verdict: str = LIKE) -> Estimate:
-    """The count, from calibrated chances. RAISES C001: confidence out of range. C390: no chances.
-
-    verdict (str): On likeness to the fit data, see `Drift`; the gold of other texts may be of another source.
-    """
+    """The count, from calibrated chances. verdict (str): See `Drift`. RAISES C001: confidence out of range. C390: none."""
     n_found = int(units.found.sum())
     home = counted(units.calibrated, units.documents, effects, units.sizes)
     centre = n_found if centre_of(effects, verdict) == "found" else None
@@ -278,10 +267,7 @@ class Gathered:
     def rows(
         self, place: int, effects: Effects | None, confidence: float, verdict: str, labelled: Gathered | None = None
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """(a row for each group, the row of all documents) of the question at a place.
-
-        verdict (str): On likeness to the fit data, see `Drift`. labelled (Gathered | None): Corrects the counts.
-        """
+        """(a row for each group, the row of all documents) of the question at a place. labelled: Corrects the counts."""
         answers, labelled_sums, gold = self.answered[place], None, None
         if labelled is not None:
             labelled_sums, places = labelled.known(place), self.places_in(labelled)

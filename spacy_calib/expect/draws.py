@@ -1,7 +1,4 @@
-"""Whole annotations sampled by the probabilities of their parts: a label of each unit, a set of spans.
-
-The first ten of a hundred samples are the ten of ten.
-"""
+"""Whole annotations sampled by the probabilities of their parts; the first ten of a hundred samples are the ten of ten."""
 
 from __future__ import annotations
 

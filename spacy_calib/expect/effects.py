@@ -88,29 +88,7 @@ def effects_of_labels(
             moments = _moments(chances[index], holds[index], documents[index])
             if moments is not None:
                 moments_by_label[name] = moments
-    return _pool_moments(moments_by_label)
-
-
-def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
-    """Sum over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
-    numbers, n_docs = document_codes(documents, len(documents))
-    opens = sum_by(numbers, chances * (1 - chances), n_docs)
-    if (opens > 0).sum() < 2:
-        return None
-    sums = Sums(sum_by(numbers, chances, n_docs)[:, None], opens[:, None], opens)
-    residuals = Residuals.of(sum_by(numbers, holds, n_docs)[:, None], sums)
-    n_open = float(opens.sum())  # residuals.units may be no less than 1
-    return {
-        "open": n_open,
-        "squares": residuals.squares,
-        "excess": float(residuals.moment[0, 0] - residuals.independent[0]),
-        "noise": float((opens + 2 * np.square(opens)).sum()),  # variance of a squared residual of about Poisson counts
-        "residual": float(residuals.residual[0]),
-    }
-
-
-def _pool_moments(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
-    """Shrink each label's moments towards those of all labels as far as they are noise."""
+    # Each label's moments are shrunk towards those of all labels as far as they are noise.
     if not moments_by_label:
         return {}
     totals = {
@@ -131,12 +109,26 @@ def _pool_moments(moments_by_label: dict[str, _Moments]) -> dict[str, Effects]:
     return {name: Effects(*values_of_label) for name, values_of_label in zip(moments_by_label, values, strict=True)}
 
 
-def _shrink_variances(excess: Floats, squares: Floats, noise: Floats) -> Floats:
-    """Estimate a variance component of each label by moments, shrunk towards that of all as far as it is noise.
+def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
+    """Sum over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
+    numbers, n_docs = document_codes(documents, len(documents))
+    opens = sum_by(numbers, chances * (1 - chances), n_docs)
+    if (opens > 0).sum() < 2:
+        return None
+    sums = Sums(sum_by(numbers, chances, n_docs)[:, None], opens[:, None], opens)
+    residuals = Residuals.of(sum_by(numbers, holds, n_docs)[:, None], sums)
+    n_open = float(opens.sum())  # residuals.units may be no less than 1
+    return {
+        "open": n_open,
+        "squares": residuals.squares,
+        "excess": float(residuals.moment[0, 0] - residuals.independent[0]),
+        "noise": float((opens + 2 * np.square(opens)).sum()),  # variance of a squared residual of about Poisson counts
+        "residual": float(residuals.residual[0]),
+    }
 
-    excess (Floats): Sum of squared residuals beyond what independence explains. squares (Floats): Its factor in it. noise
-    (Floats): Variance of `excess`.
-    """
+
+def _shrink_variances(excess: Floats, squares: Floats, noise: Floats) -> Floats:
+    """A variance by moments per label, shrunk to that of all as far as `excess` (factor `squares`) is noise."""
     common = max(0.0, float(excess.sum())) / max(float(squares.sum()), 1e-300)
     by_label = excess / np.maximum(squares, 1e-300)
     trust = (
@@ -189,9 +181,7 @@ class SourceSums(NamedTuple):
 def source_sums(
     chances: Floats, documents: Ints, labels: Ints, top_pairs: Ints, gold: tuple[Ints, Ints], of_sources: Ints, n_labels: int
 ) -> SourceSums:
-    """chances (Floats), documents, labels (Ints): Of each pair. top_pairs (Ints): Each unit's top pair. gold (tuple): (document,
-    label) of units with gold. of_sources (Ints): Of each document, or -1.
-    """
+    """Sum pairs by source and label. gold: (document, label) of units. of_sources (Ints): Of each document, or -1."""
     names, sources = np.unique(of_sources, return_inverse=True)
     shape = len(names), n_labels
 
@@ -220,20 +210,14 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
 
 
 def between_sources(errors: Floats, opens: Floats, noise: Floats) -> float:
-    """Estimate the variance, by moments, of a source's shift of log-odds for all labels together; 0 for a single source.
-
-    errors (Floats): Gold count minus expected one of each source. opens, noise (Floats): See `weights_of`.
-    """
+    """Variance, by moments, of a source's shift of log-odds (gold minus expected counts); 0 for one. See `weights_of`."""
     n, squares = len(errors), float(np.square(opens).sum())
     excess = float((np.square(errors) - noise).sum())
     return min(max(0.0, excess) / squares * n / (n - 1), _WIDEST) if n > 1 and squares > 0 else 0.0
 
 
 def weights_of(errors: Floats, opens: Floats, noise: Floats) -> Floats | None:
-    """Return the probability of each of WIDTHS by label, shape (L, n_widths); None where no label has open units.
-
-    errors, opens (Floats): Of each source and label, (S, L). noise (Floats): Variance of an error without a shift.
-    """
+    """P(each of WIDTHS) by label, (L, n_widths), from (S, L) errors; None without open units. noise: Without a shift."""
     telling = (opens > _OPEN).any(axis=0)
     if not telling.any():
         return None

@@ -54,10 +54,7 @@ class UnlabelledSums(Adds):
 
 @dataclass(eq=False)
 class Beside:
-    """Texts and a few labelled documents; texts come in parts, of which only sums are kept.
-
-    few (Read): The labelled documents. labels (Sequence[str]): Of the source. model (EntityModel | None): Of the fit.
-    """
+    """Texts, of which only sums are kept, and a few labelled documents (`few`). model (EntityModel | None): Of the fit."""
 
     few: Read
     labels: Sequence[str]
@@ -158,10 +155,7 @@ def _compare_estimates(scores_alone: dict[str, Any] | None, estimate: Estimate, 
 def known_of(
     tokens: Labelled, right: NDArray[Any], spans: Labelled, spans_right: NDArray[Any], gold: Ints, model: EntityModel | None
 ) -> list[Known]:
-    """Return scores and gold of each document: of right tokens; with a model also of right and missed entities.
-
-    right, spans_right (Ints): Whether each is right. gold (Ints): Gold entities of each document.
-    """
+    """Return scores and gold of each document: of right tokens; with a model also of right and missed entities."""
     n = tokens.n_docs
     sums = token_sums(tokens.calibrated, tokens.documents, n)
     sums_by_kind = [

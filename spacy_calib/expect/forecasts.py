@@ -1,6 +1,4 @@
-"""Forecasts of yes-or-no questions about whole units: the evidence, the forecaster and its size by cross-validation, the parts
-of its loss.
-"""
+"""Forecasts of yes-or-no questions about whole units: the evidence, the forecaster by cross-validation, its loss."""
 
 from __future__ import annotations
 

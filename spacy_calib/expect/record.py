@@ -1,7 +1,4 @@
-"""What a fitted pipe remembers of its fit documents: what to expect of others, and salted digests of their texts.
-
-The digests tell when the same texts test it. No text is kept.
-"""
+"""What a fitted pipe keeps of its fit documents: what to expect of others, and salted digests of their texts, no text."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.span_fit import SpanData, SpanFit
-from ..corpus.distinct import Digests
 from ..pairs.build import JudgedPairs, interleave, top_pairs
+from ..pairs.keyed import Digests
 from ..pairs.keyed import keyed as salted
 from ..schema import Saved, digests, kept, keyed, maybe, number, text
 from ..types import OUTSIDE, Floats, Ints
@@ -27,10 +24,9 @@ from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_s
 class FitRecord(Saved):
     """What is kept of the fit documents.
 
-    tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a
-    source without spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its
-    numbers vary. between (float): Variance of the shift of log-odds of right tokens in a source
-    that nobody knows; 0 for a fit on one source.
+    tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source
+    without spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its numbers vary.
+    between (float): Variance of the shift of log-odds of right tokens in a source that nobody knows; 0 for a fit on one source.
     """
 
     tokens: Residuals = kept(Residuals.of_kinds(1))
@@ -79,18 +75,27 @@ def record_fit(
         spans = Labelled(document_of_span, n_docs, None, found_spans.data.pairs.scores, found_spans.held_out)
         n_right = sum_by(document_of_span, found_spans.data.pairs.hits, n_docs)
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found_spans.data.gold.astype(np.float64))
-    all_tokens = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
+    all_tokens = tokens
+    if unjudged is not None:  # the pairs of both, in the order of the text
+        all_pairs, order = interleave(pairs, unjudged.pairs)
+        scores = np.concatenate([judged.calibrated, unjudged.calibrated])[order]
+        documents = np.concatenate([judged.documents, unjudged.documents])[order]
+        all_tokens = _labelled(JudgedPairs(all_pairs, scores, documents), n_docs, labels)[0]
     profile = DriftProfile.of(all_tokens, None if found_spans is None else _all_spans(found_spans.data, n_docs))
     effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
     if gold is not None:
-        effects = _with_missed(effects, judged, gold, n_docs, labels)
+        rows, first = np.unique(pairs.rows, return_index=True)
+        documents, columns = judged.documents[first], gold[rows]
+        has_label = (columns >= 0) & (columns < len(labels))
+        is_missed = has_label & ~np.isin(rows, pairs.rows[pairs.hits])
+        effects = with_missed(effects, columns[is_missed], documents[is_missed], sum_by(documents, None, n_docs), labels)
         source_of_document = np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
         sums_by_source = source_sums(
             judged.calibrated,
             judged.documents,
             pairs.tags,
             top,
-            _gold_of(judged, gold, labels),
+            (documents[has_label], columns[has_label]),
             source_of_document,
             len(labels),
         )
@@ -111,38 +116,6 @@ def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) 
         between_sources(errors, opens_by_source, opens_by_source + residuals.shift_variance(np.ones(1)) * squares)
         * of_new_source(n) ** 2
     )
-
-
-def _with_missed(
-    effects: dict[str, Effects], judged: JudgedPairs, gold: Ints, n_docs: int, labels: Sequence[str]
-) -> dict[str, Effects]:
-    """The effects, with the tokens whose gold label has no pair."""
-    rows, documents, columns = _tokens_of(judged, gold)
-    is_missed = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
-    return with_missed(effects, columns[is_missed], documents[is_missed], sum_by(documents, None, n_docs), labels)
-
-
-def _gold_of(judged: JudgedPairs, gold: Ints, labels: Sequence[str]) -> tuple[Ints, Ints]:
-    """(document, gold label) of the tokens whose gold label is known."""
-    _, documents, columns = _tokens_of(judged, gold)
-    has_label = (columns >= 0) & (columns < len(labels))
-    return documents[has_label], columns[has_label]
-
-
-def _tokens_of(judged: JudgedPairs, gold: Ints) -> tuple[Ints, Ints, Ints]:
-    """(row, document, column of the gold label) of each token. The document of a token is that of its pairs."""
-    rows, first = np.unique(judged.pairs.rows, return_index=True)
-    return rows, judged.documents[first], gold[rows]
-
-
-def _all_tokens(judged: JudgedPairs, unjudged: JudgedPairs) -> JudgedPairs:
-    """The pairs of both, in the order of the text."""
-    pairs, order = interleave(judged.pairs, unjudged.pairs)
-    scores, documents = (
-        np.concatenate([judged.calibrated, unjudged.calibrated]),
-        np.concatenate([judged.documents, unjudged.documents]),
-    )
-    return JudgedPairs(pairs, scores[order], documents[order])
 
 
 def _all_spans(data: SpanData, n_docs: int) -> Labelled:
@@ -175,9 +148,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n stretches of text: each document as a whole, and each of its sentences. digests (Digests), words
-    (Ints), documents (Ints): Of each; its document. whole (NDArray[bool]): Whether it is the whole document.
-    """
+    """n stretches, documents and their sentences: digest, words, document, and whether it is the whole document."""
 
     digests: Digests
     words: Ints
@@ -187,10 +158,7 @@ class TextUnits:
 
 @dataclass(frozen=True)
 class SeenShare:
-    """How much of some data a fit has seen.
-
-    documents (int): Comparable ones. seen (int): Those half seen or more, by words. share (float): Of all words.
-    """
+    """How much of some data a fit has seen: comparable documents, those half seen or more, and the share of all words."""
 
     documents: int
     seen: int
@@ -213,9 +181,7 @@ class SeenShare:
 
 @dataclass(frozen=True, eq=False)
 class SeenTexts(Saved):
-    """digests (Digests): Of documents and sentences of the fit data that are not short, ascending; at most the MOST lowest, a fair sample.
-    salt (str): Of these digests, see `keyed`.
-    """
+    """digests (Digests): Of the longer documents and sentences, the MOST lowest, ascending. salt (str): See `keyed`."""
 
     digests: Digests = kept(digests)
     salt: str = kept(text, "")
@@ -231,10 +197,7 @@ class SeenTexts(Saved):
         return SeenTexts(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
-        """How much of other data the fit has seen: documents known as a whole, and known sentences of the rest.
-
-        RETURNS (SeenShare | None): None where nothing can be compared.
-        """
+        """How much of other data the fit has seen, by documents, else sentences; None where nothing can be compared."""
         long = units.words >= LEAST_WORDS
         digests = salted(units.digests, self.salt)
         is_known = long & np.isin(digests, self.digests)

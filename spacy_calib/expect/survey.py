@@ -85,10 +85,7 @@ class Survey:
         return float(squares / np.square(theirs).sum())
 
     def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
-        """Estimate a share of two totals. value (float): The share. RAISES C001: confidence out of range.
-
-        weights (Floats): Of an error in each total, times the denominator (Taylor; Särndal et al. 1992, section 5.5).
-        """
+        """Estimate a share of two totals. weights: Of an error in each, times the denominator (Taylor). RAISES C001."""
         return _interval(value, self.variance(weights) / denominator**2, self.documents(weights), confidence)
 
     def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:

@@ -107,10 +107,7 @@ def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
 
 
 def rank_of(share: float, n_samples: int) -> int:
-    """Which of the n resamples, in order, has this share of all possible ones below it: 1 for the first.
-
-    RAISES C001: they are too few for any.
-    """
+    """Rank among n resamples that has this share of all possible ones below it. RAISES C001: they are too few for any."""
     rank = math.floor(share * (n_samples + 1) + 1e-9)
     if not rank:
         requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
@@ -240,11 +237,7 @@ class ResampledError(Resampled):
         return self.above_zero().interval(coverage)
 
     def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
-        """The interval of the true error less another one's: below 0, this one is smaller.
-
-        other (ResampledError): Of the same documents, n_samples and seed, so that both see the same resamples.
-        RAISES C001: as `interval`. C002: other resamples.
-        """
+        """The interval of the true error less another's, of the same resamples. RAISES C001: as `interval`. C002: not those."""
         if self.values.shape != other.values.shape or self.documents != other.documents:
             sizes = {"n_first": len(self.values), "n_second": len(other.values)}
             raise calib_error("C002", what="A paired difference", first="resample", second="resample of the other", **sizes)
@@ -311,11 +304,7 @@ def mean_gmce_interval(
     pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
     n_samples: int = 1000, seed: int = 0,
 ) -> Interval | None:  # fmt: skip
-    """95 % interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
-
-    scores: Replace the pairs' raw scores. Other arguments and errors as in `error_interval`.
-    RETURNS (Interval): None where no group has pairs.
-    """
+    """95 % interval by document of the true mean GMCE, None without pairs; arguments and errors as in `error_interval`."""
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.of(pairs.tags))
 

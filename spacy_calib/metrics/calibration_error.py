@@ -1,7 +1,4 @@
-"""Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
-
-Each takes scores and their hits. Without pairs the result is None.
-"""
+"""Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate; None without pairs."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ from .metric import Metric
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
-    """Bin the pairs; the edges follow from the pairs' own scores.
-
-    RAISES C001: values out of range. C002: lengths differ.
-    """
+    """Bin the pairs; the edges follow from the pairs' own scores. RAISES C001: values out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
@@ -34,10 +28,7 @@ def check_norm(norm: str) -> None:
 
 
 def error_of_table(table: BinTable, norm: str = "l2") -> float:
-    """sqrt(sum_b |b|/N (mean score - mean hit)^2) for "l2"; sum_b |b|/N |mean score - mean hit| for "l1".
-
-    RAISES C001: another norm.
-    """
+    """sqrt(sum_b |b|/N (mean score - mean hit)^2) for "l2", the weighted mean of |.| for "l1". RAISES C001: another norm."""
     check_norm(norm)
     share = table.counts / table.counts.sum()
     gap = np.abs(table.mean_score - table.mean_hit)
@@ -88,10 +79,7 @@ def calibration_error_interval(
 
 
 def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
-    """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
-
-    pairs (Pairs): With gold. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
-    """
+    """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2). scores: Replace the pairs' raw scores."""
     return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins)
 
 
@@ -150,10 +138,7 @@ def ece(
     norm: str = "l1",
     top: Ints | None = None,
 ) -> float | None:
-    """Top-label expected calibration error (Guo et al. 2017), of each token's pair with the highest raw score.
-
-    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
-    """
+    """Top-label expected calibration error (Guo et al. 2017). top: Index of each token's top pair, where rows do not tell."""
     values = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
     return calibration_error(values[top], pairs.hits[top], n_bins, norm=norm)
@@ -179,10 +164,7 @@ def debiased_calibration_error(
 
 @dataclass(frozen=True)
 class CalibrationError(Metric):
-    """`calibration_error` as a metric, with its settings.
-
-    RAISES C001: a setting out of range.
-    """
+    """`calibration_error` as a metric, with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
     short: ClassVar[str] = "smce"
@@ -202,10 +184,7 @@ class CalibrationError(Metric):
 
 @dataclass(frozen=True)
 class DebiasedCalibrationError(Metric):
-    """`debiased_calibration_error` as a metric, with its settings.
-
-    RAISES C001: a setting out of range.
-    """
+    """`debiased_calibration_error` as a metric, with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"
     short: ClassVar[str] = "debiased"

@@ -54,10 +54,7 @@ class ErrorSums:
         return np.asarray(roots.sum(axis=0) / np.maximum((total > 0).sum(axis=0), 1))
 
     def noise(self) -> Floats:
-        """How much of each group's squared error is chance, on average (Kumar et al. 2019, section 5, for clusters).
-
-        RETURNS (Floats): Shape (groups, 1); 0 in a single document.
-        """
+        """Mean share of chance in each group's squared error (Kumar et al. 2019, section 5), shape (groups, 1)."""
         n_cells, n_documents = self.groups.shape[1], self.sums.shape[1]
         gap, count = np.split(self.total(), 2)
         residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)

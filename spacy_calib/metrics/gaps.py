@@ -69,10 +69,7 @@ def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, apart: floa
 
 
 def documents_apart(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
-    """How many times as much the gaps of documents vary as those of as many independent scores that are true; 1 at least.
-
-    Arguments, and what is raised, as of `gap_of`.
-    """
+    """How many times as much document gaps vary as those of independent calibrated scores; at least 1. See `gap_of`."""
     probabilities, right, codes, n_documents = _checked(scores, hits, documents)
     variance = float((probabilities * (1.0 - probabilities)).sum())
     if n_documents < 2 or not variance:
@@ -92,10 +89,7 @@ _PRIOR = 10.0
 
 
 def totals_of(gaps: Floats, variances: Floats, documents: Ints) -> Floats:
-    """The totals of one part, see `errors_of`: shape (6, 1).
-
-    gaps, variances (Floats): Of each unit. documents (Ints): Its document, from 0 on.
-    """
+    """The totals of one part, shape (6, 1), see `errors_of`. gaps, variances (Floats), documents (Ints): Of each unit."""
     sizes, sums = np.bincount(documents), np.bincount(documents, gaps)
     totals = (sums.sum(), (sums**2).sum(), sizes.sum(), (sizes**2).sum(), len(sizes), variances.sum())
     return np.array(totals, dtype=np.float64)[:, None]

@@ -30,10 +30,7 @@ class Metric(ABC):
 
     @abstractmethod
     def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
-        """The figure of n scores with their hits; None without pairs.
-
-        RAISES C001: values out of range. C002: lengths differ.
-        """
+        """The figure of n scores with their hits; None without pairs. RAISES C001: out of range. C002: lengths differ."""
 
 
 class MeanLoss(Metric):
@@ -49,10 +46,7 @@ class MeanLoss(Metric):
 
 
 def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics that have a row, or a score, of their own. metrics (Mapping): Short name -> metric.
-
-    RAISES C190: one has the name of a figure that is not a metric.
-    """
+    """The metrics with a row, or score, of their own, by short name. RAISES C190: one has the name of another figure."""
     metrics_by_name = {short: metric for short, metric in metrics.items() if getattr(metric, "listed", True)}
     for short in OWN_FIGURES:
         if short in metrics_by_name:

@@ -20,10 +20,7 @@ N_SAMPLES = 1000
 
 
 def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dict[str, Any]]:
-    """Accuracy and log loss of n units that both label: one pair each, of the label and whether it is right.
-
-    The intervals are those of means. RETURNS (list): See `row_of`; none without units.
-    """
+    """Accuracy and log loss (rows of `row_of`) of n units that both label, by one pair each; none without units."""
     values = [(side.pairs.hits.astype(np.float64), log_losses(side.calibrated, side.pairs.hits)) for side in (model, other)]
     differences = resample_means([b - a for a, b in zip(*values, strict=True)], model.documents, seed=seed)
     return [
@@ -33,10 +30,7 @@ def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dic
 
 
 def error_row(model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, seed: int = 0) -> dict[str, Any] | None:
-    """The calibration error of all pairs of each side (SMCE), which need not be as many; see `ResampledError.difference`.
-
-    RETURNS (dict): See `row_of`; None where one has no pairs.
-    """
+    """The calibration error (SMCE) of each side, as a row of `row_of`; None where one has no pairs."""
     among = np.union1d(model.documents, other.documents)
     a, b = (
         resample_error(side.calibrated, side.pairs.hits, side.documents, n_bins, seed=seed, among=among)

@@ -30,18 +30,12 @@ def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
 
 
 def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """Mean squared difference of score and hit (Brier 1950); None without pairs.
-
-    RAISES C001: values out of range. C002: lengths differ.
-    """
+    """Mean squared difference of score and hit (Brier 1950); None without pairs. RAISES C001: out of range. C002: lengths."""
     return float(np.mean(squared_losses(scores, hits))) if np.size(scores) else None
 
 
 def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """Mean of -log(score) for hits and -log(1 - score) for misses, scores clipped to [1e-6, 1 - 1e-6].
-
-    None without pairs. RAISES C001: values out of range. C002: lengths differ.
-    """
+    """Mean log loss, scores clipped to [1e-6, 1 - 1e-6]; None without pairs. RAISES C001: out of range. C002: lengths."""
     return float(np.mean(log_losses(scores, hits))) if np.size(scores) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..types import Floats, as_hits, as_probabilities
+from ..types import as_hits, as_probabilities
 from .metric import Metric
 
 # Steps of the grid on [0, 1]. On a million pairs with nearly true scores twice as many move smECE by less than 1e-7.
@@ -35,16 +35,12 @@ class SmoothedResiduals:
         # The transform counts all points twice but the two at the ends.
         self.amplitudes = dct(np.concatenate([on_grid[:1], on_grid[1:-1] / 2, on_grid[-1:]]), type=1)
 
-    def density(self, sigma: float) -> Floats:
-        """r at t = 0, 1 / STEPS, ..., 1."""
+    def error(self, sigma: float) -> float:
+        """smECE_sigma: the integral of |r(t)|, r taken at t = 0, 1 / STEPS, ..., 1; it never rises with sigma."""
         from scipy.fft import dct
 
         falls = np.exp(-((np.pi * sigma * np.arange(STEPS + 1)) ** 2) / 2)
-        return dct(self.amplitudes * falls, type=1)
-
-    def error(self, sigma: float) -> float:
-        """smECE_sigma: the integral of |r(t)|; it never rises with sigma."""
-        height = np.abs(self.density(sigma))
+        height = np.abs(dct(self.amplitudes * falls, type=1))
         return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
 
 

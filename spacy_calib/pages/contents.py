@@ -42,6 +42,10 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]
     n_documents = len(np.unique(view.documents))
+    right, documents = _unit_hits(corpus, view)
+    low, high = _bounds(mean_interval(right, documents, seed=view.seed))
+    scores = {"raw": view.pairs.scores, "calibrated": view.calibrated}
+    parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
     return {
         **facts,
         "unit": view.kind,
@@ -53,7 +57,7 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
         "by": by_unit(view.unit, n_documents),
         "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,
-        "accuracy": accuracy_interval(corpus, view, table["accuracy"]),
+        "accuracy": {"value": table["accuracy"], "low": low, "high": high},
         "table": table,
         "figures": figures(view, table),
         "curves": curves(view),
@@ -61,7 +65,9 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
         "groups": group_rows(view, table["errors"][1:-1]),
         "tags": tag_rows(corpus, view),
         "worst": worst_tags(corpus, view),
-        "decomposition": decompositions(view),
+        "decomposition": {
+            kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()
+        },
         "errors": confident_errors(corpus, view),
         "slices": found.get("slices"),
         "found_slices": found.get("found_slices"),
@@ -71,13 +77,6 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
 
 def _bounds(interval: Any) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
-
-
-def accuracy_interval(corpus: ScoredCorpus, view: JudgedView, accuracy: float | None) -> dict[str, Any]:
-    """Return the share of tokens whose top tag is right, or of right entities: "value", and its interval "low" and "high"."""
-    right, documents = _unit_hits(corpus, view)
-    low, high = _bounds(mean_interval(right, documents, seed=view.seed))
-    return {"value": accuracy, "low": low, "high": high}
 
 
 def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
@@ -179,13 +178,6 @@ def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
         "most": int(tag_counts.max()) if len(tags) and total else None,
         "share": float(tag_counts.sum() / total) if total else None,
     }
-
-
-def decompositions(view: JudgedView) -> dict[str, Any]:
-    """Return the parts of the Brier score, raw and calibrated: `metrics.proper.Decomposition`, with their sum as "brier"."""
-    scores = {"raw": view.pairs.scores, "calibrated": view.calibrated}
-    parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
-    return {kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()}
 
 
 def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:

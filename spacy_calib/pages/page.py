@@ -29,12 +29,14 @@ def render_report(contents: Mapping[str, Any]) -> str:
     from jinja2 import Environment
 
     contents = make_visible(contents)
-    scripts = [_script(_file(name)) for name in ("pictures.js", "page.js")]
+    scripts = [_file(name).replace("</script", "<\\/script").replace("<!--", "<\\!--") for name in ("pictures.js", "page.js")]
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     env.filters |= {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, score)}
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    sources = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return env.from_string(_file("page.html.j2")).render(
         **{name: value for name, value in contents.items() if name != "views"},
-        policy=_policy(scripts),
+        policy=f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
         style=_file("page.css"),
         scripts=scripts,
         views=[
@@ -75,18 +77,6 @@ def make_visible(data: Any) -> Any:
 
 def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _script(code: str) -> str:
-    """Return code for a script element: without an end tag."""
-    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _policy(scripts: list[str]) -> str:
-    """Allow only these scripts, and no request."""
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    sources = " ".join(f"'sha256-{digest}'" for digest in hashes)
-    return f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def script_json(data: Any) -> Any:

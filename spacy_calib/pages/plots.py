@@ -76,10 +76,7 @@ def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
 
 
 def score_histogram(panel: Panel, ax: Any = None) -> Any:
-    """Draw how many scores lie in each twentieth of [0, 1], raw as a line, calibrated filled, on a logarithmic scale.
-
-    ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
-    """
+    """Draw on a logarithmic scale how many scores lie in each twentieth of [0, 1]. RAISES C061: no matplotlib."""
     ax = axes_for(ax, 4.2, 1.6)
     edges = [i / HISTOGRAM_BINS for i in range(HISTOGRAM_BINS + 1)]
     ax.stairs(panel.calibrated.histogram, edges, fill=True, color=CALIBRATED_COLOR, alpha=0.35, linewidth=0)
@@ -121,7 +118,9 @@ def draw_panels(
     """Draw panels side by side, as `compare_reliability` does. measure (str): Name of the error in the legend."""
     n_columns = min(len(panels), columns or len(panels))
     down = -(-len(panels) // n_columns)
-    figure = figure_class()(figsize=_size_of(len(panels), n_columns, down, histograms), layout="constrained")
+    width = 3.3 if len(panels) > 1 else 4.4
+    height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
+    figure = figure_class()(figsize=(width * n_columns + 0.3, height * down + 0.3), layout="constrained")
     rows, heights = (2 * down, [5, 1] * down) if histograms else (down, None)
     grid = figure.add_gridspec(rows, n_columns, height_ratios=heights)
     first = None
@@ -158,13 +157,6 @@ def entitle_for(given_axes: Any) -> Callable[[Any, str], None]:
 def wrap_title(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str:
     """Wrap a title. width (float): Inches. letters (int): To an inch."""
     return textwrap.fill(drawable(title), max(20, int(letters * width)))
-
-
-def _size_of(n: int, n_columns: int, down: int, histograms: bool) -> tuple[float, float]:
-    """Return inches, so that diagrams are about square. n (int): Diagrams; a single one is larger."""
-    width = 3.3 if n > 1 else 4.4
-    height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
-    return width * n_columns + 0.3, height * down + 0.3
 
 
 def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
@@ -232,11 +224,7 @@ def _draw_error(ax: Any, place: int, mark: dict[str, Any]) -> None:
 
 
 def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, title: str = "") -> Any:
-    """Draw the accuracy of the most confident share, raw and calibrated.
-
-    curves (Mapping): See `plot_data.coverage_curves`. ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The
-    axes. RAISES C061: matplotlib is not installed.
-    """
+    """Draw the accuracy of the most confident share (`plot_data.coverage_curves`). RAISES C061: no matplotlib."""
     entitle = entitle_for(ax)
     ax = axes_for(ax, 5.0, 3.6)
     for name, look in LOOKS.items():

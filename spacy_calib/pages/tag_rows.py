@@ -136,11 +136,7 @@ _NAMED = 8
 
 
 def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the labels predicted MANY times or more and never right, the most frequent first.
-
-    labels (Sequence[str]): The tags, as columns of the pairs. RETURNS (list): "label", "predicted" (times), "promised" (hits
-    expected by calibrated scores).
-    """
+    """Labels predicted MANY times or more and never right: "label", "predicted", and "promised" hits; most frequent first."""
     top, n = top_pairs(view.pairs), len(labels)
     top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
     tags = view.pairs.tags[top]

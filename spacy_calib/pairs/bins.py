@@ -32,12 +32,7 @@ def check_count(name: str, value: int) -> int:
 
 
 def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
-    """The binner for a number of bins, or for a bin size where one is given.
-
-    n_bins (int): B adaptive bins.
-    bin_size (int | None): beta; replaces n_bins.
-    RETURNS (Binner): (scores, weights=None) -> edges.
-    """
+    """The binner (scores, weights=None) -> edges of n_bins adaptive bins, or of bins of bin_size pairs where given."""
     if bin_size is not None:
         size = check_count("bin_size", bin_size)
         return lambda scores, weights=None: sized_edges(scores, size, weights)
@@ -121,10 +116,7 @@ def assign(scores: Floats, edges: Floats) -> Ints:
 
 
 def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
-    """Count, mean score and share of hits of every bin that is not empty.
-
-    scores, hits (Floats): One of each per pair. edges (Floats): From a binner.
-    """
+    """Count, mean score and share of hits of every non-empty bin. edges (Floats): From a binner."""
     bins = assign(scores, edges)
     size = len(edges) + 1
     counts = np.bincount(bins, minlength=size).astype(np.float64)
@@ -139,28 +131,8 @@ def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
 Weighted = tuple[Floats, NDArray[np.bool_], Floats]
 
 
-def _keys(scores: Floats, hits: NDArray[np.bool_]) -> tuple[NDArray[Any], type]:
-    """One integer per pair, made of the score's bits and the hit, and the float type of the bits.
-
-    The bits of floats in [0, 1] sort as the floats do; the shift drops the sign of -0.0 and makes room for the hit.
-    Scores that are float32 numbers (of heads that normalize in float32) need half the memory and half the time.
-    """
-    keys: NDArray[Any] = scores.astype(np.float32)
-    kind: type = np.float32
-    if (keys == scores).all():
-        keys = keys.view(np.uint32)
-    else:
-        keys, kind = scores.astype(np.float64).view(np.uint64), np.float64
-    np.left_shift(keys, 1, out=keys)
-    np.bitwise_or(keys, hits, out=keys)
-    return keys, kind
-
-
 def collapse(scores: Floats, hits: NDArray[np.bool_]) -> Weighted:
-    """Count equal pairs by sorting integer keys. Exact for float32- and float64-valued scores.
-
-    scores (Floats): n numbers in [0, 1]. hits (NDArray[bool]): n booleans.
-    """
+    """Count equal pairs by sorting integer keys; exact for float32 and float64 scores in [0, 1]."""
     return collapse_groups(scores, hits, np.zeros(len(scores), dtype=np.int8), 1)[0]
 
 
@@ -173,7 +145,16 @@ def collapse_groups(
     RETURNS (tuple): The weighted pairs of all groups, those of no group first (equal ones of different groups are not
         merged), and the weighted pairs of each group, as views of them.
     """
-    keys, kind = _keys(scores, hits)
+    # The bits of floats in [0, 1] sort as the floats do; the shift drops the sign of -0.0 and makes room for the hit.
+    # Scores that are float32 numbers (of heads that normalize in float32) need half the memory and half the time.
+    keys: NDArray[Any] = scores.astype(np.float32)
+    kind: type = np.float32
+    if (keys == scores).all():
+        keys = keys.view(np.uint32)
+    else:
+        keys, kind = scores.astype(np.float64).view(np.uint64), np.float64
+    np.left_shift(keys, 1, out=keys)
+    np.bitwise_or(keys, hits, out=keys)
     counts = np.bincount(groups + 1, minlength=n_groups + 1)
     bounds = np.concatenate([[0], np.cumsum(counts)])
     if np.count_nonzero(counts) > 1:

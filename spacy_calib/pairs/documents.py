@@ -24,9 +24,7 @@ LABEL_WORDS = {TOKEN: ("tag", "tags"), DOCUMENT: ("category", "categories")}
 
 
 class SourceDocument(NamedTuple):
-    """unit (str): DOCUMENT, SENTENCE, TEXT or DOC. key (Hashable): Tells it from others of its unit and file. file (int):
-    Number of the gold, where a fit reads several.
-    """
+    """A document by its unit (DOCUMENT, SENTENCE, TEXT or DOC), a key within unit and file, and the number of its gold file."""
 
     unit: str
     key: Hashable
@@ -137,10 +135,7 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Prog
 
 
 def thin_out(documents: Ints, n_most: float) -> Ints:
-    """Index of at most about this many pairs: those of whole documents at equal distances, of two documents at least.
-
-    documents (Ints): Of the pairs.
-    """
+    """Index of about this many pairs: whole documents (two at least) at equal distances. documents (Ints): Of the pairs."""
     if len(documents) <= n_most:
         return np.arange(len(documents))
     _, codes = np.unique(documents, return_inverse=True)

@@ -1,12 +1,10 @@
 """Numbers made random, and digests of words, texts and documents that cannot be guessed without their key.
 
 A *salt* is a key that is saved with its digests: its owner can still try words one by one, but no precomputed table helps.
-This module handles numbers, never texts.
 """
 
 from __future__ import annotations
 
-import secrets
 from hashlib import blake2b
 
 import numpy as np
@@ -24,9 +22,10 @@ def splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def draw_salt() -> str:
-    """A new salt."""
-    return secrets.token_hex(16)
+def digest(text: str) -> int:
+    """Return 64 bits of a text without its white space, so that tokenization does not matter."""
+    plain = "".join(text.split()).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
 
 
 def keyed(values: Digests, salt: str) -> Digests:

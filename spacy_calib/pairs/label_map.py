@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,35 @@ import numpy as np
 
 from ..errors import brief, calib_error
 from ..types import OUTSIDE, Ints
-from .map_text import map_to_paste, split_pairs
 
 LabelMap = Mapping[str, str]
+# Labels that need no quoting, in a map as in a shell.
+_PLAIN = re.compile(r"[\w.:+*/@%^-]*")
+# One pair: a label is a comma or an equals sign alone, or has neither.
+_PAIRS = tuple(
+    re.compile(rf"\s*({label})=({other})(?:,(?=.)|$)", re.DOTALL)
+    for other in ("[^,=]*", "[,=]")
+    for label in ("[^,=]+", "[,=]")
+)
+
+
+def map_to_paste(pairs: Mapping[str, str]) -> str:
+    """Write a map so that it can be given back as it is; "" for an empty one."""
+    if all(_PLAIN.fullmatch(label) for pair in pairs.items() for label in pair):
+        return ",".join(f"{label}={other}" for label, other in pairs.items())
+    return f"map.json, a file with {json.dumps(dict(pairs), ensure_ascii=False)}"
+
+
+def split_pairs(text: str) -> list[tuple[str, str]] | None:
+    """Split a map into its pairs; None if it is none. Of several ways the first counts in which every pair has a label."""
+    waiting: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]
+    while waiting:
+        place, pairs = waiting.pop()
+        if place == len(text):
+            return pairs
+        following = (pattern.match(text, place) for pattern in reversed(_PAIRS))
+        waiting += [(pair.end(), [*pairs, (pair[1], pair[2])]) for pair in following if pair]
+    return None
 
 
 def read_map(given: str) -> dict[str, str]:
@@ -62,10 +89,7 @@ def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
 
 
 def map_label(table: LabelMap, label: str, dropped: str = "", prefixed: bool = False) -> str:
-    """The counterpart of a label; one that the map does not name is its own.
-
-    dropped (str): In place of no counterpart: "O" for entities. prefixed (bool): Whether B-, I-, L-, U- are kept.
-    """
+    """The counterpart of a label, by default itself. dropped: For none ("O" for entities). prefixed: Keeps B-, I-, L-, U-."""
     prefix, name = (label[:2], label[2:]) if prefixed and label[1:2] == "-" else ("", label)
     other = table.get(name, name)
     return prefix + other if other not in ("", OUTSIDE) else other or dropped

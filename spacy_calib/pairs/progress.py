@@ -28,10 +28,7 @@ class Progress:
             self.report(self.start + share * (self.stop - self.start), self.stage)
 
     def over(self, steps: Iterable[Step], n: int | None = None) -> Iterator[Step]:
-        """Yield the steps, which take equal shares of the stretch, and report the start of each, and the end.
-
-        n (int | None): How many there are; None takes the length of a collection.
-        """
+        """Yield the steps, of equal shares, and report each start, and the end. n (int | None): How many; None takes len()."""
         total = n or (len(steps) if isinstance(steps, Collection) else 1)
         for number, step in enumerate(steps):
             self.at(min(1.0, number / total))

@@ -22,10 +22,7 @@ _Own = TypeVar("_Own", bound="AnnotatingPipe")
 
 
 class AnnotatingPipe(Pipe):
-    """A pipe whose `predict` looks at Docs and whose `set_annotations` writes on them.
-
-    What it learned is saved as one file. kept (Kept): What its saved state is known by.
-    """
+    """A pipe that `predict`s from Docs, writes by `set_annotations`, and saves one file. kept (Kept): How that is known."""
 
     name: str
     kept: ClassVar[Kept] = FITTED
@@ -80,10 +77,7 @@ class AnnotatingPipe(Pipe):
         return dump(self._state(), self.kept)
 
     def from_bytes(self: _Own, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Own:
-        """Take over the state that `to_bytes` gave.
-
-        RAISES C010 to C012: the bytes. C020: the labels of the component are not those that the state was fitted on.
-        """
+        """Load the state from `to_bytes`. RAISES C010 to C012: the bytes. C020: the component has other labels."""
         self._load(bytes_data, "the bytes given")
         return self
 
@@ -102,10 +96,7 @@ class AnnotatingPipe(Pipe):
             raise calib_error("C815", name=self.name, why=error.message) from None
 
     def from_disk(self: _Own, path: str | Path, *, exclude: Iterable[str] = ()) -> _Own:
-        """Take over the state that `to_disk` wrote.
-
-        RAISES C010 to C012: the file. C020: the labels of the component are not those that the state was fitted on.
-        """
+        """Load the state from `to_disk`. RAISES C010 to C012: the file. C020: the component has other labels."""
         file = Path(path) / _FILE
         try:
             data = file.read_bytes()

@@ -85,14 +85,6 @@ class Asking(Pipe):
     def _category(self, answer: Answer) -> dict[str, float]:
         return answer.among(list(self.types or ()), _begin_of(answer))
 
-    def _scores_of_category(self, answer: Answer) -> dict[str, float]:
-        """Return further scores of the category that begins an answer, by key of the user data; {} if none does."""
-        start = _begin_of(answer)
-        begun = answer.text[start:].casefold()
-        category = max((name for name in self.types or () if begun.startswith(name.casefold())), key=len, default="")
-        scores = answer.scores(Field(category, category, start, start + len(category), start)) if category else {}
-        return {f"{self.key}_{name}": scores[name] for name in _OF_CATEGORIES if name in scores}
-
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted(set((self.types or {}).values())))
@@ -147,7 +139,11 @@ class Asking(Pipe):
         if isinstance(reading, Mapping):
             names = {name.casefold(): label for name, label in (self.types or {}).items()}
             doc.cats.update({names.get(name.casefold(), name): chance for name, chance in reading.items()})
-            doc.user_data.update(self._scores_of_category(answer))
+            start = _begin_of(answer)
+            begun = answer.text[start:].casefold()
+            category = max((name for name in self.types or () if begun.startswith(name.casefold())), key=len, default="")
+            scores = answer.scores(Field(category, category, start, start + len(category), start)) if category else {}
+            doc.user_data.update({f"{self.key}_{name}": scores[name] for name in _OF_CATEGORIES if name in scores})
             return
         fields = _as_fields(answer, reading, self.name)
         spans, left_out = answer.found_in(doc.text, fields, self.types)

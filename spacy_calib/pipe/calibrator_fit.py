@@ -13,7 +13,7 @@ import spacy
 from spacy.training import Example
 
 from ..about import __version__
-from ..calibration.choice import grouping_of, make_plan
+from ..calibration.choice import ONE_GROUP, make_plan
 from ..calibration.conventions import Convention, find_conventions, fit_line
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
@@ -31,12 +31,13 @@ from ..calibration.token_fit import (
 from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
 from ..context.tokens import TagsOfSpans, TokenContext
-from ..expect.record import FitRecord, record_fit
+from ..expect.record import record_fit
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
+from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
 from ..types import Groups
 from .calibrating import CalibratingPipe
@@ -44,16 +45,12 @@ from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
 from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
-from .upstream import learn_labels, settle
 
 
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs]:
-    """Learn from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta.
-
-    RETURNS (tuple): What the pipe learned; the pairs with scores of maps that did not see their document.
-    """
+    """(what the pipe, left unchanged, learned; the held-out scored pairs), see `Calibrator.fit`. Figures go into the meta."""
     examples = learn_labels(pipe, examples)
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
     inputs = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
@@ -68,12 +65,20 @@ def fit_calibrator(
     if pipe.sets is not None:
         tokens.sets = fit_sets(pipe.sets, inputs.data, plan, judged_pairs.calibrated)
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
+    index = inputs.data.kept_unlabelled
+    unlabelled_pairs = JudgedPairs(
+        inputs.data.unlabelled_pairs.take(index),
+        score_unlabelled(inputs.data, plan, tokens),
+        inputs.data.unlabelled_documents[index],
+    )
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
         component=Fitted(pipe.source.kind(inputs.source.component), inputs.source.labels),
         judged_by=plan.evaluation_groups,
-        record=_record(inputs, plan, tokens, spans, judged_pairs),
+        record=record_fit(
+            judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.data.gold, inputs.files
+        ),
         seen=inputs.seen,
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
@@ -85,12 +90,38 @@ def fit_calibrator(
     return state, judged_pairs
 
 
+def learn_labels(pipe: CalibratingPipe, examples: Iterable[Example]) -> Iterable[Example]:
+    """Show the predicted Docs to a source that learns its labels, and return the examples. RAISES C281 to C286."""
+    source = with_map(pipe.source, None)
+    if not isinstance(source, LeftScoresSource):
+        return examples
+    held = list(examples)
+    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
+    unknown = source.learn_labels(component, [example.predicted for example in held])
+    if unknown:
+        pipe.warn("CW19", labels=", ".join(unknown))
+    return held
+
+
+def settle(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
+    """Let the source choose the settings that were left to the fit, and the config say them; the examples again."""
+    source = with_map(pipe.source, None)
+    if not source.unsettled:
+        return examples
+    held = list(examples)
+    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
+    choosing, reading = progress.stages({"Choosing settings": 1, "Reading scores": 1})
+    for setting, value in source.settle(component, held, choosing.over).items():
+        pipe.lookup.restore_setting(setting, value)
+    return reading.over(held)
+
+
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
     settings, data = inputs.settings, inputs.data
     learn_context: LearnContext | None = None
     if inputs.of_spans_alone:  # tokens stay as they are
-        groups = inputs.groups(grouping_of(1))
+        groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
     if settings.source.beside and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
@@ -134,16 +165,6 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     if fit.calibration.context is not None and tokens.context is None:
         tokens.context = without
     return fit
-
-
-def _record(
-    inputs: FitInputs, plan: CalibrationPlan, tokens: TokenCalibration, spans: SpanFit | None, judged_pairs: JudgedPairs
-) -> FitRecord | None:
-    """What the pipe remembers of the fit documents."""
-    data, index = inputs.data, inputs.data.kept_unlabelled
-    scores = score_unlabelled(data, plan, tokens)
-    unlabelled_pairs = JudgedPairs(data.unlabelled_pairs.take(index), scores, data.unlabelled_documents[index])
-    return record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, data.gold, inputs.files)
 
 
 def figures(

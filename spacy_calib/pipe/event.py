@@ -244,10 +244,7 @@ _SAME = 1e-5
 
 
 class HeldOutScores:
-    """Returns cross-validated scores of the Docs that a calib pipe was just fitted on, in the order of the fit.
-
-    The pipe's scores of its own fit documents are too good: an event pipe fitted on them would trust scores too much.
-    """
+    """Cross-validated scores of the fit Docs, in order: an event pipe fitted on the pipe's own would trust scores too much."""
 
     def __init__(self, calib: Calibrator):
         """calib (Calibrator): Fitted in this process."""

@@ -97,11 +97,7 @@ def learn(
     prototypes: tuple[Forecaster, ...],
     strict: bool = False,
 ) -> EventState:
-    """Fit the best prototype; among several, none if it is no better than the units' own estimates.
-
-    strict (bool): Require the 95 % interval of the improvement over documents to exclude 0. RAISES C382: no unit has score and
-    gold.
-    """
+    """Fit the best prototype, or none if no better. strict: Its 95 % interval by document excludes 0. RAISES C382: no gold."""
     if not len(gathered_units.hits):
         raise calib_error("C382", several=called[1])
     best, trials = fit_units(gathered_units.units.features, gathered_units.hits, gathered_units.documents, prototypes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy import util
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..calibration.tokens import silent_tokens
 from ..context.words import Words
-from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
+from ..doc.annotations import Annotation, Hashes, columns_of, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
-from ..doc.gold import begins_of_sentences, begins_of_spans, gold_columns
 from ..doc.reading import document_of
 from ..pairs.build import Scores, concatenate, hints_of
 from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
@@ -114,25 +113,27 @@ class ExampleReader:
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
-        self.documents += [self._number(eg) for eg in examples]
+        starts = []
+        for example in examples:
+            gold, document = example.reference, document_of(example)
+            self.documents.append(self._numbers.number(document))
+            if self.documents[-1] == len(self._files):
+                self._files.append(document.file)
+            # Without known sentences the whole Doc is one.
+            sentences = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
+            starts.append(count_begins(self.annotation, example, sentences) > 0)
         batch_data = _Batch(
             n_rows=[self.annotation.n_units(doc) for doc in docs],
-            n_spans=np.concatenate([begins_of_spans(self.annotation, eg) for eg in examples]),
-            starts=np.concatenate([begins_of_sentences(self.annotation, eg) > 0 for eg in examples]),
+            n_spans=np.concatenate(
+                [count_begins(self.annotation, eg, self.annotation.spans_on(eg.reference)) for eg in examples]
+            ),
+            starts=np.concatenate(starts),
             spans=scores.spans,
             span_hits=span_hits,
             words=words,
             **self._entries(examples, scores),
         )
         self._batches.append(batch_data)
-
-    def _number(self, example: Example) -> int:
-        """The number of the example's document."""
-        document = document_of(example)
-        number = self._numbers.number(document)
-        if number == len(self._files):
-            self._files.append(document.file)
-        return number
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
         """The fields of a batch that are about its rows and entries."""
@@ -148,17 +149,31 @@ class ExampleReader:
         silent = silent_tokens(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[silent] = -2
-        without_gold = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
+        # White space, and units before the first one that may carry a label, have no gold to be missing.
+        n_units, first = self.annotation.n_units, self.annotation.first
+        may_have_gold = [
+            ~is_blank(self.annotation, eg.predicted) & (np.arange(n_units(eg.predicted)) >= first) for eg in examples
+        ]
+        without_gold = (gold.columns == -2) & np.concatenate(may_have_gold)
         without_gold[silent] = False
         hits, is_known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
         pairs = Pairs(marginals.rows, marginals.tags, marginals.scores, hits, len(columns))
         return {"gold": columns, "unlabelled": without_gold, "pairs": pairs, "known": is_known}
 
     def data(self, threshold: float) -> tuple[FitData, SpanData | None]:
-        """All tokens that were read, and all spans; None for a source of token labels alone. threshold (float): See FitData."""
+        """All tokens that were read, and all spans; None for a source of token labels alone. threshold (float): See FitData.
+
+        Where few long documents are cut into runs of sentences, each run is a document; sets `unit` and `files`.
+        """
         gold, without_gold, is_known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
-        documents = self._cut(np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows")))
+        documents = np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows"))
+        self.unit, self.files = joint_unit(self._numbers.units), self._files
+        runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
+        if runs is not None:
+            self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
+            self.files = [self._files[document] for document in documents[firsts].tolist()]
+            documents = runs
         with_gold, without = pairs.take(np.flatnonzero(is_known)), pairs.take(np.flatnonzero(without_gold[pairs.rows]))
         words = [batch.words for batch in self._batches if batch.words is not None]
         data = FitData(
@@ -174,16 +189,6 @@ class ExampleReader:
         )
         return data, self._spans(documents) if self.source.span_labels else None
 
-    def _cut(self, documents: Ints) -> Ints:
-        """The document of each row, or its run of sentences where few long documents are cut; sets `unit` and `files`."""
-        self.unit, self.files = joint_unit(self._numbers.units), self._files
-        runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
-        if runs is None:
-            return documents
-        self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
-        self.files = [self._files[document] for document in documents[firsts].tolist()]
-        return runs
-
     def _spans(self, documents: Ints) -> SpanData:
         """All spans. documents (Ints): The document of each row."""
         batches = [batch for batch in self._batches if batch.spans is not None]
@@ -197,7 +202,14 @@ class ExampleReader:
     def unknown_gold(self) -> UnknownGold:
         """The gold labels that the component does not know, and what it predicts for them."""
         labels = self.source.labels
-        return UnknownGold.of(_named(self._confusions, labels, self.counts), self.n_unknown, self.counts, labels)
+        # Hashes of other things than labels (lemmas, where edit trees are counted) are left out.
+        names = {get_string_id(label): label for label in self.counts}
+        confusions_by_name = {
+            (labels[column] if column >= 0 else "", names[key]): n
+            for (column, key), n in self._confusions.items()
+            if key in names
+        }
+        return UnknownGold.of(confusions_by_name, self.n_unknown, self.counts, labels)
 
     def _joined(self, name: str) -> NDArray[Any]:
         """A field of all batches as one array."""
@@ -206,10 +218,7 @@ class ExampleReader:
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
-    """(column of the likeliest label, -1 for none; hash of the gold label) -> number of tokens, among those with gold.
-
-    gold (Ints), hashes (Hashes): Column and hash of each token's gold label.
-    """
+    """(column of the top label or -1, gold hash) -> number of tokens. gold, hashes: Of each token's gold label."""
     order = np.argsort(marginals.scores, kind="stable")
     likeliest = np.full(len(gold), -1)
     likeliest[marginals.rows[order]] = marginals.tags[order]  # the last one stays
@@ -217,23 +226,10 @@ def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tupl
     return Counter(zip(likeliest[has_gold].tolist(), hashes[has_gold].tolist(), strict=True))
 
 
-def _named(confusions: Mapping[tuple[int, int], int], labels: Sequence[str], gold: Iterable[str]) -> dict[tuple[str, str], int]:
-    """The same by names. Hashes of other things than labels (lemmas, where edit trees are counted) are left out."""
-    names = {get_string_id(label): label for label in gold}
-    return {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in confusions.items() if key in names}
-
-
-def _may_have_gold(doc: Doc, annotation: Annotation) -> NDArray[np.bool_]:
-    """Units that are not white space, and not before the first one that may carry a label."""
-    return ~is_blank(annotation, doc) & (np.arange(annotation.n_units(doc)) >= annotation.first)
-
-
 def _hits_of(
     annotation: Annotation, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(whether each entry's tag is a gold one, whether the gold says so); the units of the examples follow one another. gold (Ints): Column
-    of each unit's gold label, -2 for one that takes no part.
-    """
+    """(whether each entry's tag is gold, whether that is known). gold (Ints): Column of each unit, -2 for one left out."""
     takes_part = gold[marginals.rows] != -2
     answers = any(annotation.refused(eg) is not None for eg in examples)
     if not (annotation.overlapping or annotation.judges or answers):
@@ -272,3 +268,36 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
             examples[number], annotation, [(first, last, hashes[label]) for first, last, label in keys], event
         )
     return hits
+
+
+@dataclass(frozen=True)
+class GoldColumns:
+    """columns (Ints): For `pair_up`. n_gold, n_unknown (int): Tokens with gold, and with unknown gold labels."""
+
+    columns: Ints
+    n_gold: int
+    n_unknown: int
+
+
+def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
+    """Return the gold column of each token: -1 if no column is the gold label, -2 without gold.
+
+    gold (Hashes): Gold hash of each token, 0 for none. Where marginals have their own names (lemmas), the column is that of the
+    entry with the gold name.
+    """
+    has_gold = gold != 0
+    if marginals.names is None:
+        columns = columns_of(gold, labels)
+    else:
+        columns = np.where(has_gold, -1, -2)
+        is_gold = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]
+        columns[marginals.rows[is_gold]] = marginals.tags[is_gold]
+    return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))
+
+
+def count_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
+    """Return how many of these gold spans begin in each predicted unit."""
+    n_units = annotation.n_units(example.predicted)
+    places = [token.idx for token in example.predicted][:n_units]
+    rows = np.searchsorted(places, [span.start_char for span in spans], side="right") - 1
+    return np.bincount(np.maximum(rows, 0), minlength=n_units).astype(np.intp)

@@ -1,7 +1,4 @@
-"""What a fitted pipe says of its fit: on what it was fitted, with which steps, and the errors before and after.
-
-Of the errors it keeps the table that `fit` and `info` print.
-"""
+"""What a fitted pipe reports of its fit: the data, the steps, and the errors before and after, as `info` prints them."""
 
 from __future__ import annotations
 

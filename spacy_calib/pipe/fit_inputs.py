@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
@@ -26,7 +27,6 @@ from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
-from ..pairs.keyed import draw_salt
 from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.bound import BoundSource
@@ -144,7 +144,9 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
         few pairs. C800 to C804: gold that says nothing.
     """
-    first, examples = with_first(examples)
+    iterator = iter(examples)
+    first = next(iterator, None)
+    examples = iterator if first is None else chain([first], iterator)
     component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     source = BoundSource.from_component(pipe.source, component)
     annotation = source.annotation
@@ -172,7 +174,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts.from_units(texts, draw_salt()),
+        seen=SeenTexts.from_units(texts, secrets.token_hex(16)),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:
@@ -193,13 +195,6 @@ def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
     """The features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
     bind = getattr(context, "functions_in", None)
     return context.functions if bind is None else bind(nlp)
-
-
-def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
-    """(the first example, all of them)."""
-    iterator: Iterator[Example] = iter(examples)
-    first = next(iterator, None)
-    return first, iterator if first is None else chain([first], iterator)
 
 
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:

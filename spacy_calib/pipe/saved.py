@@ -32,11 +32,7 @@ def dump(state: dict[str, Any], kept: Kept = FITTED) -> bytes:
 
 
 def read(data: bytes, make: Callable[[Any], _Made], *, name: str, path: str, kept: Kept = FITTED) -> _Made:
-    """What a pipe learned, from the bytes that `dump` wrote of it.
-
-    make (Callable): Checks the whole state and builds what is made of it; the pipe takes that over only after it is there.
-    name, path: As for `refused_whole`. RAISES: As there.
-    """
+    """What a pipe learned, from the bytes of `dump`. make: Checks the state and builds it. name, path: See `refused_whole`."""
     with refused_whole(name, path, kept):
         return make(unpack(data, kept.format))
 
@@ -71,10 +67,7 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
-    """Rebuild a part from its `state()` through the registry, see `make_part`.
-
-    RAISES C012: nothing of that name is registered. Misfit: what is registered does not take these settings, or what it learned.
-    """
+    """Rebuild a part from its `state()`, see `make_part`. RAISES C012: it is not registered. Misfit: it does not fit."""
     try:
         return make_part(state, registered_maker)
     except NotInstalled as error:

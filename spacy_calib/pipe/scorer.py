@@ -1,7 +1,4 @@
-"""Examples -> the figures of `spacy evaluate`: a thin call into the metrics; and the figures of a fit in meta.json.
-
-From there `spacy package` takes them into a README.
-"""
+"""The figures of `spacy evaluate`, and those of a fit in meta.json, which `spacy package` takes into a README."""
 
 from __future__ import annotations
 
@@ -26,10 +23,7 @@ from ..types import Groups
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
-    """What a calib pipe wrote on the predicted Docs, beside the gold; its annotation is that of the first Doc with scores.
-
-    attr (str): Prefix of the pipe's attributes. labels (Sequence[str]): Labels of its source, as columns.
-    """
+    """What a calib pipe of this prefix wrote on the predicted Docs, with gold. labels: Of its source, as columns."""
     views = (doc_view(example.predicted, attr) for example in examples)
     first = next((view for view in views if view is not None), None)
     return scored_corpus(examples if first else [], attr, get_annotation(first.layer if first else "tag"), labels)
@@ -63,10 +57,7 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
 
 
 def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
-    """Prefixes of the figures of a pipe's tokens ("" leaves them out) and of its spans. Entities come first where a pipe has them.
-
-    of_entities (bool): Whether it is a pipe of entities. token_scores (bool): Whether its tokens have scores too.
-    """
+    """Prefixes of the figures of a pipe's tokens ("": none) and spans; entities come first where a pipe has them."""
     return (f"{attr}_token" if token_scores else "", attr) if of_entities else (attr, f"{attr}_span")
 
 

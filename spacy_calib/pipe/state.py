@@ -110,11 +110,7 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check all of it, then make it.
-
-        normalize (bool | str): The pipe's setting. load (Callable): Rebuilds a part by its registered name.
-        RAISES Misfit: it is not of the form STATE, or a part is not of its own. C001: a cut-off out of range.
-        """
+        """Check all of it, then make it. load: Rebuilds a part. RAISES Misfit: not of the form STATE. C001: a cut-off."""
         held = STATE(data, "state")
         tokens = TokenCalibration.from_state(held, normalize, load)
         if isinstance(held["span_context"], dict):

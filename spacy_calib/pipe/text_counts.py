@@ -60,10 +60,7 @@ def asked_of(nlp: Language, pipes: Sequence[Calibrator]) -> QueryAbilities:
 
 
 def pipes_for(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query]) -> list[str]:
-    """Return the names of the pipes that have to run, in their order: all if a query needs more than scores and words.
-
-    A parser is most of the work of a pipeline, and a query about entity labels does not need it.
-    """
+    """The pipes that have to run, in order; queries of scores and words leave out the parser, most of the work."""
     names = nlp.pipe_names
     if not pipes or not all(query.of_scores for query in queries):
         return names
@@ -247,7 +244,9 @@ class Counting:
             for query, query_answers, collection in zip(self._queries, answers, self._answers, strict=True):
                 query_answers.append((number, query.answer(example.predicted, view_of)))
                 if self._gold:
-                    check_annotated(query, example.reference, self._path)
+                    for key in query.needs:
+                        if example.reference.text.strip() and not example.reference.has_annotation(key):
+                            raise calib_error("C396", query=repr(query.text), key=key, path=self._path)
                     collection.true[number] += query.true(example.reference)
             for pipe in self._pipes if self._gold else ():
                 layer = get_annotation(pipe.fit_info.layer)
@@ -295,13 +294,6 @@ def text_number(text: str, prefix: int = 0) -> int:
     """Return a text's bytes without white space as a number modulo a prime (Rabin 1981). prefix (int): Of the text before."""
     text_bytes = "".join(text.split()).encode()
     return (prefix * pow(256, len(text_bytes), _PRIME) + int.from_bytes(text_bytes, "big")) % _PRIME
-
-
-def check_annotated(query: Query, doc: Doc, path: Path) -> None:
-    """RAISES C396: a gold Doc lacks an attribute that a query takes as it is."""
-    for key in query.needs:
-        if doc.text.strip() and not doc.has_annotation(key):
-            raise calib_error("C396", query=repr(query.text), key=key, path=path)
 
 
 def group_of(value: Any, line: int, path: Path, key: str, every: str | None) -> str:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from spacy.training import Example
 
 from ..errors import calib_error
-from ..pairs.progress import Progress
-from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_labels, with_map
 from .calibrating import CalibratingPipe
 
@@ -45,39 +43,7 @@ def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iter
 
 
 def map_labels(calib: CalibratingPipe, table: dict[str, str] | None) -> None:
-    """Give the source of a new pipe a label map, so that its labels are those of the data.
-
-    RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
-    """
+    """Map the labels of a new pipe's source to those of the data. RAISES C163: impossible. C165: an unknown label."""
     if table:
         check_labels(calib.source, calib.lookup.component(), table)
     calib.source = with_map(calib.source, table)
-
-
-def learn_labels(pipe: CalibratingPipe, examples: Iterable[Example]) -> Iterable[Example]:
-    """Show the predicted Docs to a source that learns its labels; the examples again.
-
-    RAISES C281 to C286: see `LeftScoresSource.learn_labels`.
-    """
-    source = with_map(pipe.source, None)
-    if not isinstance(source, LeftScoresSource):
-        return examples
-    held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
-    unknown = source.learn_labels(component, [example.predicted for example in held])
-    if unknown:
-        pipe.warn("CW19", labels=", ".join(unknown))
-    return held
-
-
-def settle(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source choose the settings that were left to the fit, and the config say them; the examples again."""
-    source = with_map(pipe.source, None)
-    if not source.unsettled:
-        return examples
-    held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
-    choosing, reading = progress.stages({"Choosing settings": 1, "Reading scores": 1})
-    for setting, value in source.settle(component, held, choosing.over).items():
-        pipe.lookup.restore_setting(setting, value)
-    return reading.over(held)

@@ -1,7 +1,4 @@
-"""Joint probabilities of the labels of neighbouring tokens, and samples of whole labellings of a Doc.
-
-`spacy_calib.TagCalibrator` takes `pair_scores` and `gold_pairs`.
-"""
+"""Joint probabilities of neighbouring tokens' labels (for `TagCalibrator` too), and samples of whole labellings of a Doc."""
 
 from __future__ import annotations
 
@@ -137,10 +134,7 @@ def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 
 
 
 def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -> tuple[Floats, Floats]:
-    """Return (probabilities of labels at each token, rows of sum 1; the factor of each token's calibrated scores).
-
-    raw (Floats): The model's own, shape (n_tokens, K), by which labels below the threshold share the rest to 1.
-    """
+    """(probabilities of labels at each token, rows of sum 1; the factor of its calibrated scores). raw: Of the model."""
     column = {label: i for i, label in enumerate(labels)}
     codes = np.array([column.get(tag, -1) for tag in view.tags], dtype=np.intp)
     is_known = codes >= 0

@@ -25,7 +25,7 @@ from ..types import Ints
 from .factory import ChainSettings
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
-from .targets import ENTITIES, Target, biluo_transitions, get_target
+from .targets import ENTITIES, biluo_transitions, get_target
 
 _NAME: Any = vars(Pipe)["name"]
 
@@ -59,7 +59,15 @@ class ChainLabeller(ABC):
         _NAME.__set__(self, name)
         nlp = self.taken_by
         if nlp is not None and (name, self) in nlp.components:
-            _note_meta(nlp, name, get_target(self.cfg["target"]), self.requires)
+            target = get_target(self.cfg["target"])
+            weights = target.score_weights
+            nlp._pipe_meta[name] = replace(
+                nlp.get_pipe_meta(name),
+                requires=list(self.requires),
+                assigns=target.assigns,
+                scores=list(weights),
+                default_score_weights=weights,
+            )
             self.taken_by = None
 
     @property
@@ -111,10 +119,7 @@ class ChainLabeller(ABC):
         return self.bounds(example.reference if same_tokens else example.predicted)
 
     def gold_columns(self, example: Example, bounds: Sequence[tuple[int, int]]) -> Ints:
-        """Return the column of each predicted token's gold label, -1 if unknown. bounds: Of the chains.
-
-        RAISES C338: the gold breaks the constraints. C339: it has a label that is not known.
-        """
+        """Column of each predicted token's gold label, -1 if unknown. RAISES C338: breaks the constraints. C339: unknown."""
         columns = self.known_columns(example, get_target(self.cfg["target"]).gold(example))
         self.check_allowed(example, columns, bounds)
         return columns
@@ -190,18 +195,6 @@ class ChainLabeller(ABC):
         unknown = next((name for pair in self.cfg["constraints"] or () for name in pair if name not in self.labels), None)
         if unknown is not None:
             raise calib_error("C337", name=self.name, unknown=repr(unknown), known=_first_labels(self.labels))
-
-
-def _note_meta(nlp: Language, name: str, target: Target, requires: Sequence[str]) -> None:
-    """Update the pipeline's meta of the component: its outputs and scores."""
-    weights = target.score_weights
-    nlp._pipe_meta[name] = replace(
-        nlp.get_pipe_meta(name),
-        requires=list(requires),
-        assigns=target.assigns,
-        scores=list(weights),
-        default_score_weights=weights,
-    )
 
 
 def _first_labels(labels: Sequence[str], maximum: int = 20) -> str:

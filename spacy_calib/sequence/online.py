@@ -41,10 +41,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How a model changes. n_rivals (int): Best labellings that it uses. start (float): Initial variance.
-
-    by_distance (bool): Nothing is learned where the right labelling beats every other by the labels that differ.
-    """
+    """How a model changes: rivals, initial variance, and whether to learn only where a margin is below the distance."""
 
     short: ClassVar[str] = ""
     n_rivals: ClassVar[int] = 1
@@ -68,10 +65,7 @@ class Perceptron(Rule):
 
 @dataclass(frozen=True)
 class PassiveAggressive(Rule):
-    """The smallest change that puts the right labelling above each of the k best by its Hamming distance (Crammer et al. 2005).
-
-    k (int): Rivals. most (float): C of PA-I, greater than 0. rounds (int): Of Hildreth's method.
-    """
+    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005); C: `most`."""
 
     short = "pa"
     by_distance = True

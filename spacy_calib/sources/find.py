@@ -54,10 +54,7 @@ def look_up(nlp: Language, source: Source, fitted: Fitted, name: str) -> Found:
 
 
 def check_loaded(nlp: Language, source: Source, fitted: Fitted, name: str) -> int:
-    """One behind the pipe `name`, or excluded, is not loaded yet: it is looked at when it is read.
-
-    RETURNS (int): Labels that the component has got since the fit. RAISES C020, C022: it cannot be read.
-    """
+    """Labels that the component got since the fit; one that is not loaded yet is checked when read. RAISES C020, C022."""
     component = find_component(nlp, source, fitted.kind, fitted.labels) if source.component else None
     if component is None or not source.is_trained(component):
         return 0
@@ -105,20 +102,14 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
 
 
 def registered_sources() -> dict[str, Source]:
-    """Registered name -> source without settings: that of softmax heads, the others of this package, those from outside of it. Sources
-    that cannot be made without settings are left out.
-    """
+    """Registered name -> source without settings: that of softmax heads, others of this package, those from outside of it."""
     return dict(
         sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
     )
 
 
 def source_for(pipe: Any) -> str:
-    """The registered name of the source that claims a component, one from outside of this package before ours; that of softmax heads for
-    a component that none claims.
-
-    RAISES C200: two sources from outside of this package claim it.
-    """
+    """Registered name of the source that claims a component, those of others first; else of softmax heads. RAISES C200: two."""
     claiming = {name: source for name, source in registered_sources().items() if source.claims(pipe)}
     outside = [name for name, source in claiming.items() if not _is_ours(source)]
     if len(outside) > 1:
@@ -139,10 +130,7 @@ def readable_in(nlp: Language) -> list[str]:
 
 
 def no_component(nlp: Language, component: str) -> CalibError:
-    """The error of a pipeline that has no component of this name: it names those that could be calibrated instead.
-
-    RETURNS (CalibError): C317, or C318 where there is none.
-    """
+    """C317 for a pipeline without this component, naming those that could be calibrated, or C318 where there is none."""
     readable = readable_in(nlp)
     if readable:
         return calib_error("C317", component=component, readable=", ".join(readable))

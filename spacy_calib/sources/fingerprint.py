@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -22,7 +22,11 @@ def fingerprint(nlp: Language, component: Any) -> str:
     Replacing a listener by the embedding itself does not change it. It takes some 10 ms for en_core_web_sm.
     """
     models = _models_of(nlp, component)
-    digests = {_digest([read()]) for model in models for read in _parameters(model)}
+    digests = set()
+    for values in (to_numpy(read()) for model in models for read in _parameters(model)):
+        digest = blake2b(f"{values.dtype}{values.shape}".encode(), digest_size=16)
+        digest.update(values.tobytes())
+        digests.add(digest.hexdigest())
     return blake2b("".join(sorted(digests)).encode(), digest_size=16).hexdigest() if models else ""
 
 
@@ -40,7 +44,10 @@ class WeightWatch:
         held = getattr(component, "model", component)
         if self._model is not held:
             self._model = held
-            self._reads = [read for model in _models_of(nlp, component) for read in _small_arrays(model)]
+            self._reads = []
+            for reads in map(_parameters, _models_of(nlp, component)):
+                sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in reads]
+                self._reads += [read for size, read in sizes if size <= _SMALL][-_FEW:]
             self._sample = None
         arrays = [array if isinstance(array := read(), np.ndarray) else to_numpy(array) for read in self._reads]
         sample = [array.tobytes() for array in arrays]
@@ -64,21 +71,6 @@ def _models_of(nlp: Language, component: Any) -> list[Any]:
     listeners = {id(node) for node in model.walk() if is_listener(node)}
     pipes: list[Any] = [pipe for _, pipe in nlp.components]
     return [model, *(pipe.model for pipe in pipes if any(id(node) in listeners for node in getattr(pipe, "listeners", ())))]
-
-
-def _digest(arrays: Iterable[Any]) -> str:
-    digest = blake2b(digest_size=16)
-    for array in arrays:
-        values = to_numpy(array)
-        digest.update(f"{values.dtype}{values.shape}".encode())
-        digest.update(values.tobytes())
-    return digest.hexdigest()
-
-
-def _small_arrays(model: Any) -> list[Any]:
-    """Return the functions of the last few small arrays of a model."""
-    sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in _parameters(model)]
-    return [read for size, read in sizes if size <= _SMALL][-_FEW:]
 
 
 def _parameters(model: Any) -> Iterator[Any]:

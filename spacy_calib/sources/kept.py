@@ -77,10 +77,7 @@ def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
 
 
 class TransitionSource(ComponentSource):
-    """Reads components that decide by transitions, from the readings of the pipeline's run or by a second pass.
-
-    keeping (type): The class whose components keep readings, in `kept`. sets (str), attributes (frozenset[str]): Set on a Doc.
-    """
+    """Reads components that decide by transitions: kept readings, or a second pass. keeping (type): What keeps them."""
 
     keeping: ClassVar[type]
     kept: ClassVar[KeptReadings]

@@ -18,20 +18,14 @@ def half_precision_components(nlp: Language, component: str) -> list[str]:
 
 
 def has_half_precision(model: Any) -> bool:
-    """Return whether a layer has 16-bit weights, or torch's mixed precision, which works on a GPU alone."""
-    return any(
-        _has_half_weights(node)
-        or any(getattr(shim, "_mixed_precision", False) or _wraps_half_weights(shim) for shim in node.shims)
-        for node in getattr(model, "walk", tuple)()
-    )
-
-
-def _has_half_weights(node: Any) -> bool:
-    weights = (node.get_param(name) for name in node.param_names if node.has_param(name))
-    return any(array.dtype.kind == "f" and array.dtype.itemsize < 4 for array in weights)
-
-
-def _wraps_half_weights(shim: Any) -> bool:
-    """Return whether a shim wraps a torch module with 16-bit weights."""
-    parameters: Iterable[Any] = getattr(shim._model, "parameters", tuple)()
-    return any(weight.is_floating_point() and weight.element_size() < 4 for weight in parameters)
+    """Return whether a layer has 16-bit weights, also in torch, or torch's mixed precision, which works on a GPU alone."""
+    for node in getattr(model, "walk", tuple)():
+        arrays = [node.get_param(name) for name in node.param_names if node.has_param(name)]
+        if any(array.dtype.kind == "f" and array.dtype.itemsize < 4 for array in arrays):
+            return True
+        for shim in node.shims:
+            weights: Iterable[Any] = getattr(shim._model, "parameters", tuple)()
+            is_half = any(weight.is_floating_point() and weight.element_size() < 4 for weight in weights)
+            if is_half or getattr(shim, "_mixed_precision", False):
+                return True
+    return False

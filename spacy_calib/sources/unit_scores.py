@@ -221,10 +221,7 @@ _SHOWN = 40
 
 
 class TextcatSource(OutputSource):
-    """A row of probabilities for each document, of exclusive classes (`textcat`) or not (`textcat_multilabel`).
-
-    component (str): Name of the component. Others may write into `doc.cats` too: only its own labels are read.
-    """
+    """P of each document's classes, exclusive (`textcat`) or not (`textcat_multilabel`); other labels in `doc.cats` stay."""
 
     reads = ("textcat", "textcat_multilabel")
     of = (MultiLabel_TextCategorizer, TextCategorizer)

@@ -1,7 +1,4 @@
-"""Calibrated scores on Apache Spark (extra `spark`).
-
-Workers import what they run by its name: spacy-calib and the pipeline must be there.
-"""
+"""Calibrated scores on Apache Spark (extra `spark`). Workers need spacy-calib and the pipeline installed."""
 
 from __future__ import annotations
 

@@ -71,10 +71,7 @@ def check_type(df: DataFrame, name: str, expected: DataType) -> None:
 
 
 def ask_a_worker(session: SparkSession, load: Callable[[], Any]) -> None:
-    """Load what a job needs on one worker, which keeps it for the job.
-
-    load (Callable): Raises a CalibError for a fault. RAISES C454: workers do not find the pipeline. Others: as `load`.
-    """
+    """Load what a job needs on one worker, and keep it there; errors as of `load`. RAISES C454: no pipeline there."""
     faults = session.range(0, 1, 1, 1).mapInArrow(partial(_report_fault, load), "code string, why string").collect()
     if faults:
         code, why = faults[0]["code"], faults[0]["why"]

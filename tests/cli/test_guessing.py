@@ -13,7 +13,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_calib.corpus.distinct import digest
+from spacy_calib.pairs.keyed import digest
 from tests.cli.conftest import CONTEXT, calib, docs_in, ok, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 

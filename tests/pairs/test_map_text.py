@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_calib.pairs.label_map import UnknownGold, read_map
-from spacy_calib.pairs.map_text import map_to_paste
+from spacy_calib.pairs.label_map import UnknownGold, map_to_paste, read_map
 
 PENN = {",": "Comma", "''": "Quote", "``": "Quote", "$": "$"}
 

@@ -82,10 +82,7 @@ def document_weights(scores: Floats, documents: Ints, between: float, hits: NDAr
 
 
 def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
-    """The mean of the lines by the parts of the prior, weighted by how likely each makes the hits (its evidence).
-
-    margins (Floats): Log-odds of n entries. hits, weights: Of each.
-    """
+    """Mean of the lines by the parts of the prior, weighted by evidence. margins (Floats): Log-odds. hits, weights: Of each."""
     if not len(margins):
         return Line()
     found = [_fit(margins, hits, weights, spread, prior.slope) for spread in prior.spreads]
@@ -151,10 +148,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class Side(Saved):
-    """What was learned of the leading entries, or of the others.
-
-    line (Line): Of all. offsets (TagOffsets | None): Of groups and tags, after the line. entries (int): Learned from.
-    """
+    """What was learned of leading entries, or of others, from `entries` many: a line, then offsets of groups and tags."""
 
     line: Line = kept(Line.read, Line())
     offsets: TagOffsets | None = kept(maybe(learned_offsets), None)
@@ -199,10 +193,7 @@ def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, p
 
 @dataclass(frozen=True, eq=False)
 class Adaptation(Saved):
-    """A step after the maps and the context: from scores that are true at home to scores true on new texts. Monotone.
-
-    groups (Groups): Of the tags, for the offsets. leading, other (Side): What was learned.
-    """
+    """A monotone step from scores calibrated in-domain to scores calibrated on new texts. groups (Groups): Of the tags."""
 
     groups: Groups = kept(Groups.read)
     leading: Side = kept(Side.read)

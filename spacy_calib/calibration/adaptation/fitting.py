@@ -49,10 +49,7 @@ ADAPTED = record(
 
 @dataclass(frozen=True, eq=False)
 class AdaptationFit:
-    """entries (GoldEntries): Of the labelled documents. groups (Groups): Of their tags. prior (Prior): Believed before.
-
-    adaptation (Adaptation): Learned from all of them.
-    """
+    """The entries of the labelled documents, groups of their tags, the prior, and the adaptation learned from all of them."""
 
     entries: GoldEntries
     groups: Groups
@@ -105,11 +102,7 @@ class AdaptationFit:
 
 
 def judge(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
-    """ "expected": mean score, "log_loss", "ece": calibration error, and "gap": mean score less the share that is
-    right, with its 95 % interval by document (None with one document); None without entries.
-
-    scores (Floats): In place of those of the entries.
-    """
+    """Mean score "expected", "log_loss", "ece", and "gap" with its 95 % interval by document; None without entries."""
     if not len(entries):
         return None
     interval = mean_interval(scores - entries.hits, entries.documents)

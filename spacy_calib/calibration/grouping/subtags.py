@@ -31,10 +31,7 @@ def _main_slash(category: str) -> int:
 
 
 def ccg_result(category: str) -> tuple[str, int]:
-    """The result of a CCG category and how many arguments it takes: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2).
-
-    Slashes bind to the left. What is no category ("<UNKNOWN>", "/", "(S") is its own result without arguments.
-    """
+    """Result and number of arguments of a CCG category: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2). Others: themselves and 0."""
     if category.count("(") != category.count(")"):
         return category, 0
     arity = 0
@@ -72,10 +69,7 @@ def feature_value(tag: str, name: str = "POS") -> str:
 
 
 def matched_part(tag: str, pattern: re.Pattern[str]) -> str:
-    """The first group of the pattern that took part, the whole match without groups, or else the tag itself.
-
-    An empty group counts as none.
-    """
+    """The first non-empty group of the pattern that took part, the whole match without groups, or else the tag itself."""
     found = pattern.search(tag)
     if found is None:
         return tag
@@ -103,11 +97,7 @@ _SCHEMES: dict[str, dict[str, Split]] = {
 
 
 def find_split(scheme: str, part: str | None = None) -> Split:
-    """The function that gives the sub-tag of a tag.
-
-    scheme (str), part (str | None): As of `make_subtag_grouping`.
-    RAISES C001: no such scheme, or no such part of it.
-    """
+    """The function that gives a tag's sub-tag; see `make_subtag_grouping`. RAISES C001: no such scheme, or part of it."""
     if scheme not in _SCHEMES:
         raise calib_error("C001", name="scheme", wanted=f"one of {', '.join(_SCHEMES)}", given=repr(scheme))
     parts = _SCHEMES[scheme]

@@ -52,19 +52,13 @@ class Recalibrator(Part):
         return self
 
     def predict(self, scores: ArrayLike) -> Floats:
-        """The calibrated probabilities of n scores, also of scores beyond the fit range.
-
-        RAISES C001: values out of range. C004: not fitted.
-        """
+        """The calibrated probabilities of n scores, of any range. RAISES C001: values out of [0, 1]. C004: not fitted."""
         if not self.fitted:
             raise calib_error("C004", what=type(self).__name__)
         return self._predict(as_probabilities("scores", scores))
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """Fitted maps of this method as one function, which is faster than one map after the other.
-
-        RETURNS (MapTable | None): None where the method has no such function, or a map is of another method.
-        """
+        """Fitted maps of this method as one function, which is faster; None without one, or if a map is of another method."""
         return None
 
     @abstractmethod

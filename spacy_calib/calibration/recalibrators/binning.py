@@ -21,15 +21,6 @@ def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:
     return values[nearest]
 
 
-def mean_per_bin(scores: Floats, values: Floats, edges: Floats, weights: Floats | None) -> Floats:
-    """Mean of `values` in each bin of `scores`, empty bins filled; shape (len(edges) + 1,)."""
-    bins = assign(scores, edges)
-    mass = np.ones(len(scores)) if weights is None else weights
-    counts = np.bincount(bins, weights=mass, minlength=len(edges) + 1)
-    sums = np.bincount(bins, weights=mass * values, minlength=len(edges) + 1)
-    return fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
-
-
 # The form of learned bins: their lower ends but the first (infinite where a bin is empty), and a probability of each.
 BINS = record(
     {"edges_": floats(0.0, np.inf, rising="never falls"), "values_": floats(0.0, 1.0)},
@@ -66,7 +57,11 @@ class HistogramBinning(Recalibrator):
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
         self.edges_ = make_binner(self.n_bins, self.bin_size)(scores, weights)
-        self.values_ = mean_per_bin(scores, self._aims(scores, hits, weights), self.edges_, weights)
+        bins = assign(scores, self.edges_)
+        mass = np.ones(len(scores)) if weights is None else weights
+        counts = np.bincount(bins, weights=mass, minlength=len(self.edges_) + 1)
+        sums = np.bincount(bins, weights=mass * self._aims(scores, hits, weights), minlength=len(self.edges_) + 1)
+        self.values_ = fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
 
     def _aims(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
         """What is averaged in each bin."""

@@ -14,10 +14,7 @@ from .base import Recalibrator
 
 
 def masses(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """Distinct scores, ascending, with the mass and the mass of hits at each.
-
-    scores (Floats): n numbers in [0, 1], n > 0. hits: n booleans. weights: n numbers above 0, or None.
-    """
+    """Distinct scores, ascending, with the mass and the mass of hits at each; n > 0 scores. weights: Above 0, or None."""
     x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)
     hit_mass = mass * hit
     if (x[1:] < x[:-1]).any():
@@ -32,10 +29,7 @@ def _one_value_per_point(held: dict[str, Any]) -> str:
 
 
 class IsotonicRegression(Recalibrator):
-    """Zadrozny and Elkan (2002): a piecewise linear map through the points of the step function, flat beyond them.
-
-    x_, y_ (Floats): The points, x_ ascending, y_ never falling.
-    """
+    """Zadrozny and Elkan (2002): a piecewise linear map through points, x_ ascending, y_ never falling, flat beyond them."""
 
     registered = "spacy-calib.Isotonic.v1"
     short = "isotonic"

@@ -47,10 +47,7 @@ def softplus(margins: Floats) -> Floats:
 
 
 def combine(features: Floats, coefficients: Floats) -> Floats:
-    """features @ coefficients, column by column: a row's result depends on that row only, and on no number of threads.
-
-    features (Floats): Shape (n, k). coefficients (Floats): (k,), or (n, k) for one row each. RETURNS (Floats): (n,).
-    """
+    """features @ coefficients, column by column: a row's result depends on that row alone. coefficients: (k,), or (n, k)."""
     margins = features[:, 0] * coefficients[..., 0]
     for column in range(1, features.shape[1]):
         margins += features[:, column] * coefficients[..., column]

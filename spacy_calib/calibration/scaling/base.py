@@ -64,10 +64,7 @@ class Scaling(ABC):
         """How many numbers were fitted. RAISES C004: not fitted."""
 
     def describe(self) -> dict[str, Any]:
-        """Name, whether each tag has a bias, temperature and ridge (None for none), number of fitted numbers, for `info`.
-
-        RAISES C004: not fitted.
-        """
+        """For `info`: name, whether biased, temperature and ridge (or None), fitted numbers. RAISES C004: not fitted."""
         named = {"name": self.registered, "biased": self.biased}
         return {**named, "temperature": None, "ridge": None, "size": self.size()}
 
@@ -75,11 +72,7 @@ class Scaling(ABC):
 
     @abstractmethod
     def fit(self, pairs: Pairs, n_tags: int) -> Scaling:
-        """Learn from the pairs that reach the floor.
-
-        pairs (Pairs): A token without a hit above the floor has its gold tag below it. n_tags (int): Number of tags.
-        RETURNS (Scaling): Itself. RAISES C003: no pairs.
-        """
+        """Learn from the pairs that reach the floor; itself. A token without a hit there has its gold below. RAISES C003."""
 
     def cross_fit(
         self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5, progress: Progress = UNREPORTED
@@ -167,10 +160,7 @@ def within_limit(pairs: Pairs, documents: Ints) -> Pairs:
 def held_out(
     pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs], Scaling], progress: Progress = UNREPORTED
 ) -> Floats:
-    """The scaled score of each pair by a scaling that did not see its document.
-
-    documents (Ints): Of the pairs, two at least. learn (Callable): Pairs of other documents -> a fitted scaling.
-    """
+    """The scaled score of each pair by a scaling, from `learn`, that did not see its document; two documents at least."""
 
     def score(outside: Ints, inside: Ints) -> Floats:
         return learn(within_limit(pairs.take(outside), documents[outside])).scale_pairs(pairs.take(inside))

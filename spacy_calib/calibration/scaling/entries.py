@@ -54,11 +54,7 @@ class Entries:
 
 
 def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, pairwise: bool = True) -> Entries:
-    """Entries of the tokens that have any.
-
-    rows (Ints): Token of each of n scores, in whatever order. tags, scores: Its tag and probability.
-    pairwise (bool): False leaves out the pairs of entries.
-    """
+    """Entries of the tokens that have any. rows: Token of each score, in any order. pairwise: False leaves out pairs."""
     distinct, token = np.unique(rows, return_inverse=True)
     n = len(distinct)
     # Within a token: its tags, likeliest first; then the rest.
@@ -84,10 +80,7 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, p
 
 
 def number_codes(codes: Ints, size: int) -> tuple[Ints, Ints]:
-    """As np.unique with inverse: (distinct codes, ascending; place of each), by a table instead of sorting millions.
-
-    codes (Ints): In [0, size).
-    """
+    """np.unique with inverse, by a table instead of sorting millions. codes (Ints): In [0, size)."""
     if size > _LARGEST_TABLE:
         return np.unique(codes, return_inverse=True)
     there = np.zeros(size, dtype=bool)
@@ -134,10 +127,7 @@ class PairwiseScaler:
         self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
-        """The scaled probabilities of n entries, n >= 1.
-
-        tokens (Ints): Of each entry, ascending. tags (Ints), scores (Floats), counted: As of `Scaling.scale`.
-        """
+        """The scaled probabilities of n >= 1 entries. tokens (Ints): Ascending. The other arguments: See `Scaling.scale`."""
         begins = np.ones(len(tokens), dtype=bool)
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
@@ -213,10 +203,7 @@ def _column(table: Any, column: int) -> Floats:
 
 
 def _beyond(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """The entries beyond the likeliest MOST_INPUTS of tokens with many; of equal ones the first stay.
-
-    starts, lengths (Ints): First entry and number of entries of each such token.
-    """
+    """Entries beyond the top MOST_INPUTS of each token. starts, lengths (Ints): First entry and number of entries."""
     place = np.arange(lengths.max())
     there = place < lengths[:, None]
     index = np.where(there, starts[:, None] + place, 0)

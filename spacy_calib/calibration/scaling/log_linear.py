@@ -46,13 +46,12 @@ _LEARNED = record(
 
 
 class LogLinearScaling(Scaling):
-    """Softmax of factor * log p + bias of the tag + what the likelier tags of the token bear on it: Dirichlet
-    calibration (Kull et al. 2019, section 3.2), logistic regression on log-probabilities (Guo et al. 2017, section
-    4.2).
+    """Softmax of factor * log p + bias of the tag + what the likelier tags of the token bear on it: Dirichlet calibration (Kull
+    et al. 2019, section 3.2), logistic regression on log-probabilities (Guo et al. 2017, section 4.2).
 
-    Only tags that reach the floor have a term; the others of a token are one more outcome, its rest. The weights have
-    least penalized log loss, a convex problem. The inverse temperature is pulled to 1 by next to nothing, for data that
-    leave it open (every likeliest tag is right).
+    Only tags that reach the floor have a term; the others of a token are one more outcome, its rest. The weights have least
+    penalized log loss, a convex problem. The inverse temperature is pulled to 1 by next to nothing, for data that leave it open
+    (every likeliest tag is right).
 
     pairwise (str): Which tags bear on a tag: "none", "self" (vector scaling), "all" (matrix scaling).
     ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: its inverse variance, which
@@ -126,7 +125,9 @@ class LogLinearScaling(Scaling):
         counted = pairs.take(np.flatnonzero(pairs.scores >= self.floor))
         if not len(counted):
             raise calib_error("C003", what=type(self).__name__, threshold=self.floor)
-        begin = start.weights() if start is not None and start.n_tags_ == n_tags else None
+        begin = None
+        if start is not None and start.fitted and start.n_tags_ == n_tags:
+            begin = Weights(start.factor_, start.biases_, start.codes_, start.weights_)
         self.n_tags_ = n_tags
         self.factor_, self.biases_, self.codes_, self.weights_ = self.objective(counted, n_tags).minimize(begin, tolerance)
         return self
@@ -136,10 +137,6 @@ class LogLinearScaling(Scaling):
         bias_penalty = self.ridge_ * _SHARE_OF_BIASES if self.bias_ridge is None else self.bias_ridge
         entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, self.floor, self.pairwise == "all")
         return Objective(self, bias_penalty, entries, pairs.hits)
-
-    def weights(self) -> Weights | None:
-        """What was learned; None before."""
-        return Weights(self.factor_, self.biases_, self.codes_, self.weights_) if self.fitted else None
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
         """Fit with the ridge of the settings, or the one that two or more held-out documents choose."""
@@ -203,8 +200,8 @@ class VectorScaling(LogLinearScaling):
 class MatrixScaling(LogLinearScaling):
     """Besides a factor and a bias for each tag, each of a token's likelier tags bears on each other one.
 
-    So the tags that the model confuses are told apart by how often they were confused (Kull et al. 2019, section 3.2,
-    with the ridge of their section 4 on the whole matrix but for one common factor).
+    So the tags that the model confuses are told apart by how often they were confused (Kull et al. 2019, section 3.2, with the
+    ridge of their section 4 on the whole matrix but for one common factor).
     """
 
     registered = "spacy-calib.MatrixScaling.v1"

@@ -49,8 +49,16 @@ class Objective:
 
         self.biased, self.entries = scaling.biased, entries
         self.n_biases = entries.n_tags + 2 if scaling.biased else 0
-        self.gold = _gold_entries(entries, hits)
-        codes, targets, inputs = _bearing(scaling.pairwise, entries)
+        is_hit = np.zeros(len(entries), dtype=bool)
+        own = entries.origin >= 0
+        is_hit[own] = hits[entries.origin[own]]
+        held = np.add.reduceat(is_hit, entries.starts) > 0
+        self.gold = is_hit | ((entries.origin < 0) & ~held[entries.tokens])
+        if scaling.pairwise == "all":
+            codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
+        else:
+            n = len(entries) if scaling.pairwise == "self" else 0
+            codes, targets, inputs = (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
         self.codes, which = number_codes(codes, (entries.n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, which)), (len(entries), len(self.codes)))
         self.penalty = np.concatenate(
@@ -63,11 +71,7 @@ class Objective:
         self.units = 1.0 / np.sqrt(curvature)
 
     def minimize(self, start: Weights | None, tolerance: float) -> Weights:
-        """The weights of least loss.
-
-        start (Weights | None): Where the search begins; None: at no change. tolerance (float): It ends with a step that
-            lowers the loss by less than this share of it.
-        """
+        """The weights of least loss. start: None begins at no change. tolerance: Share of the loss that ends the search."""
         found = minimize_smooth(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
         return self.unpack(found * self.units)
 
@@ -78,7 +82,9 @@ class Objective:
         if given is not None:
             values[0] = given.factor[0]
             values[1 : 1 + self.n_biases] = given.biases[: self.n_biases]
-            values[1 + self.n_biases :] = _weights_of(given, self.codes)
+            if len(given.codes):  # pairs of tags that never met in that fit keep 0
+                index = np.minimum(np.searchsorted(given.codes, self.codes), len(given.codes) - 1)
+                values[1 + self.n_biases :] = np.where(given.codes[index] == self.codes, given.weights[index], 0.0)
         return values / self.units
 
     def unpack(self, values: Floats) -> Weights:
@@ -93,7 +99,10 @@ class Objective:
         margins = held.factor[0] * self.entries.logs + held.biases[self.entries.tags]
         if len(held.weights):
             margins += self.design @ held.weights
-        logs = margins - _log_sums(self.entries, margins)[self.entries.tokens]
+        tokens, starts = self.entries.tokens, self.entries.starts
+        highest = np.maximum.reduceat(margins, starts)
+        log_sums = highest + np.log(np.add.reduceat(np.exp(margins - highest[tokens]), starts))
+        logs = margins - log_sums[tokens]
         residuals = np.exp(logs) - self.gold
         moved = values.copy()
         moved[0] -= 1.0
@@ -104,37 +113,6 @@ class Objective:
         """Sums of the residuals times what each value is multiplied with."""
         biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.biased else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
-
-
-def _gold_entries(entries: Entries, hits: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether each entry is what was right of its token: its rest, where none of its pairs hits."""
-    is_hit = np.zeros(len(entries), dtype=bool)
-    own = entries.origin >= 0
-    is_hit[own] = hits[entries.origin[own]]
-    held = np.add.reduceat(is_hit, entries.starts) > 0
-    return is_hit | ((entries.origin < 0) & ~held[entries.tokens])
-
-
-def _bearing(pairwise: str, entries: Entries) -> tuple[Ints, Ints, Floats]:
-    """What the weights bear on: (code of each weight, the entry, what the weight is multiplied with)."""
-    if pairwise == "all":
-        return entries.codes, entries.targets, entries.inputs[entries.sources]
-    n = len(entries) if pairwise == "self" else 0
-    return (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
-
-
-def _weights_of(given: Weights, codes: Ints) -> Floats:
-    """The weight of each pair of tags; 0 for those that never met in the fit."""
-    if not len(given.codes):
-        return np.zeros(len(codes))
-    at = np.minimum(np.searchsorted(given.codes, codes), len(given.codes) - 1)
-    return np.where(given.codes[at] == codes, given.weights[at], 0.0)
-
-
-def _log_sums(entries: Entries, margins: Floats) -> Floats:
-    """Log of the summed exponentials of each token's entries, shape (n_tokens,)."""
-    highest = np.maximum.reduceat(margins, entries.starts)
-    return highest + np.log(np.add.reduceat(np.exp(margins - highest[entries.tokens]), entries.starts))
 
 
 DEFAULT_RIDGE = 100.0

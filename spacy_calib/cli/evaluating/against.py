@@ -80,10 +80,7 @@ def check_against(run: EvaluateRun) -> None:
 
 
 def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
-    """What a pipeline says of the gold of a run; raw scores where no pipe is fitted to the component.
-
-    RAISES C050: it is no pipeline. C317, C318: it has no such component. C030, C151: see `Run.annotate`.
-    """
+    """A pipeline's scores on the gold of a run, raw without a fitted pipe. RAISES C050, C317, C318: no such pipeline."""
     from ...pipe.component import Calibrator
 
     nlp = open_model(model, code=run.code, gpu_id=run.gpu_id, n_process=run.n_process)
@@ -100,10 +97,7 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
 
 
 def compared(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
-    """(pipe, "tokens" or "entities") -> how OTHER compares with it, see `evaluate`.
-
-    RAISES C615 to C618: the two have nothing to compare. And see `read_side`.
-    """
+    """(pipe, "tokens" or "entities") -> how OTHER compares with it. RAISES C615 to C618: nothing to compare."""
     from ...corpus.comparison import compare_slices, compare_spans, compare_units, judged, same_units
 
     sides = found.sides or [read_side(run, run.model, found.judged[0].component)]

@@ -152,10 +152,7 @@ class Judgement:
 
 
 def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
-    """Judge what the run is about. with_scores (bool): Whether the scores themselves are to be shown too.
-
-    RAISES CalibError: every fault of the input.
-    """
+    """Judge what the run is about. with_scores (bool): Keep the scores too. RAISES CalibError: any fault of the input."""
     from ...pipe.evaluation import conventions_met
 
     nlp = run.begin(run.files())
@@ -190,10 +187,7 @@ def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
 
 
 def _pipes_of(run: EvaluateRun, nlp: Language, with_scores: bool) -> list[Calibrator]:
-    """The fitted pipes to judge; none where raw scores are.
-
-    RAISES C027, C068: there is none with the prefix asked for, or none to show.
-    """
+    """The fitted pipes to judge; none where raw scores are. RAISES C027, C068: none with that prefix, or none to show."""
     from ...pipe.component import Calibrator, fitted_pipes, pipes_named
 
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]

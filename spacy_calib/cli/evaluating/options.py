@@ -20,10 +20,7 @@ UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateRun(GoldRun):
-    """A run of `evaluate`: its options by their names.
-
-    RAISES C056: an output of another kind, or options that do not go together. C097: one file for several pictures.
-    """
+    """The options of a run of `evaluate`. RAISES C056: options or outputs that do not fit. C097: one file for two pictures."""
 
     output: list[Path] = field(default_factory=list)
     kind: str | None = None

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateRun) -> dict[str, Any]:
-    """What the page shows, see `pages.page.render_report`. tables (Mapping): Pipe -> its table, see `evaluate`.
-
-    RAISES C005, C030: there is too little to judge.
-    """
+    """What the page shows. tables (Mapping): Pipe -> its table, see `evaluate`. RAISES C005, C030: too little to judge."""
     views, skipped = [], found.skipped
     for model in found.models:
         own, missing = model_views(model, tables[model.pipe.name], run)
@@ -37,7 +34,10 @@ def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateRun)
         skipped = [*skipped, *missing]
     if not views:
         raise nothing_to_show(found)
-    tell_apart(views)
+    names = [view["name"] for view in views]
+    for view, name in zip(views, names, strict=True):
+        if names.count(name) > 1:
+            view["name"] = f"{name} ({view['pipe']})"
     return {
         "title": f"How true are the scores of {found.name}?",
         "model": f"{found.name} {found.version}".strip(),
@@ -49,10 +49,7 @@ def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateRun)
 
 
 def model_views(model: ScoredPipe, table: Mapping[str, Any], run: EvaluateRun) -> tuple[list[dict[str, Any]], list[str]]:
-    """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged.
-
-    RAISES C005: there is too little to judge.
-    """
+    """A pipe's views, of tokens and of entities, and what cannot be judged, as sentences. RAISES C005: too little to judge."""
     from ...pages.contents import view_contents
 
     facts, views, skipped = facts_of(model), [], []
@@ -80,14 +77,6 @@ def facts_of(model: ScoredPipe) -> dict[str, Any]:
         "seen": model.seen,
         "weights_changed": pipe.lookup.weights_changed(),
     }
-
-
-def tell_apart(views: list[dict[str, Any]]) -> None:
-    """Add the pipe to names that several views have."""
-    names = [view["name"] for view in views]
-    for view, name in zip(views, names, strict=True):
-        if names.count(name) > 1:
-            view["name"] = f"{name} ({view['pipe']})"
 
 
 def how_made(found: Judgement, run: EvaluateRun, views: list[dict[str, Any]]) -> dict[str, str]:
@@ -132,19 +121,14 @@ def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable
     model, pipe = found.models[0], found.models[0].pipe
     unit = unit_of(pipe, run.unit)
     judged = judged_units(model, run)[UNITS[unit]]
-    _check_tags(run.tags, judged.labels, pipe.name)
+    for tag in run.tags:
+        if tag not in judged.labels:
+            some = ", ".join(judged.labels[:60]) + (", ..." if len(judged.labels) > 60 else "")
+            raise calib_error("C098", name=pipe.name, tag=tag, available=some)
     check_bins(len(judged), judged.n_bins, pipe.threshold)
     errors = table_of_unit(tables[pipe.name], judged.kind)["errors"]
     numbers = {name: _numbers(name, judged, errors, run.tags) for name in names}
     return {"pipe": pipe.name, "unit": unit, "pairs": len(judged.pairs), "numbers": numbers}
-
-
-def _check_tags(tags: Sequence[str], labels: Sequence[str], name: str) -> None:
-    """RAISES C098: the pipe does not know one of the tags."""
-    for tag in tags:
-        if tag not in labels:
-            some = ", ".join(labels[:60]) + (", ..." if len(labels) > 60 else "")
-            raise calib_error("C098", name=name, tag=tag, available=some)
 
 
 def _numbers(name: str, judged: JudgedView, errors: list[dict[str, Any]], tags: Sequence[str]) -> list[dict[str, Any]]:

@@ -68,7 +68,10 @@ def _show_units(table: dict[str, Any], unit: str) -> None:
         msg.info(unfitted["verdict"])
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
-    _show_without_map(table.get("without_map", {}))
+    counts = table.get("without_map", {})
+    if counts:
+        labels = ", ".join(f"{label} {n:,}" for label, n in counts.items())
+        msg.info(f"{sum(counts.values()):,} predictions are left out, as their labels have no map: {labels}")
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], unfitted is not None)
@@ -97,13 +100,6 @@ def _show_legend(unit: str, by: str, raw_only: bool) -> None:
             f"The 95 % interval is that of the calibrated error that endless data would show, {by}. Chance adds to the error that was measured; "
             "the debiased error is without it, and the interval lies around that one."
         )
-
-
-def _show_without_map(counts: dict[str, int]) -> None:
-    """Report how many predictions have a label that is not calibrated, since the gold has no counterpart for it."""
-    if counts:
-        labels = ", ".join(f"{label} {n:,}" for label, n in counts.items())
-        msg.info(f"{sum(counts.values()):,} predictions are left out, as their labels have no map: {labels}")
 
 
 def _show_accepted(accepted: dict[str, Any] | None, several: str) -> None:

@@ -44,10 +44,7 @@ def slices_of(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[
 
 
 def found_slices(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
-    """(pipe, unit) -> the slices that were found: "rate", and "rows" as of `slices_of`, each with "examples".
-
-    RAISES C610: there are too few documents.
-    """
+    """(pipe, unit) -> the slices found: "rate", and "rows" with "examples". RAISES C610: there are too few documents."""
     from ...corpus.properties import Placed, properties_of
     from ...corpus.slice_search import find_slices
     from ...corpus.slices import Slice, judge_slices

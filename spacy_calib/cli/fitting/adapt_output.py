@@ -25,7 +25,12 @@ def show_adaptation(calib: Calibrator, made: Mapping[str, Any], output: Path) ->
         if made[part] is not None and made[part]["before"] is not None:
             show_part(made[part], what, unit)
     show_trust(made)
-    show_dropped(made)
+    if made["sets_dropped"]:
+        msg.warn(
+            "The sets of tags are dropped: so few labelled documents cannot say how often they would miss; give more, or fit anew"
+        )
+    if made["cutoffs_dropped"]:
+        msg.warn("The cut-offs are dropped: they belong to the scores before; run `spacy calib threshold` again")
 
 
 def how_many(made: Mapping[str, Any], unit: str) -> str:
@@ -97,16 +102,6 @@ def show_trust(made: Mapping[str, Any]) -> None:
         msg.warn(
             "Answers about entities say nothing of tokens: `calib expect` has no record of this kind; label whole documents too"
         )
-
-
-def show_dropped(made: Mapping[str, Any]) -> None:
-    """Say which promises of the fit do not hold here."""
-    if made["sets_dropped"]:
-        msg.warn(
-            "The sets of tags are dropped: so few labelled documents cannot say how often they would miss; give more, or fit anew"
-        )
-    if made["cutoffs_dropped"]:
-        msg.warn("The cut-offs are dropped: they belong to the scores before; run `spacy calib threshold` again")
 
 
 def adaptation_line(made: Mapping[str, Any], unit: str) -> str:

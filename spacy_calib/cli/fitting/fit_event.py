@@ -39,10 +39,7 @@ def check_event_fits(calib: Calibrator, event: str | None) -> None:
 
 
 def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
-    """Take the event pipe of this prefix out of the pipeline: what it learned is of older scores. It is said aloud where no new one comes.
-
-    RAISES C383: see `check_event_fits`.
-    """
+    """Take the event pipe of this prefix, fitted to older scores, out; warn where no new one comes. RAISES C383."""
     from ...pipe.event import EventPipe
 
     check_event_fits(calib, event)
@@ -55,10 +52,7 @@ def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
 
 
 def fit_event(nlp: Language, calib: Calibrator, event: str, examples: list[Example], *, silent: bool) -> EventPipe:
-    """Put an event pipe at the end of the pipeline and fit it. examples: Read anew, their predicted Docs bare.
-
-    RAISES C384: no unit is found. C382: none has gold.
-    """
+    """Add an event pipe and fit it. examples: Read anew, predicted Docs bare. RAISES C384: no unit is found. C382: no gold."""
     from ...pipe.event import EventPipe, HeldOutScores
 
     ready = list(run_pipes(nlp, examples, nlp.pipe_names, silent=silent, what="Reading events"))

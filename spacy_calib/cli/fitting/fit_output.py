@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER
 from ...errors import calib_error
-from ...pairs.documents import LABEL_WORDS, TOKEN
+from ...pairs.documents import LABEL_WORDS
 from ...pairs.runs import caveat_of
 from ..shared.conventions import show_conventions
 from ..shared.evidence import unknown_sentence
@@ -72,14 +72,6 @@ def _weight(value: float) -> str:
 
 
 _TAGS_NAMED = 8
-
-
-def warn_of_promises(info: FitInfo) -> None:
-    """Warn where the sets promise nothing, and where tag offsets are all 0."""
-    if info.sets:
-        warn_of_sets(info.sets, f"{info.row_unit}s")
-    if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
-        warn_of_offsets(info.scaling)
 
 
 def check_sets(info: FitInfo) -> None:
@@ -158,10 +150,20 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
-    warn_of_promises(info)
-    warn_of_held_out(info.held_out, info.row_unit)
+    if info.sets:
+        warn_of_sets(info.sets, f"{info.row_unit}s")
+    if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
+        warn_of_offsets(info.scaling)
+    if info.held_out is not None and info.held_out.verdict == "unclear":
+        msg.warn(
+            f"On held-out parts of these {info.held_out.tokens:,} {info.row_unit}s calibrated scores are not clearly better than raw ones: log loss "
+            f"{number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the difference {number(info.held_out.error)}); "
+            f"more data would help, or the raw scores are true already"
+        )
     if info.selection:
-        print_choice(info.selection)
+        msg.info(
+            f"Chosen among {len(info.selection['trials'])}: {info.selection['chosen']} (`spacy calib info` shows the table)"
+        )
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None:
@@ -197,21 +199,6 @@ def words_of_spans(info: FitInfo) -> tuple[str, str]:
     from ...doc.annotations import get_annotation
 
     return get_annotation(info.layer).span_words
-
-
-def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN) -> None:
-    """Say where calibrated scores are not clearly better than raw ones. unit (str): What has labels."""
-    if held is not None and held.verdict == "unclear":
-        msg.warn(
-            f"On held-out parts of these {held.tokens:,} {unit}s calibrated scores are not clearly better than raw ones: log loss "
-            f"{number(held.calibrated)}, raw {number(held.raw)} (standard error of the difference {number(held.error)}); "
-            f"more data would help, or the raw scores are true already"
-        )
-
-
-def print_choice(selection: Mapping[str, Any]) -> None:
-    """Print which candidate was chosen among how many."""
-    msg.info(f"Chosen among {len(selection['trials'])}: {selection['chosen']} (`spacy calib info` shows the table)")
 
 
 def print_fit_tables(info: FitInfo) -> None:

@@ -76,18 +76,6 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
         check_option(option, not select, "left out beside --method auto, which chooses it", value)
     no_selection = not auto and ("method" in options or bool(chosen_by_user))
     default_context = "context" not in blocks.values()
-    settings = override(name, settings, _option_settings(name, settings, options))
-    return name, {**settings, **_selection_settings(settings, auto, no_selection, default_context)}
-
-
-def under_name(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Dotted settings under the name of the pipe: `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`."""
-    default = f"components.{DEFAULTS['attr']}."
-    return {setting.replace(default, f"components.{name}.", 1): value for setting, value in (overrides or {}).items()}
-
-
-def _option_settings(name: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the options as dotted settings of the pipe. Where a block names another function, that goes with its settings."""
     changes = {key: options[key] for key in ("attr", "event") if key in options}
     if "component" in options:
         changes["source.component"] = options["component"]
@@ -98,14 +86,18 @@ def _option_settings(name: str, settings: Mapping[str, Any], options: Mapping[st
         changes[f"selection.{BLOCKS['selection']}"] = DEFAULTS["selection"][BLOCKS["selection"]]
     elif "method" in options:
         changes |= {f"recalibrator.{key}": value for key, value in _recalibrator(settings, options["method"]).items()}
-    return {f"components.{name}.{key}": value for key, value in changes.items()}
+    settings = override(name, settings, {f"components.{name}.{key}": value for key, value in changes.items()})
+    return name, {**settings, **_selection_settings(settings, auto, no_selection, default_context)}
+
+
+def under_name(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Dotted settings under the name of the pipe: `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`."""
+    default = f"components.{DEFAULTS['attr']}."
+    return {setting.replace(default, f"components.{name}.", 1): value for setting, value in (overrides or {}).items()}
 
 
 def _selection_settings(settings: Mapping[str, Any], auto: bool, no_selection: bool, default_context: bool) -> dict[str, Any]:
-    """Drop the selection where the user chooses, with the context that came with it; `auto` brings that context back.
-
-    default_context (bool): Whether no dotted setting is about the context.
-    """
+    """Drop the selection, with its context, where the user chooses; `auto` brings that back. default_context: It is not set."""
     context = settings.get("context")
     if auto:
         return {"context": dict(DEFAULTS["context"])} if default_context and context is None else {}
@@ -127,10 +119,7 @@ def check_settings(options: Mapping[str, Any]) -> None:
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """Each setting that stands for a registered function is a block that names one, or null. The source may leave its function out.
-
-    RAISES C063: a setting that is neither a block with a function nor null. C195: the function is not registered.
-    """
+    """Check that settings for registered functions name one, or are null. RAISES C063: no such block. C195: not known."""
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
         is_block = isinstance(block, Mapping) and (key in block or setting == "source")
@@ -161,10 +150,7 @@ def _has_bins(recalibrator: str) -> bool:
 
 
 def settings_from_file(path: Path) -> Block:
-    """Name and settings of the first block of factory "calib" in a config file.
-
-    RAISES C058: no such file, no config, or no such block. C114: a dollar sign that stands alone. C167: see `labels_from`.
-    """
+    """Name and settings of a config's first "calib" block. RAISES C058: no such block. C114: a lone dollar sign. C167."""
     components = _components_in(path)
     components = components if isinstance(components, dict) else {}
     blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}
@@ -209,7 +195,10 @@ def complete_source(
     if registered is None:
         source = {**source_block(pipe, component), **source}
     elif registered in sources and not _with_settings(source, sources[registered]).supports(pipe):
-        given = _source_overrides(overrides)
+        paths = {tuple(setting.split(".")[2:]): value for setting, value in overrides.items()}
+        given = {
+            path[1]: value for path, value in paths.items() if len(path) == 2 and path[0] == "source" and path[1] != "component"
+        }
         if "@calib_sources" in given:
             raise _cannot_read(source, pipe)
         source = {**source_block(pipe, component), **given}
@@ -220,14 +209,6 @@ def complete_source(
         _check_event(sources.get(registered), event, component)
         if registered == _PARSERS:
             source["event"] = settings.pop("event")
-
-
-def _source_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The dotted settings of the source, but its component."""
-    paths = {tuple(setting.split(".")[2:]): value for setting, value in overrides.items()}
-    return {
-        path[1]: value for path, value in paths.items() if len(path) == 2 and path[0] == "source" and path[1] != "component"
-    }
 
 
 def _cannot_read(block: Mapping[str, Any], pipe: Any) -> CalibError:
@@ -258,10 +239,7 @@ def _check_event(source: Source | None, event: str, component: str) -> None:
 
 
 def labels_from(path: Path) -> list[str]:
-    """Read labels: a list in .json, one on each line of .txt.
-
-    RAISES C167: there is no such list.
-    """
+    """Read labels: a list in .json, one on each line of .txt. RAISES C167: there is no such list."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         labels = json.loads(text) if path.suffix == ".json" else text.splitlines()

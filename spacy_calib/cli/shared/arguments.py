@@ -16,10 +16,7 @@ _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 
 
 class WithOverrides(CalibCommand):
-    """A command that accepts dotted settings anywhere; other unknown options stay an error.
-
-    `spacy train` lets all unknown options pass instead, and then takes them for its arguments where one of those is missing.
-    """
+    """A command with dotted settings anywhere; other unknown options stay an error, unlike those of `spacy train`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         plain_arguments, dotted_settings = split_overrides(args)

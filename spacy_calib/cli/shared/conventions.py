@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...pairs.map_text import map_to_paste
+from ...pairs.label_map import map_to_paste
 from ...types import OUTSIDE
 from .screen import Column, msg, show_rows, whole
 
@@ -21,10 +21,7 @@ _COLUMNS = (
 
 
 def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """The value of --map for labels that the gold calls otherwise in most cases; "" without any.
-
-    A label that the gold has too is none of them: nothing would be given that label any more. Nor is one where the gold has nothing, which is no name.
-    """
+    """The --map for labels that the gold mostly calls otherwise, "" without any; labels that the gold has too are left out."""
     return map_to_paste(
         {
             row["said"]: row["gold"]

@@ -165,10 +165,7 @@ class GoldSays:
         self.over = self._watch.over
 
     def check(self, corpus: ScoredCorpus, silent: bool, least: float = 0.0) -> None:
-        """Check the gold that has passed, and warn where it has hardly an error.
-
-        corpus (ScoredCorpus): Of the same examples. least (float): See `check_outcomes`. RAISES C800 to C804: see `pipe.gold_checks`.
-        """
+        """Check the gold that has passed; warn where it has hardly an error. RAISES C800 to C804: see `pipe.gold_checks`."""
         from ...errors import WARNINGS
         from ...pipe.gold_checks import check_corpus
 

@@ -68,9 +68,12 @@ def read_examples(
     """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `doc.reading.GoldReader`.
 
     silent (bool): Whether there is no count of the documents read so far (on a terminal only).
-    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: see
-        `check_sample`.
+    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
+        that were labelled because their labels were doubtful, as all that is learned or estimated takes gold for a random sample.
     """
+    from ...corpus.queue.choosing import BY_DOUBT
+    from ...doc.reading import DRAWN_KEY
+
     examples: list[Example] = []
     for file in data_files(path):
         with progress(f"Reading {shown_path(Path(file.name))}", silent) as bar:
@@ -79,21 +82,10 @@ def read_examples(
                 bar.update()
     if not examples:
         raise calib_error("C052", path=path)
-    check_sample(examples, path)
-    return examples
-
-
-def check_sample(examples: Sequence[Example], path: Path) -> None:
-    """Check that no text was labelled because its labels were doubtful: all that is learned or estimated from gold takes it for a random sample.
-
-    RAISES C690: some were, alone or together with other gold.
-    """
-    from ...corpus.queue.choosing import BY_DOUBT
-    from ...doc.reading import DRAWN_KEY
-
     doubtful = sum(example.reference.user_data.get(DRAWN_KEY) == BY_DOUBT for example in examples)
     if doubtful:
         raise calib_error("C690", n=f"{doubtful:,}", of=f"{len(examples):,}", path=path)
+    return examples
 
 
 def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
@@ -125,10 +117,7 @@ def arrays_read(nlp: Language) -> tuple[str, ...]:
 def run_pipes(
     nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, what: str, n_process: int = 1
 ) -> Iterator[Example]:
-    """Run the named pipes over the predicted Docs, batch by batch, with a progress bar (on a terminal only); yields each example when its Doc is ready.
-
-    examples (Iterable[Example]): Read as they are needed. n_process (int): Worker processes.
-    """
+    """Run the named pipes over the predicted Docs in batches, with a progress bar; yield examples when their Docs are ready."""
     total = len(examples) if isinstance(examples, Sized) else None
     with progress(what, silent, total) as bar:
         yield from _run(nlp, examples, names, bar, n_process)

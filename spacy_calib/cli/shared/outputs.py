@@ -81,11 +81,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Check that a folder may be made, or replaced whole.
-
-    RAISES C054: it exists. C055: it is no pipeline, which --force would delete, or lies below a file. C100: it lies in another
-    pipeline.
-    """
+    """Check that a folder may be made, or replaced whole. RAISES C054: it exists. C055: no pipeline. C100: in a pipeline."""
     with as_sentence(target):
         _check_outside_pipelines(target)
         _check_writable(_resolve(target))
@@ -109,11 +105,6 @@ def check_pipeline_folder(
     input lies in it.
     """
     check_folder(target, force)
-    _check_apart(target, inputs, model, option)
-
-
-def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:
-    """Check that outputs and inputs do not contain each other. RAISES C056, C100, C101: see `check_pipeline_folder`."""
     place = _resolve(target)
     for input_path in filter(None, inputs):
         if input_path.is_dir():

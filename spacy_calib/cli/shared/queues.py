@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ...corpus.distinct import Digests
     from ...corpus.queue.tasks import Task
+    from ...pairs.keyed import Digests
     from ...pipe.component import Calibrator
 
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
@@ -50,11 +50,7 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """File and form of a queue, and what is printed.
-
-    suffixes (Mapping): Suffix of a file -> its form.
-    RAISES C056: the suffix of the output names no form, or another one.
-    """
+    """File and form of a queue, and what is printed. suffixes: Suffix -> form. RAISES C056: the output's suffix is wrong."""
 
     output: Path | None
     format: str = "table"
@@ -98,10 +94,7 @@ def deliver_queue(
     met: Iterable[str],
     show: Callable[[], None],
 ) -> None:
-    """Write the queue, and print it, or what is told of it: without a file nothing but a queue that is asked for.
-
-    met (Iterable[str]): Labels with a score. show (Callable): Prints the table. RAISES C055: a file cannot be written.
-    """
+    """Write the queue, and print it by `show`, or a summary. met: Labels with a score. RAISES C055: no file can be written."""
     from ...corpus.queue.formats import WRITERS, label_studio_config, to_csv
 
     def text() -> Iterable[str]:
@@ -175,12 +168,9 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """The keys of the documents in these files, and of their sentences: see `corpus.queue.units.unit_keys`.
-
-    RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
-    """
-    from ...corpus.distinct import digest
+    """Keys of the documents and sentences of files, see `unit_keys`. RAISES C092, C051 to C053, C073, C074: unreadable."""
     from ...corpus.queue.formats import csv_texts
+    from ...pairs.keyed import digest
 
     keys: set[int] = set()
     for path in paths:

@@ -54,10 +54,7 @@ ONE_PASS = Pass()
 def score(
     nlp: Language, pipe: Calibrator, examples: Iterable[Example], how: Pass = ONE_PASS, *, sentences: bool = False
 ) -> ScoredCorpus:
-    """Run the pipeline over the examples and collect the scores of the calib pipe; the Docs are freed.
-
-    sentences (bool): Whether the pipes that find sentences have to run too. RAISES C075: no token got a score.
-    """
+    """Run the pipeline over the examples and collect the calib pipe's scores; Docs are freed. RAISES C075: no token got one."""
     (corpus,) = score_blocks(nlp, pipe, examples, how, sentences=sentences, one=True)
     return corpus
 
@@ -145,10 +142,7 @@ class Run:
     def annotate(
         self, nlp: Language, pipes: Sequence[Calibrator], what: str = "Scoring", also: Sequence[str] = ()
     ) -> list[Example]:
-        """Return the gold examples annotated by these pipes and `also`, all in memory. what (str): For the progress bar.
-
-        RAISES C030, C151: there is no gold, or none whose labels the component knows.
-        """
+        """Return the gold examples annotated by these pipes and `also`, in memory. RAISES C030, C151: no gold that is known."""
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         from ...doc.annotations import get_annotation

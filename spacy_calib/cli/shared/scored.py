@@ -21,11 +21,7 @@ class ScoredPipe(NamedTuple):
 
 
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
-    """Return the requested unit, or by default entities if the pipe scores them, else the unit of its labels.
-
-    whole (bool): Whether sentences and documents may hold several labels. RAISES C065: the pipe has no entities. C265: its
-    labels are of another unit.
-    """
+    """Return the requested unit, else entities if scored, else that of the labels. RAISES C065, C265: no such unit."""
     from ...doc.annotations import get_annotation
 
     annotation, row_unit = get_annotation(pipe.fit_info.layer), pipe.fit_info.row_unit

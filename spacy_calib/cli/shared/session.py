@@ -54,10 +54,7 @@ def _look_no_more() -> None:
 
 
 def end_workers() -> None:
-    """End the workers before an exception leaves the pipeline, which would wait for them forever.
-
-    One that has only just been forked may lose the signal, as Python forgets early ones: it is killed after a while.
-    """
+    """End the workers, before an exception waits for them; one that loses the signal, just forked, is killed after a while."""
     _look_no_more()
     workers, until = multiprocessing.active_children(), time.monotonic() + PATIENCE
     for worker in workers:
@@ -122,15 +119,11 @@ class GuardedOutput:
         except OSError as error:
             self._fault = calib_error("C103", why=error.strerror or error)
         if self._fault is not None:
-            self._give_up()
+            if self._stream is sys.__stdout__ and self._stream is not None:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self._stream.fileno())
+                os.close(nowhere)
             raise self._fault
-
-    def _give_up(self) -> None:
-        """Send the rest of the buffer to the null device; Python would report it as an error when it ends."""
-        if self._stream is sys.__stdout__ and self._stream is not None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
 
     def isatty(self) -> bool:
         return self._stream is not None and self._stream.isatty()

@@ -23,10 +23,7 @@ _STEPS = 60
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The options of a document's mentions: NEW, then the candidates. features (csr_matrix): Shape (n_options, n_features).
-
-    right (NDArray[bool]): Whether an option is right: a candidate of the same gold cluster, or NEW if there is none.
-    """
+    """A document's options, NEW and candidates: features (n_options, n_features), and whether each is right."""
 
     features: Any
     candidates: Candidates
@@ -107,11 +104,7 @@ class Learned:
 def learn(
     documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, minimum: int = 1
 ) -> Learned:
-    """Fit with the penalty that cross-validation over whole documents chooses.
-
-    penalties (Sequence[float]): Candidates. minimum (int): As in `fit_weights`. RAISES C356: nothing to learn from. C001: a
-    penalty is not positive.
-    """
+    """Fit with the penalty that cross-validation over documents chooses. RAISES C356: nothing to learn from. C001."""
     if not documents or not any(choices.right.any() for choices in documents):
         raise calib_error("C356")
     if not penalties or not all(penalty > 0 for penalty in penalties):

@@ -105,11 +105,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class MentionPairs:
-    """Pairs of mentions that reach a threshold, with the probability that they are in one cluster.
-
-    later, earlier (Ints): The mentions; pairs in order of `later`, then `earlier`. chances (Floats): Of each pair. n_mentions
-    (int): All mentions.
-    """
+    """Pairs of mentions (later, earlier; in this order) that reach a threshold, with P(same cluster); n_mentions in all."""
 
     later: Ints
     earlier: Ints
@@ -167,11 +163,7 @@ def _from_blocks(antecedents: Antecedents, threshold: float) -> MentionPairs:
 
 
 def nearest_sample(samples: Ints, pairs: MentionPairs) -> Ints:
-    """Return the sample with the fewest expected wrong pairs. samples (Ints): See `Antecedents.sample`.
-
-    A pair put together is wrong with probability 1 - P, another with P: samples differ by the sum of 1 - 2 P over pairs put
-    together.
-    """
+    """Return the sample of fewest expected wrong pairs: samples differ by the sum of 1 - 2 P over pairs put together."""
     # sample by sample: a long document has a million pairs
     chances_together = np.array([pairs.chances @ (sample[pairs.later] == sample[pairs.earlier]) for sample in samples])
     sizes = np.stack([np.bincount(sample, minlength=pairs.n_mentions) for sample in samples])

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...pairs.keyed import Digests
 from ...types import Floats, Ints
-from ..distinct import Digests
 from ..parts import Kept, numbered
 from ..scored import ScoredCorpus
 from ..stored import Stored
@@ -149,7 +149,12 @@ def choose(pool: Pool, plan: Plan, labelled: ArrayLike = ()) -> Chosen:
         "labelled": int(np.isin(pool.keys, labelled).sum()) if np.size(labelled) else 0,
     }
     if plan.per_doc is not None:
-        kept = _round_robin(kept, pool.documents[kept], plan.per_doc)
+        docs = pool.documents[kept]
+        by_doc = np.argsort(docs, kind="stable")
+        _, first, sizes = np.unique(docs[by_doc], return_index=True, return_counts=True)
+        turn = np.empty(len(kept), dtype=np.intp)
+        turn[by_doc] = np.arange(len(kept)) - np.repeat(first, sizes)
+        kept = kept[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
     if plan.spread:
         chosen = kept[stand_for_all(pool.scores[kept], pool.words[kept], plan.n or 0, plan.seed)]
     else:
@@ -158,10 +163,7 @@ def choose(pool: Pool, plan: Plan, labelled: ArrayLike = ()) -> Chosen:
 
 
 def queue_of(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """The queue of corpora of one pipe that come one after the other.
-
-    count (Callable): Is told of each corpus where there are several. RAISES C468: the temporary file of a plan that compares all units cannot be written.
-    """
+    """The queue of one pipe's successive corpora. count: Is given each of several. RAISES C468: no temporary file."""
     every = numbered(corpora)
     return _compared(every, plan, count) if plan.compares_all else _best_so_far(every, plan, count)
 
@@ -216,15 +218,6 @@ def _new_texts(order: Ints, keys: Digests, labelled: ArrayLike) -> Ints:
     """The places whose text is neither labelled nor that of an earlier place."""
     order = order[~np.isin(keys[order], np.asarray(labelled, dtype=np.uint64))]
     return order[np.sort(np.unique(keys[order], return_index=True)[1])]
-
-
-def _round_robin(order: Ints, docs: Ints, per_doc: int) -> Ints:
-    """The best one of each document, then the second best ones, and so on. docs (Ints): The document of each one in the order."""
-    by_doc = np.argsort(docs, kind="stable")
-    _, first, sizes = np.unique(docs[by_doc], return_index=True, return_counts=True)
-    turn = np.empty(len(order), dtype=np.intp)
-    turn[by_doc] = np.arange(len(order)) - np.repeat(first, sizes)
-    return order[np.argsort(turn, kind="stable")[: int((turn < per_doc).sum())]]
 
 
 def _within(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:

@@ -55,9 +55,7 @@ class Answer:
 
 
 def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> Answer:
-    """The spans that a person left on a text; those that our queue asked for, and that are gone, are wrong. Where it asked for one of them alone, others
-    that are not there are unknown.
-    """
+    """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown."""
     spans = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
     return Answer(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 

@@ -62,11 +62,7 @@ def found_shares(order: Ints, weight: NDArray, shares: Sequence[float] = SHARES)
 
 @dataclass(frozen=True)
 class Finding:
-    """How soon one order finds the errors.
-
-    order (str): Its name. average_precision (float | None): See `average_precision`. found (list): Share of the errors in the first
-    units, for each of the shares.
-    """
+    """How soon an order finds the errors: average precision, and the share found in the first units, for each of the shares."""
 
     order: str
     average_precision: float | None
@@ -76,10 +72,7 @@ class Finding:
 def compare_orders(
     corpus: ScoredCorpus, units: Units, shares: Sequence[float] = SHARES, orders: Sequence[str] = tuple(REVIEW), seed: int = 0
 ) -> list[Finding]:
-    """A row for each order: over the units whose gold is known. Calibrated scores that are equal are ordered by the raw ones.
-
-    RAISES C076: no unit has gold.
-    """
+    """A row per order over units with gold; raw scores order equal calibrated ones. RAISES C076: no unit has gold."""
     known = np.flatnonzero(units.right != UNKNOWN)
     if not len(known):
         raise calib_error("C076", unit=units.kind)

@@ -43,9 +43,7 @@ def record_of(task: Task) -> dict[str, Any]:
 
 
 def prodigy_of(task: Task) -> dict[str, Any]:
-    """For Prodigy's ner_manual and spans_manual: tokens and spans by character and token (the last token is part of the span). A document
-    is for its classification: the text and the label to accept or reject.
-    """
+    """For Prodigy's ner_manual and spans_manual; a document with its label for its classification, to accept or reject."""
     if _is_category(task):
         label = task.spans[0].label if task.spans else task.doubted["suggestion"]  # type: ignore[index]
         return {"text": task.text, "label": label, "score": round(task.score, _DIGITS), "meta": _meta(task)}
@@ -88,9 +86,7 @@ def label_studio_of(task: Task) -> dict[str, Any]:
 
 
 def doccano_of(task: Task) -> dict[str, Any]:
-    """For doccano's sequence labeling: [first character, the one after the last, label]; of a document for its text classification: the
-    label.
-    """
+    """For doccano's sequence labeling [start, end, label] of each span; for its text classification the document's label."""
     whole = _is_category(task)
     labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
     return {"text": task.text, "label": labels, "meta": _meta(task)}
@@ -117,10 +113,7 @@ def _is_metadata(value: Any) -> bool:
 
 
 def label_studio_config(labels: Iterable[str], categories: bool = False) -> str:
-    """The labeling interface of a Label Studio project for these labels, as XML; what XML cannot hold is shown, in the predictions too.
-
-    categories (bool): Whether a document has one as a whole.
-    """
+    """The labeling interface of a Label Studio project as XML. categories: Whether a document has a label as a whole."""
     each, every = ("Choice", "Choices") if categories else ("Label", "Labels")
     choices = "\n".join(f"    <{each} value={quoteattr(visible(label))}/>" for label in labels)
     return (
@@ -205,10 +198,7 @@ def _cell(value: Any) -> object:
 
 
 def csv_texts(path: Path) -> Iterator[str]:
-    """The column "text" of a .csv file, without the guards of `to_csv`.
-
-    RAISES C092: it has no such column, or cannot be read.
-    """
+    """The column "text" of a .csv file, without the guards of `to_csv`. RAISES C092: no such column, or unreadable."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             table = csv.DictReader(lines)

@@ -57,10 +57,7 @@ def token_values(corpus: ScoredCorpus, order: Order, tags: Collection[str] = ())
 
 
 def priorities(corpus: ScoredCorpus, units: Units, order: Order, values: Floats, seed: int = 0) -> Floats:
-    """The priority of each unit; -inf where none of the tags that are hunted has a score.
-
-    values (Floats): See `token_values`. seed (int): Of a random order. RETURNS (Floats): Higher comes first, shape (n,).
-    """
+    """Each unit's priority, higher first; -inf without a score of a hunted tag. values: See `token_values`."""
     if order.over == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
     if order.over == "random":
@@ -120,11 +117,7 @@ def _surprise(scores: Floats) -> Floats:
 
 
 def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
-    """A number in [0, 1) for each unit. Where only some Docs of the data are here, it follows from the seed, the Doc and the place in it, whatever stands
-    beside it.
-
-    firsts (Ints): The first token of each unit.
-    """
+    """A number in [0, 1) per unit, from seed, Doc and place, whatever else is there. firsts: The first token of each."""
     if corpus.numbers is None:
         return np.random.default_rng(seed).permutation(len(firsts)) / max(1, len(firsts))
     docs = corpus.docs[firsts]

@@ -26,10 +26,7 @@ class MisplacedError(Exception):
 
 
 def place_of(text: str, start: int, end: int, words: Any = None) -> tuple[int, int]:
-    """Find the characters of a stretch that a tool counted in its own way.
-
-    words (str | None): The words there as the tool has them; without them the place is taken as it is. RAISES MisplacedError: they are not there.
-    """
+    """Find the characters of a stretch that a tool counted in its own way, by its words if known. RAISES MisplacedError."""
     if not isinstance(words, str):
         return start, end
     if text[start:end] == words:

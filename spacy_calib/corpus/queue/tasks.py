@@ -19,11 +19,7 @@ N_ALTERNATIVES = 3
 
 
 class TaskSpan(NamedTuple):
-    """A labelled stretch of a task's text.
-
-    first, last (int): First token of the task in it, and its last one. start, end (int): Characters. label (str).
-    score (float): Calibrated probability that it is right, in [0, 1].
-    """
+    """A labelled stretch of a task's text: first and last token, start and end character, label, calibrated probability."""
 
     first: int
     last: int
@@ -158,9 +154,7 @@ def _spans(
     tokens: list[tuple[int, int, bool]],
     gold_names: Mapping[str, str],
 ) -> list[TaskSpan]:
-    """The unit itself; of one with several labels its entities, or its tokens that carry a label where the corpus has no entities. White space at the
-    ends of the text is no part of them.
-    """
+    """The unit itself, or the entities (else labelled tokens) of one with several labels; no white space at the ends."""
     first, last = int(units.firsts[number]), int(units.lasts[number])
     if units.labels[number] >= 0:
         found = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pairs.keyed import STEP, splitmix64
+from ...pairs.keyed import STEP, Digests, digest, splitmix64
 from ...types import Floats, Ints
-from ..distinct import Digests, digest
 from ..scored import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 
 KINDS = (TOKEN, "entity", "sentence", DOCUMENT)
@@ -82,10 +81,7 @@ def _entities(corpus: ScoredCorpus) -> Units:
 
 
 def _stretches(corpus: ScoredCorpus, kind: str, starts: Ints) -> Units:
-    """The stretches with a counted token. One is wrong if any of its tokens is, and right if all counted ones are known to be.
-
-    starts (Ints): First token of each stretch, and the number of tokens at the end.
-    """
+    """The stretches with a counted token: wrong if any is, right if all counted ones are. starts: First tokens, and the end."""
     index = np.flatnonzero(corpus.counted)
     numbers, firsts = np.unique(np.searchsorted(starts, index, side="right") - 1, return_index=True)
     if not len(index):
@@ -110,9 +106,7 @@ def _products(scores: Floats, firsts: Ints) -> Floats:
 
 
 def unit_keys(corpus: ScoredCorpus, units: Units) -> Digests:
-    """64 bits of each unit, the same for those that need no second look: of a sentence or document those of its text; of what stands in a sentence those of
-    the sentence's text, and of the place in it.
-    """
+    """64 bits of each unit that needs no second look: of its text, or of its sentence's text and its place in there."""
     if units.kind in ("sentence", DOCUMENT):
         return np.array([digest(corpus.text(*bounds)) for bounds in _bounds(units.firsts, units.lasts)], dtype=np.uint64)
     sentences, own = np.unique(corpus.sentences[units.firsts], return_inverse=True)
@@ -125,10 +119,7 @@ def unit_keys(corpus: ScoredCorpus, units: Units) -> Digests:
 
 
 def labelled_keys(corpus: ScoredCorpus, units: Units, keys: Digests, given: Digests) -> Digests:
-    """The keys of labelled texts: those given, and those of the units in labelled documents, wherever the pipeline sees sentences begin.
-
-    keys (Digests): See `unit_keys`. given (Digests): Of whole documents, or of sentences.
-    """
+    """The given keys (see `unit_keys`), and those of units in these labelled documents, wherever sentences begin."""
     if not len(given):
         return given
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]

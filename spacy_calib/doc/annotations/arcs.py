@@ -51,23 +51,18 @@ class ArcAnnotation(Annotation):
         return head_places(doc)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        right = self._right_heads(example)[rows]
-        if self.any_label:
-            return right
-        strings = example.predicted.vocab.strings
-        return right & (_lower_hashes(strings, hashes) == _lower_hashes(strings, self.aligned_gold(example)[rows]))
-
-    @staticmethod
-    def _right_heads(example: Example) -> NDArray[np.bool_]:
-        """Return which predicted tokens have their gold head."""
         n, alignment = len(example.predicted), example.alignment.x2y
         lengths = np.asarray(alignment.lengths)
         partner = np.full(n, -1)
         single = np.flatnonzero(lengths[:n] == 1)
         partner[single] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[single]]
         of_head = partner[_heads(example.predicted)]
-        gold_heads = np.append(_heads(example.reference), -1)  # of no token, for those without a partner
-        return (partner >= 0) & (of_head >= 0) & (gold_heads[partner] == of_head)
+        gold_heads = np.append(_heads(example.reference), -1)
+        right = ((partner >= 0) & (of_head >= 0) & (gold_heads[partner] == of_head))[rows]
+        if self.any_label:
+            return right
+        strings = example.predicted.vocab.strings
+        return right & (_lower_hashes(strings, hashes) == _lower_hashes(strings, self.aligned_gold(example)[rows]))
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()

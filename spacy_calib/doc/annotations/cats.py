@@ -178,10 +178,7 @@ _ENTITIES = ("ner", "biluo")
 
 
 class MappedAnnotation(Annotation):
-    """The labels of a predicted Doc, mapped to the scheme of the gold; the gold is left as it is.
-
-    inner (Annotation): The component's labels. table (LabelMap): Each label -> the gold's, "" for no counterpart.
-    """
+    """A predicted Doc's labels (`inner`) in the scheme of the gold. table (LabelMap): Label -> the gold's, "" for none."""
 
     def __init__(self, inner: Annotation, table: LabelMap):
         self.inner = inner

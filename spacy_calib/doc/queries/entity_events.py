@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
 from ...types import Ints
@@ -49,7 +48,11 @@ class EventQuery(Query):
         empty = np.zeros(0)
         if view is None or not len(view):
             return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
-        roles = self._roles(doc, view.found.heads.tolist())
+        heads = view.found.heads.tolist()
+        agents = [_is_agent(doc[head], self.verbs) for head in heads]
+        is_named = [not self.names or _is_described(doc[head], self.names) for head in heads]
+        is_excluded = [_is_described(doc[head], self.others) for head in heads]
+        roles = np.array(agents, dtype=bool), np.array(is_named, dtype=bool), np.array(is_excluded, dtype=bool)
         if not (roles[0].any() and roles[1].any()):
             return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
         draws = self._count_satisfied(view.sample(self.n_draws, self.seed), *roles)
@@ -62,13 +65,6 @@ class EventQuery(Query):
     def true(self, doc: Doc) -> int:
         """Return 0: gold Docs have no clusterings."""
         return 0
-
-    def _roles(self, doc: Doc, heads: list[int]) -> tuple[NDArray[np.bool_], ...]:
-        """Return which mentions are the agent of a verb, are described by one of `names`, and by one of `others`."""
-        agents = [_is_agent(doc[head], self.verbs) for head in heads]
-        is_named = [not self.names or _is_described(doc[head], self.names) for head in heads]
-        is_excluded = [_is_described(doc[head], self.others) for head in heads]
-        return np.array(agents, dtype=bool), np.array(is_named, dtype=bool), np.array(is_excluded, dtype=bool)
 
     def _count_satisfied(self, clusters: Ints, agents: Any, is_named: Any, is_excluded: Any) -> Ints:
         """Return how many entities satisfy the query. clusters (Ints): First mention of each one's cluster, (n, mentions)."""

@@ -22,11 +22,7 @@ _LEAF = -1
 
 @dataclass(frozen=True, eq=False)
 class Nodes(Saved):
-    """Trees whose m nodes follow one another.
-
-    roots (Ints): First node of each tree. left, right (Ints): Children, -1 for a leaf. feature (Ints), threshold (Floats): A
-    row with at most this goes left.
-    """
+    """Trees whose m nodes follow one another: roots, children (-1 for a leaf), and feature with threshold (at most: left)."""
 
     n_features: int = kept(whole(1))
     roots: Ints = kept(wholes())
@@ -127,10 +123,7 @@ class Tree(_OfTrees):
 
 
 class Boosting(_OfTrees):
-    """Gradient boosting of small trees by log loss: sigmoid(start + rate * sum of the trees' values).
-
-    start_ (float): Log-odds of yes in the fit data. nodes_ (Nodes): No trees if all of it is yes, or all no.
-    """
+    """Gradient boosting of small trees by log loss: sigmoid(start_ + rate * their values); no nodes_ if one answer is all."""
 
     registered = "spacy-calib.Boosting.v1"
     short = "boosting"

@@ -210,10 +210,7 @@ def k_best(chains: Chains, k: int) -> list[Best]:
 
 
 def _k_step(path_scores: Any, transitions: Any, previous: Any, current: Any, k: int) -> tuple[Any, Any]:
-    """Return (the k best sums into each label, the path of each: label * slots + slot), of shape (b, m, at most k).
-
-    path_scores: Of the paths into each label, best first, shape (b, m, slots). previous, current: Columns of labels, (b, m).
-    """
+    """(k best sums into each label, their paths label * slots + slot), (b, m, <= k). path_scores: Before, (b, m, slots)."""
     xp = get_array_module(path_scores)
     n, width, slots = path_scores.shape
     n_kept = min(k, width * slots)

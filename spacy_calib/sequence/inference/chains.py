@@ -22,10 +22,7 @@ from ...types import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
-    """The weights of a chain of K labels that do not depend on the text, as logarithms; -inf forbids.
-
-    transitions (array): From each label (row) to each (column), shape (K, K). starts, ends (array): Shape (K,).
-    """
+    """Log weights of a chain that do not depend on the text; -inf forbids. transitions: From row to column, shape (K, K)."""
 
     transitions: Any
     starts: Any
@@ -61,11 +58,7 @@ class Potentials:
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """The positions of B sequences in time order: the first of each, longest sequence first, then the second of each that has
-    one, and so on.
-
-    lengths (Ints): Of each sequence, in the order given, shape (B,); none is 0.
-    """
+    """B sequences by position, longest first: the first of each, then the second of each that has one. lengths: All > 0."""
 
     lengths: Ints
 

@@ -31,10 +31,7 @@ _CELLS = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class FoundEntities:
-    """Entities of a batch, ascending; tokens count through the batch. types (Ints): Index of the type.
-
-    path (Floats): Product of the probabilities of the entity's decisions: B- and then each I- and the L-, or U-.
-    """
+    """Entities of a batch, ascending, by tokens of the batch; index of the type, and `path`: product of their decisions' P."""
 
     starts: Ints
     ends: Ints

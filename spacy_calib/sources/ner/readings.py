@@ -49,11 +49,7 @@ def biluo_labels(types: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class EntityReading(ABC):
-    """What a recognizer predicted for one Doc.
-
-    types (tuple[str, ...]): Entity types. entities (FoundEntities): `path` is the decoder's probability. preset (Preset): What
-    the Doc held before.
-    """
+    """Entity types, what a recognizer predicted for one Doc (`path`: P of the decoder), and what the Doc held before."""
 
     types: tuple[str, ...]
     entities: FoundEntities
@@ -85,10 +81,7 @@ class EntityReading(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GreedyReading(EntityReading):
-    """What greedy decoding predicted; `openings`, `opener` and `closing` as in `Decoded`.
-
-    Inside of an entity its own type is the only choice and would score 1.0: tokens get the opening decision's probability.
-    """
+    """What greedy decoding predicted, see `Decoded`; inside an entity tokens get the opening decision's probability."""
 
     openings: Floats
     opener: Ints
@@ -149,11 +142,7 @@ def split_decoded(batch: Decoded, docs: Sequence[Doc], cleared: bool = False) ->
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """What a beam found, its parses weighed by their probability, normalised in the beam.
-
-    held (FoundEntities): Every entity of every parse; `path` is the summed probability of its parses. chosen (Bools): Those of
-    the best parse.
-    """
+    """What a beam found, parses weighed by probability. held: Every entity, `path` summed over parses. chosen: Of the best."""
 
     held: FoundEntities
     chosen: Bools
@@ -198,7 +187,12 @@ def read_beams(
             best = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
         else:
             best = set(final_entities[i].triples())
-        readings.append(_beam_reading(types, preset, masses, best))
+        keys = sorted(best | set(masses))
+        table = np.array(keys, dtype=np.intp).reshape(-1, 3)
+        path = np.array([min(1.0, masses.get(key, 0.0)) for key in keys])
+        held = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
+        chosen = np.array([key in best for key in keys], dtype=bool)
+        readings.append(BeamReading(types, held.take(chosen), preset, held, chosen))
     return readings
 
 
@@ -211,12 +205,3 @@ def _masses(parses: list[Any], column: dict[str, int]) -> dict[_Key, float]:
             if label:  # a blocked token stands among them as an entity without a type
                 masses[start, end, column[label]] += mass / total
     return masses
-
-
-def _beam_reading(types: tuple[str, ...], preset: Preset, masses: dict[_Key, float], best: set[_Key]) -> BeamReading:
-    keys = sorted(best | set(masses))
-    table = np.array(keys, dtype=np.intp).reshape(-1, 3)
-    path = np.array([min(1.0, masses.get(key, 0.0)) for key in keys])
-    held = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
-    chosen = np.array([key in best for key in keys], dtype=bool)
-    return BeamReading(types, held.take(chosen), preset, held, chosen)

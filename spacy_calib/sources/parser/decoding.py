@@ -159,18 +159,14 @@ class Scorer:
         vectors = self.state2vec.predict(ids)
         scores = np.ascontiguousarray(vectors if self.vec2scores is None else self.vec2scores.predict(vectors))
         if not np.isfinite(scores.sum()):
-            self._refuse(ids, scores)
+            rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            if len(rows):
+                ends = np.cumsum([len(doc) for doc in self.docs])
+                doc = self.docs[int(np.searchsorted(ends, ids[rows[0]].max(), side="right"))]
+                raise calib_error("C024", component=self.component, text=doc.text[:40])
         if len(self.unseen_classes):
             scores[:, self.unseen_classes] = scores.min(axis=1, keepdims=True)
         return scores
-
-    def _refuse(self, ids: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
-        """RAISES C024: a score is not finite."""
-        rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        if len(rows):
-            ends = np.cumsum([len(doc) for doc in self.docs])
-            doc = self.docs[int(np.searchsorted(ends, ids[rows[0]].max(), side="right"))]
-            raise calib_error("C024", component=self.component, text=doc.text[:40])
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:
@@ -229,10 +225,7 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch during decoding, and the probabilities of the decisions about each token so far.
-
-    steps (list): (first tokens, masked scores, transitions) of steps that are not summed up yet. n_cells (int): Their scores.
-    """
+    """A batch's states during decoding, and its decisions' probabilities. steps: Not summed up yet. n_cells: Their scores."""
 
     states: ParserStates
     arc: Floats

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.corpus.distinct import digest
 from spacy_calib.corpus.parts import some_docs
 from spacy_calib.corpus.queue.choosing import (
     ACCEPTED,
@@ -26,6 +25,7 @@ from spacy_calib.corpus.queue.choosing import (
 from spacy_calib.corpus.queue.orders import LABEL, REVIEW
 from spacy_calib.corpus.queue.tasks import tasks_of
 from spacy_calib.corpus.queue.units import units_of
+from spacy_calib.pairs.keyed import digest
 from tests.corpora import corpus_of
 from tests.strategies import arrays, tied_score
 

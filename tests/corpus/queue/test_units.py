@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from spacy_calib.corpus.distinct import digest
 from spacy_calib.corpus.queue.orders import REVIEW, doubts, unit_doubts
 from spacy_calib.corpus.queue.units import KINDS, unit_keys, units_of
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.keyed import digest
 from tests.corpora import SMALL, corpus_of
 from tests.corpus.queue.corpora import DOCS, small, with_gold
 

@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.doc.annotations import get_annotation, label_hashes
-from spacy_calib.doc.gold import gold_columns
+from spacy_calib.pipe.example_reader import gold_columns
 from spacy_calib.types import Marginals
 
 UNKNOWN, NONE = -1, -2
