@@ -171,14 +171,17 @@ def _one_outcome(annotation: Annotation, label: str, n: int) -> dict[str, str]:
 
 
 def _errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
-    """(wrong decisions, those that the scores let expect). Where labels overlap: by the cut-off that fits the answers best, of .5 and the lowest right score."""
+    """(wrong decisions, those that the scores let expect); not where the two likeliest labels have equal scores, as those of an untrained component.
+
+    Where labels overlap: by the cut-off that fits the answers best, of .5 and the lowest right score.
+    """
     if not overlapping:
         top = top_pairs(pairs)
-        of_gold = dict(zip(pairs.rows[pairs.hits].tolist(), pairs.scores[pairs.hits].tolist(), strict=True))
-        missed = top[~pairs.hits[top]]
-        rows = zip(pairs.rows[missed].tolist(), pairs.scores[missed].tolist(), strict=True)
-        n_errors = sum(score - of_gold.get(row, -1.0) > _TIE for row, score in rows)
-        return n_errors, float((1 - pairs.scores[top]).sum())
+        highest = np.full(pairs.rows.max(initial=-1) + 1, np.inf)
+        highest[pairs.rows[top]] = pairs.scores[top]
+        n_likeliest = np.bincount(pairs.rows[pairs.scores >= highest[pairs.rows] - _TIE], minlength=len(highest))
+        clear = top[n_likeliest[pairs.rows[top]] == 1]
+        return int(np.count_nonzero(~pairs.hits[clear])), float((1 - pairs.scores[clear]).sum())
     counts = []
     for cutoff in (0.5, pairs.scores[pairs.hits].min(initial=1.0)):
         is_decided = pairs.scores >= cutoff

@@ -43,7 +43,7 @@ class Guesser:
         rows = np.array([[4.0 * (token.text in WORDS[tag]) + rng.random() for tag in TAGS] for token in doc])
         doc.user_data["rows"] = rows / rows.sum(axis=1, keepdims=True)
         doc.user_data["numbers"] = [rng.uniform(0.4, 1.0) for _ in doc]
-        found = [1.0 + sum(token.text in words for token in doc) for words in CATEGORIES.values()]
+        found = [3.0 ** sum(token.text in words for token in doc) for words in CATEGORIES.values()]
         doc.user_data["categories"] = {name: n / sum(found) for name, n in zip(CATEGORIES, found, strict=True)}
         return doc
 

@@ -548,7 +548,7 @@ def test_a_doc_tensor_is_missing(tensor_files, model, dev, out):
     [
         (
             ["--event", "right"],
-            "Option --event must be one of exact, type, overlap, head, arc, sentence, tree, but 'right' was given.",
+            "Option --event must be one of exact, article, type, overlap, head, arc, sentence, tree, but 'right' was given.",
         ),
         (["--components.calib.source.granularity", "iob"], "granularity must be type or biluo, but 'iob' was given."),
         (["--attr", "tagger"], "a component 'tagger' already (it is no calib pipe)"),
@@ -576,7 +576,7 @@ SOURCE = '[components.calib.source]\n@calib_sources = "spacy-calib.Ner.v1"\ncomp
         (SOURCE + 'granularity = "iob"\n', "granularity must be type or biluo, but 'iob' was given."),
         (SOURCE + "beam_width = 0\n", "beam_width must be a whole number of at least 1, but 0 was given."),
         (SOURCE + "beam_density = 2\n", "beam_density must be a number in [0, 1), but 2 was given."),
-        ('event = "right"\n' + SOURCE, "event must be one of exact, type, overlap, but 'right' was given."),
+        ('event = "right"\n' + SOURCE, "event must be one of exact, article, type, overlap, but 'right' was given."),
     ],
 )
 def test_a_config_for_entities_is_out_of_range(content, sentence, ner_model, entity_dev, tmp_path, out):

@@ -77,7 +77,7 @@ def test_what_a_parser_refuses(place, tmp_path, options, sentence):
 
 def test_events_of_arcs_are_for_parsers(ner_model, entity_dev, tmp_path):
     outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--event", "head")
-    refuses(outcome, "Option --event must be exact or type or overlap for component 'ner', but 'head' was given.")
+    refuses(outcome, "Option --event must be exact or article or type or overlap for component 'ner', but 'head' was given.")
 
 
 def test_second_pass(place, tmp_path):

@@ -65,7 +65,8 @@ def queue_in(tool, tmp_path, command, *options):
 
 
 def figures(model, data):
-    return json.loads(ok(calib("evaluate", model, data, "--format", "json")).printed, object_hook=without_names)["calib"]
+    (told,) = json.loads(ok(calib("evaluate", model, data, "--format", "json")).printed, object_hook=without_names).values()
+    return told
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
@@ -100,7 +101,7 @@ def test_every_command_reads_answers_as_the_full_gold(round_trip, tmp_path):
     answers = write(tmp_path / "answers.jsonl", told)
     docs = save_docs(tmp_path / "gold.spacy", [gold[one["text"].strip()] for one in records])
     commands = {
-        "fit": lambda data: ("fit", model, data, tmp_path / "fitted", "--method", "isotonic", "--force"),
+        "fit": lambda data: ("fit", model, data, tmp_path / "fitted", "-C", "ner", "--method", "isotonic", "--force"),
         "adapt": lambda data: ("adapt", model, data, tmp_path / "adapted", "--force"),
         "threshold": lambda data: ("threshold", model, data, "--precision", "0.3"),
         "expect": lambda data: ("expect", model, test, "--gold", data),

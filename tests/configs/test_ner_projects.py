@@ -275,7 +275,7 @@ def test_project_runs_from_data_to_cutoffs(tmp_path, monkeypatch):
         assert [path for path in step["outputs"] if not Path(path).exists()] == []
     scored = srsly.read_json(project / "metrics" / "test.json")
     assert 0.5 < scored["ents_f"] < 1
-    assert isinstance(scored["calib_smce"], float)
+    assert isinstance(scored["calib_ent_smce"], float)
     (table,) = srsly.read_json(project / "metrics" / "test.calib.json").values()
     assert table["component"] == "ner"
     assert srsly.read_json(project / "metrics" / "cutoffs.json")["precision"] == pytest.approx(0.95)

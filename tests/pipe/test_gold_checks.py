@@ -110,6 +110,15 @@ def test_the_likeliest_label_of_each_unit_counts():
         check("tag", own, "A", "B")
 
 
+def test_where_two_labels_are_equally_likely_gold_agrees_with_neither():
+    """An untrained component is no output of itself; the units that are clear are judged as ever."""
+    rows, tags, hits = np.repeat(np.arange(50), 2), np.tile([0, 1], 50), np.tile([True, False], 50)
+    assert check("tag", Pairs(rows, tags, np.tile([0.5, 0.4995], 50), hits, 50), "A", "B") is None
+    scores = np.concatenate([np.tile([0.5, 0.5], 25), np.tile([0.7, 0.3], 25)])
+    with pytest.raises(CalibError, match=r"C804.* 8 errors in 50 tokens"):  # 25 * .3 = 7.5
+        check("tag", Pairs(rows, tags, scores, hits, 50), "A", "B")
+
+
 @pytest.mark.parametrize("cutoff", [0.5, 0.3])
 def test_categories_made_by_any_cutoff_are_the_components_own(cutoff):
     scores = np.linspace(0.01, 0.99, 99)

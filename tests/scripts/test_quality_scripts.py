@@ -41,7 +41,7 @@ def drawn(n: int, seed: int):
     logits[:, 1] += 1.0
     logits[:, 2] -= 1.0
     forms = rng.integers(1, 2**63, 40).astype(np.uint64)[rng.integers(0, 40, n)]
-    shapes = {"title": forms % 3 == 0, "number": forms % 7 == 0}
+    shapes = ((forms % 3 == 0) + 2 * (forms % 7 == 0)).astype(np.intp)  # in title case, like a number
     words = Words(np.arange(0, n + 1, 10), forms, forms % 9, shapes, np.ones(n, bool))
     return logits.astype(np.float32), gold, np.arange(n) // 20, words
 

@@ -77,7 +77,7 @@ class Annotation(ABC):
 
     def places(self, doc: Doc) -> Hashes:
         """Return first character and hash of the text of each unit, shape (n_units, 2)."""
-        return cast("Hashes", doc.to_array(_PLACE))
+        return cast(Hashes, doc.to_array(_PLACE))
 
     def partner(self, token: Token) -> Token:
         """Return the other token of a label of two: head, or last token of the entity; else the token itself."""

@@ -68,7 +68,7 @@ class EntityEvidence(Part):
     shrinkage = None
     functions: tuple[FromDocs, ...] = ()
 
-    def __init__(self, tagger: str = "tagger", **wording: Sequence[str]):
+    def __init__(self, tagger: str = "tagger", **wording: list[str]):
         self.tagger = tagger
         self.wording = Wording(**wording)
 

@@ -1,7 +1,6 @@
 """The gate of labels: some keep their raw scores, since these were better on sources that the fit did not see."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here, as in `pipe.factory`: an argument has a type that a string does not tell.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
