@@ -38,8 +38,8 @@ LIMITS = {"lines": 350, "methods": 20, "function": 60}
 LINE_LENGTH = 128
 # At most so much in all: what was there on 2026-11-26 and 5 % more, so that there is room to add something.
 TOTALS = {
-    "entries at the top of the package": 24, "modules": 302, "lines": 49_100, "commands": 12, "options": 178, "lines of tests": 58_300,
-    "lines of scripts": 14_200,
+    "entries at the top of the package": 24, "modules": 302, "lines": 49_100, "commands": 13, "options": 178, "lines of tests": 57_200,
+    "lines of scripts": 15_200,
 }  # fmt: skip
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
