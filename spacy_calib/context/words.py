@@ -40,6 +40,11 @@ class Words:
     def __len__(self) -> int:
         return len(self.forms)
 
+    @property
+    def docs(self) -> Ints:
+        """The number of each token's Doc."""
+        return np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
+
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:
         """Join the words of consecutive batches."""

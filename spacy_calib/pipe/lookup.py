@@ -73,7 +73,14 @@ class SourceLookup:
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
             return None, why
         # The binding stays as long as the pipeline runs the same components, and this one has the same labels and span group.
-        key = (*nlp._components, *nlp._disabled, source, source.component, fitted, bound and getattr(bound.component, "key", None))
+        key = (
+            *nlp._components,
+            *nlp._disabled,
+            source,
+            source.component,
+            fitted,
+            bound and getattr(bound.component, "key", None),
+        )
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
             found = look_up(nlp, source, fitted, self.pipe.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from spacy import attrs
 from spacy.morphology import Morphology
@@ -24,7 +26,7 @@ class AttributeAnnotation(Annotation):
         self._of_token = f"{attribute.lower()}_"
 
     def hashes(self, doc: Doc) -> Hashes:
-        return doc.to_array([self._number])
+        return cast(Hashes, doc.to_array([self._number]))
 
     def label(self, token: Token) -> str:
         return getattr(token, self._of_token)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class Annotation(ABC):
 
     def places(self, doc: Doc) -> Hashes:
         """Return first character and hash of the text of each unit, shape (n_units, 2)."""
-        return doc.to_array(_PLACE)
+        return cast(Hashes, doc.to_array(_PLACE))
 
     def partner(self, token: Token) -> Token:
         """Return the other token of a label of two: head, or last token of the entity; else the token itself."""
