@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
+from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
 from .annotations import Annotation, get_annotation
@@ -151,7 +152,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins), strict=True)):
         place, (first, end), own_codes = annotation.places(doc), tokens, codes[slice(*entries)]
         # A block names only the labels of its own entries.
-        kinds, last = sorted(set(own_codes.tolist())), doc[-1] if len(doc) else None
+        (kinds, numbers), last = number_codes(own_codes, len(labels)), doc[-1] if len(doc) else None
         block: Block = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
@@ -159,8 +160,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "end": 0 if last is None else last.idx + len(last.text_with_ws),
             "word": unit_digests(annotation.unit, place),
             "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
-            "tags": [labels[code] for code in kinds],
-            "tag": np.array(kinds, dtype=np.intp).searchsorted(own_codes).astype(np.uint32),
+            "tags": [labels[code] for code in kinds.tolist()],
+            "tag": numbers.astype(np.uint32),
         }
         if not batch.token_scores:
             block["token_scores"] = False
