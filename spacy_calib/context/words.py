@@ -43,7 +43,7 @@ class Words:
     @property
     def docs(self) -> Ints:
         """The number of each token's Doc."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:

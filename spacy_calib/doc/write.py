@@ -151,7 +151,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins), strict=True)):
         place, (first, end), own_codes = annotation.places(doc), tokens, codes[slice(*entries)]
         # A block names only the labels of its own entries.
-        kinds, last = sorted(set(own_codes.tolist())), doc[-1] if len(doc) else None
+        is_named, last = np.zeros(len(labels), dtype=bool), doc[-1] if len(doc) else None
+        is_named[own_codes] = True
         block: Block = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
@@ -159,8 +160,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "end": 0 if last is None else last.idx + len(last.text_with_ws),
             "word": unit_digests(annotation.unit, place),
             "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
-            "tags": [labels[code] for code in kinds],
-            "tag": np.array(kinds, dtype=np.intp).searchsorted(own_codes).astype(np.uint32),
+            "tags": [labels[code] for code in is_named.nonzero()[0].tolist()],
+            "tag": (is_named.cumsum() - 1)[own_codes].astype(np.uint32),
         }
         if not batch.token_scores:
             block["token_scores"] = False

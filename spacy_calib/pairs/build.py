@@ -200,7 +200,8 @@ class LogitScores:
         odds = logits.astype(np.float64)
         if self.temperature != 1.0:
             odds /= self.temperature
-        if not np.maximum.reduce(np.abs(odds), axis=None, initial=0.0) < _SAFE_EXPONENT:
+        lowest, highest = (function.reduce(odds, axis=None, initial=0.0) for function in (np.minimum, np.maximum))
+        if not (lowest > -_SAFE_EXPONENT and highest < _SAFE_EXPONENT):
             odds -= odds.max(axis=1, keepdims=True)
         np.exp(odds, out=odds)
         return odds, np.einsum("ij->i", odds)

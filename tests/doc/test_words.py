@@ -18,6 +18,7 @@ def docs():
 def test_hashes_shapes_and_white_space(docs):
     words = words_of(docs)
     assert words.starts.tolist() == [0, 6, 6, 7, 7]
+    assert words.docs.tolist() == [0, 0, 0, 0, 0, 0, 2]
     assert words.forms.tolist()[1] == words.forms.tolist()[5] == words.forms.tolist()[6] == get_string_id("dogs")
     assert words.endings.tolist()[5] == get_string_id("ogs")
     assert words.shapes.tolist() == [1, 0, 0, 0, 2, 0, 1]
