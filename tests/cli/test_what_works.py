@@ -100,7 +100,8 @@ def test_the_page_names_every_kind_and_every_command(page, tmp_path):
     assert [row["kind"] for row in described] == list(KINDS)
     assert set(page) == {(kind, command) for kind in KINDS for command in (*calls(Made(tmp_path)), *STYLES)}
     named = {command.partition(" ")[0] for _, command in page}
-    assert set(COMMANDS) - {"pretrained"} <= named  # it takes a stock pipeline, of any kind that there is a card for
+    # `pretrained` takes any stock pipeline that there is a card for.
+    assert set(COMMANDS) - {"pretrained"} <= named
     assert "?" not in page.values()
 
 
