@@ -1,11 +1,11 @@
 """The pictures of README.md and the site's home, on real data: what the quickstart's own commands and functions draw.
 
-    python scripts/docs_pictures.py report ./calibrated test.spacy
+    python scripts/docs_pictures.py report ./calibrated test.conllu
     python scripts/docs_pictures.py sentence ./calibrated
     python scripts/docs_pictures.py view ./calibrated
-    python scripts/docs_pictures.py away ./calibrated test.spacy gum.spacy
+    python scripts/docs_pictures.py away ./calibrated test.conllu gum.conllu
 
-In a folder where the quickstart of README.md was followed with UD English EWT; gum.spacy is `gum_coref`'s dev part, by `spacy convert -n 10` too. All
+In a folder where the two commands of docs/index.md were followed with UD English EWT; gum.conllu is `gum_coref`'s dev part. All
 but the last need Playwright and Debian's Chromium, as tests/browser does. What a picture says is written into it (PNG text `Description`):
 tests/docs/test_real_pages.py compares it with what the command says.
 """
@@ -128,8 +128,9 @@ def view(model: str) -> None:
 def reliability(model: str, home: Path, away: Path) -> tuple[list[Any], str]:
     """(panels of a diagram: the scores of predicted tags, in and out of domain; their errors, in words)."""
     import spacy
-    from frame import bare, docs_in
+    from frame import bare
 
+    from spacy_calib.doc.conllu import read_conllu
     from spacy_calib.metrics import calibration_error
     from spacy_calib.pages.plot_data import reliability_panel
 
@@ -138,7 +139,7 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[Any], str]:
     for title, file in (("In domain: EWT test", home), ("Out of domain: GUM", away)):
         found = [
             (token._.calib_raw, token._.calib_score, token.tag_ == other.tag_)
-            for gold in docs_in(file, nlp.vocab)
+            for _, gold in read_conllu(nlp.vocab, file)
             for token, other in zip(nlp(bare(gold)), gold, strict=True)
             if other.tag and token._.calib_score is not None
         ]

