@@ -64,7 +64,7 @@ class Selector:
     """Chooses the steps of a fit: the candidate of lowest log loss on held-out documents.
 
     Candidates are vector scaling, a context with and without it, and each method in each number of tag frequency groups;
-    Platt scaling where a token may have several labels. Raw scores are kept only where all others lose more, by over a
+    Platt scaling in as many groups where a token may have several labels. Raw scores are kept only where all others lose more, by over a
     standard error. With few documents blocks of tokens are held out instead, and vector (or Platt) scaling alone is tried.
 
     methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups.
@@ -106,7 +106,7 @@ class Selector:
             candidates = usable
         elif is_comparable:
             methods = [] if few_documents else [(name, item, n) for n in self.n_groups for name, item in self.methods.items()]
-            methods += [] if scalable else [(Platt.short, Platt(), 1)]
+            methods += [] if scalable else [(Platt.short, Platt(), n) for n in self.n_groups]
             candidates += [*usable, *_map_candidates(methods, data, group, kept_units, comparing)]
         ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
         differences = [mean_with_error(plan.losses - ranking[0].losses, kept_units) for plan in ranking]

@@ -248,16 +248,17 @@ def test_a_strong_bias_is_taken_back_where_held_out_documents_say_so(seed):
 # Labels side by side
 
 
-def test_labels_side_by_side_are_mapped_by_a_line_and_not_scaled():
-    data = make_data(600, sharpness=3.0, biases=NO_BIASES)
+def test_labels_side_by_side_are_mapped_by_lines_and_not_scaled():
+    """Of a head that prefers some labels each group has its own line (a case from the field: log loss .649 raw, .560 with one line, .503 with three)."""
+    data = make_data(600, sharpness=3.0, biases=STRONG_BIASES)
     steps = make_selector()(data, group_tokens, scalable=False)
     assert steps.scaling is None
-    assert set(trials_by_name(steps)) == {"raw scores", "platt, 1 group", "isotonic, 1 group", "isotonic, 3 groups"}
+    trials = trials_by_name(steps)
+    maps = {f"{name}, {groups}" for name in ("platt", "isotonic") for groups in ("1 group", "3 groups")}
+    assert set(trials) == {"raw scores"} | maps
+    assert trials["platt, 3 groups"]["loss"] < trials["platt, 1 group"]["loss"] < trials["raw scores"]["loss"]
     few_documents = make_selector()(make_data(600, per_document=100, sharpness=3.0), group_tokens, scalable=False)
-    assert (few_documents.table["chosen"], set(trials_by_name(few_documents))) == (
-        "platt, 1 group",
-        {"raw scores", "platt, 1 group"},
-    )
+    assert set(trials_by_name(few_documents)) == {"raw scores", "platt, 1 group", "platt, 3 groups"}
 
 
 # What may not matter
