@@ -14,7 +14,7 @@ from .fitting.fit_event import follow_events, show_followed
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
-from .shared.evidence import check_whole_documents, few_errors_shown, report_dropped
+from .shared.evidence import check_whole_documents, report_dropped
 from .shared.examples import read_examples
 from .shared.options import (
     AllowUnknown,
@@ -76,7 +76,7 @@ def adapt(
     read = partial(read_examples, nlp, data, gold_preproc, doc_key)
     examples = read()
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
-    with few_errors_shown(silent), warnings.catch_warnings():
+    with warnings.catch_warnings():
         if not silent:  # `show_adaptation` says them
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)

@@ -19,7 +19,7 @@ from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_t
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
 from .shared.arguments import WithOverrides
 from .shared.command import argument, command, option
-from .shared.evidence import check_apart, few_errors_shown, report_dropped
+from .shared.evidence import check_apart, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
     AllowUnknown,
@@ -196,8 +196,7 @@ def fit_pipe(
         reading, fitting = progress.stages({"Reading scores": 1, "Fitting": 3})
         reading.at(0.0)
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process)
-        with few_errors_shown(silent):
-            calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
+        calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
     check_fit(calib.fit_info)
 

@@ -13,7 +13,7 @@ from ...pipe.loading import check_readable
 from ..fitting.new_calib import own_block, place_calib, ready_to_read
 from ..fitting.settings import DEFAULTS, pipe_settings
 from ..shared.checks import check_option
-from ..shared.evidence import check_bins, few_errors_shown, report_dropped, unknown_sentence
+from ..shared.evidence import check_bins, report_dropped, unknown_sentence
 from ..shared.examples import read_examples
 from ..shared.run import judge, pipes_to_run
 from ..shared.scored import ScoredPipe
@@ -50,8 +50,7 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
     nlp, calib = place_raw(run, nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
     examples_done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
-    with few_errors_shown(run.silent):
-        inputs = gather(calib, examples_done, FitArguments())
+    inputs = gather(calib, examples_done, FitArguments())
     report_dropped(inputs.source.annotation, examples_done, run.silent)
     if inputs.unknown.n and not run.silent:
         words = inputs.unknown.words()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,20 +219,6 @@ def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: 
 
     for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
         warn(sentence)
-
-
-@contextmanager
-def few_errors_shown(silent: bool) -> Iterator[None]:
-    """Show the warning CW65 of a block as commands show theirs; all others are given on. silent (bool): True gives it on too."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for one in caught:
-        text = str(one.message)
-        if text.startswith("[CW65]") and not silent:
-            warn(text.removeprefix("[CW65] "))
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def check_whole_documents(unit: str, gold_preproc: bool) -> None:

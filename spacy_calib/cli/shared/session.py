@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,10 +17,12 @@ from typing import Any, TextIO
 
 from ...corpus.visible import visible
 from ...errors import calib_error
-from .screen import user_errors
+from .screen import Screen, user_errors
 
 # Seconds that workers have to end.
 PATIENCE = 5.0
+# The code of a warning of ours, and what writes it as commands write theirs.
+_OURS, _SENTENCES = re.compile(r"\[CW\d+\] "), Screen(no_print=True)
 _KNOWN = hasattr(signal, "SIGCHLD") and hasattr(os, "waitid")
 
 
@@ -73,7 +76,7 @@ _SIGPIPE = 13
 @contextlib.contextmanager
 def session() -> Iterator[None]:
     """Run a command. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe ends it quietly."""
-    with _signals_end(), _visible_warnings(), user_errors():
+    with _signals_end(), _readable_warnings(), user_errors():
         output = GuardedOutput(sys.stdout)
         with contextlib.redirect_stdout(output):
             try:
@@ -170,15 +173,20 @@ def _handle_signal(number: signal.Signals, usual_handler: Any, end: BaseExceptio
 
 
 @contextlib.contextmanager
-def _visible_warnings() -> Iterator[None]:
-    """Make control characters visible in warnings, which may name labels and texts."""
+def _readable_warnings() -> Iterator[None]:
+    """Show warnings of this package as sentences, whatever Python's filters say, and make control characters visible in all:
+    they may name labels and texts."""
     format_warning = warnings.formatwarning
 
-    def format_visible(*args: Any, **kwargs: Any) -> str:
-        return visible(format_warning(*args, **kwargs), keep="\n")
+    def format_readable(message: Any, *args: Any, **kwargs: Any) -> str:
+        if ours := _OURS.match(str(message)):
+            return f"{_SENTENCES.warn(str(message)[ours.end() :])}\n"
+        return visible(format_warning(message, *args, **kwargs), keep="\n")
 
-    warnings.formatwarning = format_visible
+    warnings.formatwarning = format_readable
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("default", message=_OURS.pattern)
+            yield
     finally:
         warnings.formatwarning = format_warning

@@ -8,6 +8,7 @@ import io
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -153,6 +154,14 @@ def test_warnings_are_made_visible(capsys):
         shown = warnings.formatwarning(f"label {EVIL}", UserWarning, "file.py", 1, "")
     assert EVIL not in shown
     assert "\\x1b]0;owned\\x07" in shown
+
+
+def test_a_warning_of_ours_is_a_sentence_and_no_filter_hides_it():
+    """Also with `python -W ignore`, which people type against the warnings of others."""
+    program = "import warnings\nfrom spacy_calib.cli.shared.session import session\nwith session():\n    "
+    program += f"for text in ({'[CW62] Joined ' + EVIL!r}, 'of others'): warnings.warn(text)"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == ["⚠", "Joined", "\\x1b]0;owned\\x07"]
 
 
 def test_no_text_steers_the_terminal(calibrated, tmp_path):
