@@ -160,7 +160,10 @@ def test_a_warning_of_ours_is_a_sentence_and_no_filter_hides_it():
     """Also with `python -W ignore`, which people type against the warnings of others."""
     program = "import warnings\nfrom spacy_calib.cli.shared.session import session\nwith session():\n    "
     program += f"for text in ({'[CW62] Joined ' + EVIL!r}, 'of others'): warnings.warn(text)"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True)
+    plain = {**os.environ, "ANSI_COLORS_DISABLED": "1", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, encoding="utf-8", check=True, env=plain
+    )
     assert done.stderr.split() == ["⚠", "Joined", "\\x1b]0;owned\\x07"]
 
 
