@@ -14,9 +14,8 @@ from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softp
 from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import lowest_from
 from ..metrics.proper import log_losses
-from ..pairs.documents import cross_fit, folds_of, thin_out
+from ..pairs.documents import DOCUMENTS_TO_CHOOSE, cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
-from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
 from .blocks import N_SCORES, NUMBERS, SINGLE, Block, PairInputs

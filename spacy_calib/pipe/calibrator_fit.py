@@ -51,10 +51,9 @@ def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs]:
     """(what the pipe, left unchanged, learned; the held-out scored pairs), see `Calibrator.fit`. Figures go into the meta."""
-    examples = learn_labels(pipe, examples)
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
-    inputs = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
-    choosing, learning = inputs.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
+    inputs = gather(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
+    choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     plan = choose(inputs, choosing)
     learning.at(0.0)
     conventions = conventions_in(inputs)
@@ -90,30 +89,26 @@ def fit_calibrator(
     return state, judged_pairs
 
 
-def learn_labels(pipe: CalibratingPipe, examples: Iterable[Example]) -> Iterable[Example]:
-    """Show the predicted Docs to a source that learns its labels, and return the examples. RAISES C281 to C286."""
+def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
+    """Let the source learn its labels from the predicted Docs, and choose the settings that were left to the fit; return the examples.
+
+    RAISES C281 to C286: the labels.
+    """
     source = with_map(pipe.source, None)
-    if not isinstance(source, LeftScoresSource):
+    if not isinstance(source, LeftScoresSource) and not source.unsettled:
         return examples
-    held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
-    unknown = source.learn_labels(component, [example.predicted for example in held])
-    if unknown:
-        pipe.warn("CW19", labels=", ".join(unknown))
-    return held
-
-
-def settle(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source choose the settings that were left to the fit, and the config say them; the examples again."""
-    source = with_map(pipe.source, None)
+    examples = list(examples)
+    component = pipe.lookup.to_fit(examples[0].predicted.vocab if examples else None)
+    if isinstance(source, LeftScoresSource):
+        unknown = source.learn_labels(component, [example.predicted for example in examples])
+        if unknown:
+            pipe.warn("CW19", labels=", ".join(unknown))
     if not source.unsettled:
         return examples
-    held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
-    choosing, reading = progress.stages({"Choosing settings": 1, "Reading scores": 1})
-    for setting, value in source.settle(component, held, choosing.over).items():
-        pipe.lookup.restore_setting(setting, value)
-    return reading.over(held)
+    choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
+    for setting, value in source.settle(component, examples, choosing.over).items():
+        pipe.lookup.restore_setting(setting, value)  # so that the config has it
+    return reading.over(examples)
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
@@ -211,7 +206,7 @@ def _describe(
         table=summarize_fit(
             judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins
         ),
-        held_out=judge_held_out(judged_pairs) if len(judged_pairs) else None,
+        held_out=judge_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
             "spacy-calib": __version__,

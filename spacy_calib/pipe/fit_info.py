@@ -10,7 +10,7 @@ import numpy as np
 
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.choice import SELECTION
-from ..calibration.grouped import GroupedRecalibrator, GroupFit
+from ..calibration.grouped import GroupedRecalibrator
 from ..calibration.span_fit import SpanData
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.sufficiency import HeldOut
@@ -174,42 +174,36 @@ def summarize_fit(
     scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
     groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
     """
-    scores_after = maps.predict(scores_before, pairs.tags)
-    fits = maps.fits_
+    fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
         whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
-        fits = [GroupFit(*sizes, whose) for sizes in _sizes(pairs, groups)]
-    return _summary(pairs, scores_after, groups, [maps.pooled_fit_, *fits], n_bins)
-
-
-def _sizes(pairs: Pairs, groups: Groups) -> list[tuple[int, int]]:
-    """Pairs and hits of each group."""
-    return [(len(hits), int(hits.sum())) for hits in (pairs.hits[part] for part in group_slices(pairs, groups))]
-
-
-def _summary(pairs: Pairs, scores_after: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[FitRow]:
-    """fits: Of all pairs, then of each group."""
-    slices: list[Any] = [slice(None), *group_slices(pairs, groups)]
-    tags = [np.arange(len(groups.of_tag)), *(groups.tags_in(index) for index in range(len(groups)))]
-    total = int(groups.counts.sum())
-    return [
-        FitRow(
-            group=name,
-            tags=len(columns),
-            share=float(groups.counts[columns].sum() / total) if total else None,
-            pairs=fit.pairs,
-            hits=fit.hits,
-            raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
-            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
-            fallback=fit.fallback,
-        )
-        for name, columns, index, fit in zip(("all", *groups.names), tags, slices, fits, strict=True)
-    ]
+        fallbacks = [whose] * len(groups)
+    scores_after = maps.predict(scores_before, pairs.tags)
+    return _fit_rows(pairs, scores_after, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
 
 
 def summarize_span_fit(data: SpanData, span_map: SpanRecalibrator, n_bins: int = 10) -> list[FitRow]:
     """The rows of `summarize_fit` for the spans on the Docs. span_map (SpanRecalibrator): Their map."""
     why = f"raw scores: {span_map.fallback_}" if span_map.fallback_ else ""
-    n_pairs = [(len(data.pairs), int(data.pairs.hits.sum())), *_sizes(data.pairs, span_map.groups)]
-    fits = [GroupFit(*sizes, why) for sizes in n_pairs]
-    return _summary(data.pairs, span_map.predict(data.known_spans, data.pairs.scores), span_map.groups, fits, n_bins)
+    scores_after, groups = span_map.predict(data.known_spans, data.pairs.scores), span_map.groups
+    return _fit_rows(data.pairs, scores_after, groups, [why] * (1 + len(groups)), n_bins)
+
+
+def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
+    """fallbacks (Sequence[str]): Of all pairs, then of each group."""
+    slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
+    is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
+    total = int(groups.counts.sum())
+    return [
+        FitRow(
+            group=name,
+            tags=int(np.count_nonzero(is_tag)),
+            share=float(groups.counts[is_tag].sum() / total) if total else None,
+            pairs=len(index),
+            hits=int(np.count_nonzero(pairs.hits[index])),
+            raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
+            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
+            fallback=fallback,
+        )
+        for name, is_tag, index, fallback in zip(("all", *groups.names), is_tag_of, slices, fallbacks, strict=True)
+    ]

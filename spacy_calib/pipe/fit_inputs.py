@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -26,7 +27,6 @@ from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
-from ..pairs.keyed import draw_salt
 from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.bound import BoundSource
@@ -152,9 +152,9 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
-    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
-    words_of_docs = read_words(pipe, annotation) if has_context else None
-    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(gold_watch.over(examples)))
+    reader = ExampleReader(source, lowest, pipe.event, words_reader(pipe, annotation), in_runs).read_all(
+        watch.over(gold_watch.over(examples))
+    )
     texts, tag_counts = watch.units(), arguments.tag_counts
     if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
         tag_counts = None  # they are of another scheme, which is no fault here
@@ -174,7 +174,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts.from_units(texts, draw_salt()),
+        seen=SeenTexts(salt=secrets.token_hex(16)).plus(texts),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:
@@ -182,13 +182,14 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     return inputs
 
 
-def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
-    """What a context is to know of tokens, whether the pipe has one or not; of documents, where the source has further scores of them."""
+def words_reader(pipe: CalibratingPipe, annotation: Annotation) -> Any:
+    """The function (Docs) -> what a context knows of their tokens, or of documents with further scores; None without either."""
     if annotation.unit != TOKEN:
         return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
     context = pipe.context or pipe.tokens.context
-    functions = () if context is None else functions_in(pipe.lookup.nlp, context)
-    return partial(words_of, functions=functions, first=annotation.first)
+    if context is None:
+        return None
+    return partial(words_of, functions=functions_in(pipe.lookup.nlp, context), first=annotation.first)
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
