@@ -20,7 +20,7 @@ from .blocks import Block, View, blocks_for, pair_inputs
 from .features import Feature, FromDocs, TokenScores
 from .log_linear import LogLinear
 from .ridge import RidgeModel
-from .words import KnownWords, Words, no_words
+from .words import KnownWords, Words
 
 # When context is kept: always, or where held-out documents lose no more with it than without.
 WHEN = ("always", "no_worse")
@@ -65,7 +65,7 @@ class TokenContext:
         self.columns_: tuple[tuple[str, str], ...] = ()
         self.centers_ = np.zeros(0)
         self.scales_ = np.ones(0)
-        self.known_: KnownWords = no_words()
+        self.known_ = KnownWords()
         self.n_tags_ = 0
         self.model_: LogLinear | None = None
         self.line_: Floats | None = None
