@@ -72,7 +72,7 @@ def _warn_once(name: str, registry: str, why: str) -> None:
     warnings.warn(WARNINGS["CW40"].format(given=name, registry=registry, why=why), stacklevel=3)
 
 
-# Of each function, which need not be hashable: it, so that its number stays its own, and what it makes; None where it needs arguments.
+# id of a function, which need not be hashable -> (it, so that no other gets its id; what it makes, None where it needs arguments).
 _MADE: dict[int, tuple[Any, Any]] = {}
 
 

@@ -46,7 +46,8 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
     smaller last bin merges into the one before (their Algorithm 1, which leaves the order of equal scores open; without ties
     the bins are Algorithm 1's).
 
-    scores (Floats): N scores, in any order. weights: One each, or None. n_bins (int): B. bin_size (int | None): beta, which replaces B.
+    scores (Floats): N scores, in any order. weights: One each, or None. n_bins (int): B.
+    bin_size (int | None): beta, which replaces B.
     RETURNS (Floats): Ascending; B - 1 edges, or max(1, N // beta) - 1: edge b is the smallest float64 that the rule puts into
         bin b or a higher one.
     """

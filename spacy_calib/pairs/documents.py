@@ -1,4 +1,4 @@
-"""Which document of the source a text belongs to, and folds of whole documents, or of runs of sentences. Knows names and numbers, never Docs.
+"""Which document of the source a text belongs to, and folds of whole documents or runs of sentences. Knows numbers, never Docs.
 
 Parts of one document are alike: resampled as if each were a document, they would make intervals too narrow.
 """
@@ -88,9 +88,9 @@ def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
 
 
 def folds_of(documents: Ints, n_folds: int) -> Ints:
-    """The fold of each pair, no more folds than documents: neighbouring documents share a fold, and folds hold about equally many pairs.
+    """The fold of each pair: documents with neighbouring numbers share a fold, and folds hold about equally many pairs.
 
-    So parts of one text that a converter cut into several documents seldom stand on both sides.
+    So parts of one text that a converter cut into several documents seldom stand on both sides. No more folds than documents.
     documents (Ints): Of the pairs.
     """
     _, codes = np.unique(documents, return_inverse=True)

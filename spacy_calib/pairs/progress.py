@@ -36,7 +36,7 @@ class Progress:
         self.at(1.0)
 
     def parts(self, *sizes: float, stages: Iterable[str] = ()) -> list[Progress]:
-        """Divide the stretch into parts of these relative sizes. stages (Iterable[str]): Their names; without them the stretch's."""
+        """Divide the stretch into parts of these relative sizes. stages (Iterable[str]): Their names, by default the stretch's."""
         shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]
         ends = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
         names = [*stages] or [self.stage] * len(sizes)

@@ -15,6 +15,7 @@ from spacy.training import Example
 from ..about import __version__
 from ..calibration.choice import ONE_GROUP, make_plan
 from ..calibration.conventions import Convention, find_conventions, fit_line
+from ..calibration.grouped import GroupedRecalibrator
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
@@ -32,6 +33,7 @@ from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
 from ..context.tokens import TagsOfSpans, TokenContext
 from ..expect.record import record_fit
+from ..metrics.calibration_error import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.progress import UNREPORTED, Progress
@@ -39,9 +41,9 @@ from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
-from ..types import Groups
+from ..types import Floats, Groups, Pairs
 from .calibrating import CalibratingPipe
-from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
+from .fit_info import FitInfo, FitRow, SpanFitInfo
 from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
@@ -90,7 +92,7 @@ def fit_calibrator(
 
 
 def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source learn its labels from the predicted Docs, and choose the settings that were left to the fit; return the examples.
+    """Let the source learn its labels and choose the settings that were left to the fit. RETURNS (Iterable): The examples.
 
     RAISES C281 to C286: the labels.
     """
@@ -234,7 +236,49 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
         right=chosen_map.n_hits_,
         candidates=candidate_map.n_spans_,
         fallback=chosen_map.fallback_,
-        table=summarize_span_fit(spans.data, chosen_map, inputs.arguments.n_bins),
+        table=_fit_rows(
+            spans.data.pairs,
+            chosen_map.predict(spans.data.known_spans, spans.data.pairs.scores),
+            chosen_map.groups,
+            [f"raw scores: {chosen_map.fallback_}" if chosen_map.fallback_ else ""] * (1 + len(chosen_map.groups)),
+            inputs.arguments.n_bins,
+        ),
         context=spans.context,
         held_out=judge_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
     )
+
+
+def summarize_fit(
+    pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
+) -> list[FitRow]:
+    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
+
+    scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
+    groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
+    """
+    fallbacks = [fit.fallback for fit in maps.fits_]
+    if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
+        whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
+        fallbacks = [whose] * len(groups)
+    scores_after = maps.predict(scores_before, pairs.tags)
+    return _fit_rows(pairs, scores_after, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
+
+
+def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
+    """fallbacks (Sequence[str]): Of all pairs, then of each group."""
+    slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
+    is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
+    total = int(groups.counts.sum())
+    return [
+        FitRow(
+            group=name,
+            tags=int(np.count_nonzero(is_tag)),
+            share=float(groups.counts[is_tag].sum() / total) if total else None,
+            pairs=len(index),
+            hits=int(np.count_nonzero(pairs.hits[index])),
+            raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
+            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
+            fallback=fallback,
+        )
+        for name, is_tag, index, fallback in zip(("all", *groups.names), is_tag_of, slices, fallbacks, strict=True)
+    ]

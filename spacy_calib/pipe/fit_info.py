@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.choice import SELECTION
-from ..calibration.grouped import GroupedRecalibrator
-from ..calibration.span_fit import SpanData
-from ..calibration.spans import SpanRecalibrator
 from ..calibration.sufficiency import HeldOut
 from ..doc.annotations import unit_of
-from ..metrics.calibration_error import calibration_error, group_slices
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
-from ..types import Floats, Groups, Pairs
 
 _SHARE = maybe(number(0.0, 1.0))
 _SCALING = record(
@@ -164,46 +157,3 @@ class FitInfo(Saved):
     def span_event(self) -> str:
         """When a span counts as right; "" for a source of token labels alone."""
         return "" if self.spans is None else self.spans.event
-
-
-def summarize_fit(
-    pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
-) -> list[FitRow]:
-    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
-
-    scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
-    groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
-    """
-    fallbacks = [fit.fallback for fit in maps.fits_]
-    if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
-        whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
-        fallbacks = [whose] * len(groups)
-    scores_after = maps.predict(scores_before, pairs.tags)
-    return _fit_rows(pairs, scores_after, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
-
-
-def summarize_span_fit(data: SpanData, span_map: SpanRecalibrator, n_bins: int = 10) -> list[FitRow]:
-    """The rows of `summarize_fit` for the spans on the Docs. span_map (SpanRecalibrator): Their map."""
-    why = f"raw scores: {span_map.fallback_}" if span_map.fallback_ else ""
-    scores_after, groups = span_map.predict(data.known_spans, data.pairs.scores), span_map.groups
-    return _fit_rows(data.pairs, scores_after, groups, [why] * (1 + len(groups)), n_bins)
-
-
-def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
-    """fallbacks (Sequence[str]): Of all pairs, then of each group."""
-    slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
-    is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
-    total = int(groups.counts.sum())
-    return [
-        FitRow(
-            group=name,
-            tags=int(np.count_nonzero(is_tag)),
-            share=float(groups.counts[is_tag].sum() / total) if total else None,
-            pairs=len(index),
-            hits=int(np.count_nonzero(pairs.hits[index])),
-            raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
-            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
-            fallback=fallback,
-        )
-        for name, is_tag, index, fallback in zip(("all", *groups.names), is_tag_of, slices, fallbacks, strict=True)
-    ]

@@ -156,7 +156,7 @@ def lowest_from(place: int, n: int, loss: Callable[[int], float], progress: Prog
             if neighbour not in losses:
                 progress.at(len(losses) / n)  # of n at most
                 losses[neighbour] = loss(neighbour)
-            if (losses[neighbour], neighbour) > (losses[place], place):
+            if not (losses[neighbour], neighbour) < (losses[place], place):
                 break
             place = neighbour
     return place

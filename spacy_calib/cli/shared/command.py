@@ -27,8 +27,9 @@ MORE_OPTIONS = "spacy_calib.more_options"
 class Declared(NamedTuple):
     """A parameter as it is written on the command line.
 
-    name (str): In Python. word (str): What the user knows: the option, or the word of the argument in the usage. kind (Any): Type of its value, without None. optional (bool): Whether it may be None. info
-    (OptionInfo | ArgumentInfo): For typer. default (Any): In Python; `MISSING` for none.
+    name (str): In Python. word (str): What the user knows: the option, or the word of the argument in the usage.
+    kind (Any): Type of its value, without None. optional (bool): Whether it may be None. info (OptionInfo | ArgumentInfo): For
+    typer. default (Any): In Python; `MISSING` for none.
     """
 
     name: str
