@@ -207,10 +207,9 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
     from scipy.sparse import csr_matrix, hstack
 
     blocks, inputs = data.inputs.blocks, data.inputs
-    codes = [inputs.codes_in(block) for block in blocks]
-    distinct = [np.unique(column[column >= 0]) for column in codes]
-    parts = zip(codes, distinct, map(inputs.numbers_in, blocks), strict=True)
-    design = hstack([_design(*part) for part in parts]).tocsr()
+    parts = [inputs.of_block(block) for block in blocks]
+    distinct = [np.unique(codes[codes >= 0]) for codes, _ in parts]
+    design = hstack([_design(codes, known, numbers) for (codes, numbers), known in zip(parts, distinct, strict=True)]).tocsr()
     transposed = csr_matrix(design.T)
     sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)
@@ -227,8 +226,8 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
 
     first = np.zeros(len(units))
     if start is not None:
-        known = (start.weights[block.name].find(column).ravel() for block, column in zip(blocks, distinct, strict=True))
-        first = np.concatenate([*known]) / units
+        values_of_blocks = [start.weights[block.name].find(codes) for block, codes in zip(blocks, distinct, strict=True)]
+        first = np.concatenate([values.ravel() for values in values_of_blocks]) / units
     values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
     weights = zip(blocks, distinct, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
     return LogLinear(

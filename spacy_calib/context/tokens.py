@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.conventions import Shrinkage, check_shrink
+from ..calibration.conventions import Shrinkage
 from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
@@ -58,10 +58,12 @@ class TokenContext:
     def __init__(self, features: Sequence[Feature], when: str = "always", shrink: float = 0.0):
         if when not in WHEN:
             raise calib_error("C001", name="when", wanted=" or ".join(WHEN), given=repr(when))
+        if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
+            raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
         self.features = tuple(features)
         self.functions = tuple(feature for feature in self.features if isinstance(feature, FromDocs))
         self.when = when
-        self.shrink = check_shrink(shrink)
+        self.shrink = float(shrink)
         self.columns_: tuple[tuple[str, str], ...] = ()
         self.centers_ = np.zeros(0)
         self.scales_ = np.ones(0)

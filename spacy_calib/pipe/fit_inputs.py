@@ -152,9 +152,9 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
-    reader = ExampleReader(source, lowest, pipe.event, words_reader(pipe, annotation), in_runs).read_all(
-        watch.over(gold_watch.over(examples))
-    )
+    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
+    words_of_docs = read_words(pipe, annotation) if has_context else None
+    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(gold_watch.over(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
     if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
         tag_counts = None  # they are of another scheme, which is no fault here
@@ -182,14 +182,13 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     return inputs
 
 
-def words_reader(pipe: CalibratingPipe, annotation: Annotation) -> Any:
-    """The function (Docs) -> what a context knows of their tokens, or of documents with further scores; None without either."""
+def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
+    """What a context is to know of tokens, whether the pipe has one or not; of documents, where the source has further scores of them."""
     if annotation.unit != TOKEN:
         return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
     context = pipe.context or pipe.tokens.context
-    if context is None:
-        return None
-    return partial(words_of, functions=functions_in(pipe.lookup.nlp, context), first=annotation.first)
+    functions = () if context is None else functions_in(pipe.lookup.nlp, context)
+    return partial(words_of, functions=functions, first=annotation.first)
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:

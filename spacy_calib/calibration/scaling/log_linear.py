@@ -134,9 +134,7 @@ class LogLinearScaling(Scaling):
 
     def refit(self, pairs: Pairs, n_tags: int, tolerance: float = _FOR_HELD_OUT) -> LogLinearScaling:
         """Another one with the same ridge, whose search begins at this one. tolerance (float): See `fit`."""
-        scaling = self.clone()
-        scaling.ridge_ = self.ridge_
-        return scaling.fit(pairs, n_tags, self, tolerance)
+        return copy.copy(self).fit(pairs, n_tags, self, tolerance)
 
     # Applying
 
