@@ -32,7 +32,7 @@ from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares
 from spacy_calib.coref.inference.pairs import pair_chances
 from spacy_calib.coref.mentions import clusters_in
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
-from spacy_calib.pairs.documents import contiguous_folds
+from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Floats, Ints
 
 COMPONENT = "calib_coref"
@@ -93,7 +93,7 @@ def judge_held_out(pipe: CoreferenceResolver) -> None:
     """Pairs of the train documents by weights that did not see them, calibrated by maps that did not see them either."""
     documents = pipe.held_out
     assert pipe.recalibrator is not None
-    folds = contiguous_folds(np.arange(len(documents)), min(_FOLDS, len(documents)))
+    folds = folds_of(np.arange(len(documents)), min(_FOLDS, len(documents)))
     calibrated: list[Floats] = []
     for one, fold in zip(documents, folds, strict=True):
         others = [other for other, of in zip(documents, folds, strict=True) if of != fold]

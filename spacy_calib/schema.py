@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -116,8 +117,10 @@ def listed(item_form: Form, minimum: int = 0, maximum: int = MOST) -> Form:
 def several(item_form: Form, minimum: int = 0, maximum: int = MOST) -> Form:
     """As `listed`, but a tuple."""
 
+    list_form = listed(item_form, minimum, maximum)
+
     def form(value: Any, where: str) -> tuple[Any, ...]:
-        return tuple(listed(item_form, minimum, maximum)(value, where))
+        return tuple(list_form(value, where))
 
     return form
 
@@ -166,13 +169,15 @@ class Saved:
     @classmethod
     def read(cls: type[_Made], value: Any, where: str = "state") -> _Made:
         """Check a state and build the object. RAISES Misfit: the state is not of the form declared."""
-        saved_fields = _kept(cls)
-        values = record({key: field_.metadata["form"] for key, field_ in saved_fields.items()}, cls.agree)(value, where)
+        kind: Any = cls
+        saved_fields, form = _saved_form(kind)
+        values = form(value, where)
         return cls(**{field_.name: values[key] for key, field_ in saved_fields.items()})
 
     def state(self) -> dict[str, Any]:
         """Return plain data and arrays, which `read` takes."""
-        return {key: as_saved(getattr(self, field_.name)) for key, field_ in _kept(type(self)).items()}
+        kind: Any = type(self)
+        return {key: as_saved(getattr(self, field_.name)) for key, field_ in _saved_form(kind)[0].items()}
 
 
 def plain(kind: type[Saved]) -> Form:
@@ -190,9 +195,11 @@ def kept(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
     return field(**settings, metadata={"form": form, "key": key})
 
 
-def _kept(kind: Any) -> dict[str, Any]:
-    """Return the saved fields by their key in a state."""
-    return {field_.metadata["key"] or field_.name: field_ for field_ in fields(kind) if "form" in field_.metadata}
+@cache
+def _saved_form(kind: Any) -> tuple[dict[str, Any], Form]:
+    """Return the saved fields of a `Saved` class by their key in a state, and the form of a state."""
+    saved_fields = {field_.metadata["key"] or field_.name: field_ for field_ in fields(kind) if "form" in field_.metadata}
+    return saved_fields, record({key: field_.metadata["form"] for key, field_ in saved_fields.items()}, kind.agree)
 
 
 def as_saved(value: Any) -> Any:

@@ -24,15 +24,15 @@ from .steps import Predictions, walk
 from .sufficiency import documents_or_blocks
 from .tag_offsets import TagOffsets
 from .token_fit import CalibrationPlan, ContextFit, FitData, LearnContext
-from .tokens import TokenCalibration, lowest_score
+from .tokens import TokenCalibration
 
 RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
 _FOLDS = 5
 ONE_GROUP: Grouping = partial(tag_frequency_groups, n_groups=1)
 # Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that prefer some labels.
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
-# The stages of a choice, with their shares of its time.
-STAGES = {"Fitting the scaling": 1, "Learning the context": 4, "Comparing methods": 1}
+# The stages of a choice.
+STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
 
 _TRIAL = record({"candidate": text, "loss": number(), "difference": number(), "error": number(), "size": whole()})
 # The saved form of what a choice compared.
@@ -86,7 +86,7 @@ class Selector:
         progress: Progress = UNREPORTED,
     ) -> CalibrationPlan:
         """Choose a plan. group: Makes groups of the labels. scalable: False where a token may have several labels."""
-        fitting, learning, comparing = progress.stages(STAGES)
+        fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
         units = documents_or_blocks(data.pairs.rows, data.documents)
         kept_units = units[data.kept]
         is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
@@ -124,7 +124,8 @@ class Selector:
 
 def lowest_taken(settings: StepSettings) -> float:
     """The score below which entries take no part in a fit."""
-    return lowest_score(settings.threshold, VectorScaling() if settings.selection is not None else settings.scaling)
+    scaling = VectorScaling if settings.selection is not None else settings.scaling
+    return settings.threshold if scaling is None else min(settings.threshold, scaling.floor)
 
 
 def make_plan(
@@ -139,10 +140,12 @@ def make_plan(
     groups = group(settings.grouping)
     if settings.selection is not None:
         return replace(settings.selection(data, group, scalable, learn_context, progress), evaluation_groups=groups)
-    fitting, learning = progress.stages({"Fitting the scaling": 1, "Learning the context": 1})
+    fitting, learning = progress.parts(1, 1, stages=STAGES[:2])
     plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.pooling)
     if settings.scaling is not None:
-        plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
+        scaling = settings.scaling.clone()
+        scores = scaling.cross_fit(data.pairs, data.documents, data.n_tags, _FOLDS, fitting)
+        plan = replace(plan, scaling=scaling, scores=scores)
     if learn_context is not None:
         plan, context = _with_context(plan, data, learn_context, learning)
         pairs = plan.pairs_of(data)
@@ -150,12 +153,6 @@ def make_plan(
         if not context.why and (context.is_required or losses[1] <= losses[0]):
             plan = plan.in_context(data)
     return plan
-
-
-def _with_scaling(plan: CalibrationPlan, scaling: Scaling, data: FitData, units: Ints, progress: Progress) -> CalibrationPlan:
-    """The plan with this scaling, fitted. units (Ints): What is held out as a whole, of each pair."""
-    scores = scaling.cross_fit(data.pairs, units, data.n_tags, _FOLDS, progress)
-    return replace(plan, scaling=scaling, scores=scores)
 
 
 def _with_context(
@@ -174,9 +171,9 @@ def _scale(raw: CalibrationPlan, data: FitData, units: Ints, progress: Progress)
     candidates = []
     for ridge, part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
         scaling = VectorScaling(ridge)
-        plan = _with_scaling(raw, scaling, data, units, part)
-        losses = log_losses(plan.pairs_of(data).scores, data.kept_pairs.hits)
-        candidates.append(replace(plan, name=SCALED, size=scaling.size(), losses=losses))
+        scores = scaling.cross_fit(data.pairs, units, data.n_tags, _FOLDS, part)
+        losses = log_losses(scores[data.kept], data.kept_pairs.hits)
+        candidates.append(replace(raw, name=SCALED, scaling=scaling, scores=scores, size=scaling.size(), losses=losses))
     strong, weak = candidates
     gain, error = mean_with_error(strong.losses - weak.losses, units[data.kept])
     return weak if gain > 2 * error else strong

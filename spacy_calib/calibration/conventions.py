@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import calib_error
 from ..pairs.build import leading
 from ..types import Floats, Ints, Pairs
 from .recalibrators import Platt
@@ -62,13 +61,6 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
                 in_gold = int(np.count_nonzero(gold == tag))
                 conventions.append(Convention(file, tag, column, rows[gold[rows] == column], len(indices), in_gold))
     return sorted(conventions, key=lambda convention: -len(convention.rows))
-
-
-def check_shrink(shrink: float) -> float:
-    """The setting itself. RAISES C001: it is no number in [0, 1]."""
-    if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
-        raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
-    return float(shrink)
 
 
 def fit_line(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:

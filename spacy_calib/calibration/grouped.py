@@ -108,6 +108,8 @@ class GroupedRecalibrator:
             why = "no pair hits" if n_hits == 0 else "every pair hits"
         if why:
             return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
+        if type(self.prototype) is Identity:  # there is nothing to learn
+            return self.prototype, GroupFit(n, n_hits)
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def apply(self, predictions: Predictions) -> Predictions:
@@ -134,6 +136,8 @@ class GroupedRecalibrator:
         self._plain = all(
             type(recalibrator) is Identity for recalibrator in (self.pooled_, *self.maps_) if recalibrator is not None
         )
+        if self._plain:
+            return None
         return self.pooled_.as_table([*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:

@@ -72,30 +72,30 @@ def _warn_once(name: str, registry: str, why: str) -> None:
     warnings.warn(WARNINGS["CW40"].format(given=name, registry=registry, why=why), stacklevel=3)
 
 
+# id of a function, which need not be hashable -> (it, so that no other gets its id; what it makes, None where it needs arguments).
+_MADE: dict[int, tuple[Any, Any]] = {}
+
+
 def prototypes(name: str) -> dict[str, Any]:
-    """Registered name -> what its function makes without arguments, if it needs none; those that fail give a warning."""
+    """Registered name -> what its function makes without arguments, if it needs none; those that fail give a warning.
+
+    Each is made once, as that takes long, and is not to be changed.
+    """
     prototypes_by_name = {}
     for key, function in sorted(REGISTRIES[name].get_all().items()):
         try:
-            if needs_nothing(function):
-                prototypes_by_name[key] = function()
+            if id(function) not in _MADE:
+                _MADE[id(function)] = function, (function() if _needs_nothing(function) else None)
         except Exception as error:  # whatever a registered function raises
             _warn_once(key, name, repr(error))
+            continue
+        if (prototype := _MADE[id(function)][1]) is not None:
+            prototypes_by_name[key] = prototype
     return prototypes_by_name
 
 
-# Of each function, which need not be hashable: it, so that its number stays its own, and whether it needs nothing. Signatures take long to read.
-_KNOWN: dict[int, tuple[Any, bool]] = {}
-
-
-def needs_nothing(function: Any) -> bool:
-    """Whether a function can be called without arguments."""
-    if id(function) not in _KNOWN:
-        _KNOWN[id(function)] = function, _needs_nothing(function)
-    return _KNOWN[id(function)][1]
-
-
 def _needs_nothing(function: Any) -> bool:
+    """Whether a function can be called without arguments."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(function).parameters.values()
     return all(parameter.default is not inspect.Parameter.empty or parameter.kind not in kinds for parameter in parameters)

@@ -15,6 +15,7 @@ from ..schema import Form, Misfit, as_saved, floats, record, registered
 FORMAT_VERSION = 3
 # Registries whose things are saved by name, settings and learned arrays.
 KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts", "@calib_forecasters")
+_PART_FORMS = {kind: registered(kind) for kind in KINDS}
 
 
 _Made = TypeVar("_Made", bound="Part")
@@ -126,7 +127,7 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     kind = next((key for key in KINDS if key in state), None)
     if kind is None:
         raise Misfit("a part", "there by its registered name")
-    form = registered(kind)(state, kind)
+    form = _PART_FORMS[kind](state, kind)
     make = find(kind, form[kind])
     if make is None:
         raise NotInstalled(form[kind])

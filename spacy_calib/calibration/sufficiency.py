@@ -12,8 +12,7 @@ import numpy as np
 from ..metrics.calibration_error import ece
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import JudgedPairs, top_pairs
-from ..pairs.documents import contiguous_folds
-from ..pairs.runs import DOCUMENTS_TO_CHOOSE
+from ..pairs.documents import DOCUMENTS_TO_CHOOSE, folds_of
 from ..schema import Saved, kept, number, whole
 from ..types import Ints
 
@@ -29,7 +28,7 @@ _FEWEST_TOKENS = 100
 
 def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
     """What is held out as a whole: each pair's document, or with few documents its block. rows, documents: Ascending."""
-    return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(rows, _BLOCKS)
+    return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else folds_of(rows, _BLOCKS)
 
 
 def tokens_for_sets(alpha: float) -> tuple[int, int]:

@@ -250,6 +250,8 @@ def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
 def silent_tokens(scores: Scores, rows: Ints) -> Ints:
     """The tokens of which a source says nothing (entities set before it). rows (Ints): Token of each of its entries."""
     bare = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
+    if not len(bare):
+        return bare
     return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
 
 

@@ -179,7 +179,7 @@ def count_training(
     tag_counts = dict(calib.source.count(pipe, references))
     if not tag_counts:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
-    texts = SeenTexts.from_units(texts_of(annotation, training))
+    texts = SeenTexts().plus(texts_of(annotation, training))
     check_apart(texts.share_of(texts_of(annotation, examples)), allow_seen)
     span_counts = dict(annotation.count_spans(references))
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
@@ -189,11 +189,9 @@ def fit_pipe(
     nlp: Language, calib: Calibrator, examples: list[Example], *, n_process: int, silent: bool, **arguments: Any
 ) -> None:
     """Run the pipes before the source over the examples, and fit. arguments: Further fields of `FitArguments`."""
-    from ..pipe.scorer import scorer_like
-
-    n_bins = scorer_like(calib.scorer).n_bins
+    n_bins = getattr(calib.scorer, "n_bins", 10)
     with share_bar(silent) as progress:
-        reading, fitting = progress.stages({"Reading scores": 1, "Fitting": 3})
+        reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])
         reading.at(0.0)
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process)
         calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)

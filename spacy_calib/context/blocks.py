@@ -73,13 +73,11 @@ class PairInputs:
         """Some of the pairs."""
         return PairInputs(self.blocks, self.tag_codes[index], self.codes[:, index], self.numbers[:, index])
 
-    def codes_in(self, block: Block) -> Ints:
-        """The code of each pair in a block."""
-        return self.tag_codes % block.size if block.name in NUMBERS else self.codes[SINGLE.index(block.name)]
-
-    def numbers_in(self, block: Block) -> Floats:
-        """The numbers that the weights of a block are multiplied by, shape (width, n)."""
-        return self.numbers[NUMBERS[block.name]] if block.name in NUMBERS else np.ones((1, len(self.tag_codes)))
+    def of_block(self, block: Block) -> tuple[Ints, Floats]:
+        """(the code of each pair in a block; the numbers that the weights of the block are multiplied by, shape (width, n))."""
+        if block.name in NUMBERS:
+            return self.tag_codes % block.size, self.numbers[NUMBERS[block.name]]
+        return self.codes[SINGLE.index(block.name)], np.broadcast_to(1.0, (1, len(self.tag_codes)))
 
 
 @lru_cache(maxsize=64)

@@ -16,8 +16,8 @@ from ..calibration.spans import SpanRecalibrator
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
+from ..pairs.documents import DOCUMENTS_TO_CHOOSE
 from ..pairs.progress import UNREPORTED, Progress
-from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import View, pair_inputs
 from .features import TokenScores

@@ -14,9 +14,8 @@ from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softp
 from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import lowest_from
 from ..metrics.proper import log_losses
-from ..pairs.documents import cross_fit, folds_of, thin_out
+from ..pairs.documents import DOCUMENTS_TO_CHOOSE, cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
-from ..pairs.runs import DOCUMENTS_TO_CHOOSE
 from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
 from .blocks import N_SCORES, NUMBERS, SINGLE, Block, PairInputs
@@ -145,9 +144,6 @@ class PairData:
     hits: NDArray[np.bool_]
     documents: Ints
 
-    def __len__(self) -> int:
-        return len(self.log_odds)
-
     def take(self, index: Ints) -> PairData:
         """Some of the pairs."""
         return PairData(self.log_odds[index], self.inputs.take(index), self.hits[index], self.documents[index])
@@ -195,9 +191,10 @@ def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear, progr
 def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
     """As `_fit`, but shrunk towards a line for all tags where pairs are few."""
     model = _fit(data, ridge, tolerance, start)
-    if len(data) >= _ENOUGH or ridge == RIDGES[0]:
+    n = len(data.hits)
+    if n >= _ENOUGH or ridge == RIDGES[0]:
         return model
-    line, share = _fit(data, RIDGES[0], tolerance), len(data) / _ENOUGH
+    line, share = _fit(data, RIDGES[0], tolerance), n / _ENOUGH
     weights = {
         name: Weights(part.codes, share * part.values + (1.0 - share) * line.weights[name].values, part.size)
         for name, part in model.weights.items()
@@ -210,10 +207,9 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
     from scipy.sparse import csr_matrix, hstack
 
     blocks, inputs = data.inputs.blocks, data.inputs
-    codes = [inputs.codes_in(block) for block in blocks]
-    distinct = [np.unique(column[column >= 0]) for column in codes]
-    parts = zip(codes, distinct, map(inputs.numbers_in, blocks), strict=True)
-    design = hstack([_design(*part) for part in parts]).tocsr()
+    parts = [inputs.of_block(block) for block in blocks]
+    distinct = [np.unique(codes[codes >= 0]) for codes, _ in parts]
+    design = hstack([_design(codes, known, numbers) for (codes, numbers), known in zip(parts, distinct, strict=True)]).tocsr()
     transposed = csr_matrix(design.T)
     sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)
@@ -228,18 +224,14 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
         total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
         return total, (transposed @ residuals + penalty * values) * units
 
-    first = np.zeros(len(units)) if start is None else _start_values(start, blocks, distinct) / units
+    first = np.zeros(len(units))
+    if start is not None:
+        values_of_blocks = [start.weights[block.name].find(codes) for block, codes in zip(blocks, distinct, strict=True)]
+        first = np.concatenate([values.ravel() for values in values_of_blocks]) / units
     values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
     weights = zip(blocks, distinct, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
     return LogLinear(
         ridge, {block.name: Weights(column, part.reshape(-1, block.width), block.size) for block, column, part in weights}
-    )
-
-
-def _start_values(start: LogLinear, blocks: Sequence[Block], distinct: Sequence[Ints]) -> Floats:
-    """The weights of another model for these codes, as one vector."""
-    return np.concatenate(
-        [start.weights[block.name].find(codes).ravel() for block, codes in zip(blocks, distinct, strict=True)]
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.conventions import Shrinkage, check_shrink
+from ..calibration.conventions import Shrinkage
 from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
@@ -20,7 +20,7 @@ from .blocks import Block, View, blocks_for, pair_inputs
 from .features import Feature, FromDocs, TokenScores
 from .log_linear import LogLinear
 from .ridge import RidgeModel
-from .words import KnownWords, Words, no_words
+from .words import KnownWords, Words
 
 # When context is kept: always, or where held-out documents lose no more with it than without.
 WHEN = ("always", "no_worse")
@@ -58,14 +58,16 @@ class TokenContext:
     def __init__(self, features: Sequence[Feature], when: str = "always", shrink: float = 0.0):
         if when not in WHEN:
             raise calib_error("C001", name="when", wanted=" or ".join(WHEN), given=repr(when))
+        if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
+            raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
         self.features = tuple(features)
         self.functions = tuple(feature for feature in self.features if isinstance(feature, FromDocs))
         self.when = when
-        self.shrink = check_shrink(shrink)
+        self.shrink = float(shrink)
         self.columns_: tuple[tuple[str, str], ...] = ()
         self.centers_ = np.zeros(0)
         self.scales_ = np.ones(0)
-        self.known_: KnownWords = no_words()
+        self.known_ = KnownWords()
         self.n_tags_ = 0
         self.model_: LogLinear | None = None
         self.line_: Floats | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,17 +47,17 @@ class Words:
     @classmethod
     def joined(cls, parts: Sequence[Words]) -> Words:
         """Join the words of consecutive batches."""
-        if len(parts) == 1:
-            return parts[0]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.of_documents(0)
         lengths = [np.diff(part.starts) for part in parts]
         return cls(
             np.cumsum(np.concatenate([np.zeros(1, dtype=np.intp), *lengths])),
-            _joined([part.forms for part in parts], np.uint64),
-            _joined([part.endings for part in parts], np.uint64),
-            _joined([part.shapes for part in parts], np.intp),
-            _joined([part.counts for part in parts], np.bool_),
-            _joined_columns([part.columns for part in parts]),
-            _joined_columns([part.hints for part in parts]),
+            np.concatenate([part.forms for part in parts]),
+            np.concatenate([part.endings for part in parts]),
+            np.concatenate([part.shapes for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+            {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns},
+            {name: np.concatenate([part.hints[name] for part in parts]) for name in parts[0].hints},
         )
 
     @classmethod
@@ -66,14 +65,6 @@ class Words:
         """Represent n documents as one token each, known by the hints of the source alone."""
         nothing, shapes = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.intp)
         return cls(np.arange(n + 1), nothing, nothing, shapes, np.ones(n, dtype=np.bool_), hints=hints or {})
-
-
-def _joined_columns(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
-
-
-def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.concatenate([np.zeros(0, dtype=dtype), *arrays])
 
 
 # Rarer words say much about the texts of the fit, and little about new ones.
@@ -111,10 +102,10 @@ class _DigestIndex:
 
 @dataclass(eq=False)
 class KnownWords(Saved):
-    """forms, endings (Hashes): Salted digests, ascending. salt (str): Their salt."""
+    """forms, endings (Hashes): Salted digests, ascending; none for a context that is not fitted. salt (str): Their salt."""
 
-    forms: Hashes = kept(digests)
-    endings: Hashes = kept(digests)
+    forms: Hashes = kept(digests, lambda: np.zeros(0, dtype=np.uint64))
+    endings: Hashes = kept(digests, lambda: np.zeros(0, dtype=np.uint64))
     salt: str = kept(text, "")
 
     def __post_init__(self) -> None:
@@ -135,11 +126,6 @@ class KnownWords(Saved):
     def places(self, words: Words) -> tuple[Ints, Ints]:
         """(the place of each token's form among the known ones, that of its ending); -1 for unknown ones."""
         return self._forms.find(words.forms, self.salt), self._endings.find(words.endings, self.salt)
-
-
-def no_words() -> KnownWords:
-    """Return the words of a context that is not fitted: none."""
-    return KnownWords(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64))
 
 
 def _frequent(values: Hashes) -> Hashes:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..pairs.bins import assign
 from ..schema import Saved, floats, kept, lengths, several, text, whole
 from ..types import Adds, Floats, Ints
 from .estimates import cross_sums, sum_by
@@ -160,11 +161,17 @@ class DriftProfile(Saved):
         """tokens, spans (Labelled): The fit data, calibrated by maps that did not see a document; spans: no labels."""
         long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH)
         stretch = _STRETCH if long else 0
-        tokens, spans = _in_stretches(tokens, spans, stretch)
+        if stretch:
+            tokens, spans = _in_stretches(tokens, spans, stretch)
         names, counts = np.unique(np.array(tokens.labels or (), dtype=str), return_counts=True)
         labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_LABELS])
-        edges = _edges(tokens.raw)
-        span_edges = np.zeros(0) if spans is None or not len(spans.raw) else _edges(spans.raw)
+        # Distinct edges of bins of about equal counts.
+        edges, span_edges = (
+            np.unique(np.quantile(units.raw, np.linspace(0, 1, _BINS + 1)[1:-1]))
+            if units is not None and len(units.raw)
+            else np.zeros(0)
+            for units in (tokens, spans)
+        )
         profile = cls(edges, labels, *(np.zeros((0, 0)),) * 2, np.zeros(0), span_edges, np.zeros((0, 0)))
         table = profile.tables(tokens, spans)
         with_tokens = np.flatnonzero(table["scores"].sum(axis=1) > 0)
@@ -177,16 +184,15 @@ class DriftProfile(Saved):
         names, of_token = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
         column = {label: i for i, label in enumerate(self.labels)}
         columns = np.array([column.get(str(name), len(self.labels)) for name in names], dtype=np.intp)[of_token.reshape(-1)]
-
-        def bin_table(units: Labelled, edges: Floats) -> Floats:
-            bins = np.searchsorted(edges, units.raw, side="right")
-            return cross_sums(units.documents, bins, (n_docs, len(edges) + 1))
-
+        spans_by_bin = np.zeros((n_docs, 0))
+        if spans is not None and len(self.span_edges):
+            shape = (n_docs, len(self.span_edges) + 1)
+            spans_by_bin = cross_sums(spans.documents, assign(spans.raw, self.span_edges), shape)
         return {
-            "scores": bin_table(tokens, self.edges),
+            "scores": cross_sums(tokens.documents, assign(tokens.raw, self.edges), (n_docs, len(self.edges) + 1)),
             "label_counts": cross_sums(tokens.documents, columns, (n_docs, len(self.labels) + 1)),
             "calibrated": sum_by(tokens.documents, tokens.calibrated, n_docs),
-            "spans": bin_table(spans, self.span_edges) if spans is not None and len(self.span_edges) else np.zeros((n_docs, 0)),
+            "spans": spans_by_bin,
         }
 
     def compare(self, tokens: Labelled, spans: Labelled | None = None, seed: int = 0) -> Drift:
@@ -273,9 +279,7 @@ def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
 
 
 def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:
-    """Replace documents by stretches of so many tokens; unchanged for 0. A span's place is counted in spans."""
-    if not stretch:
-        return tokens, spans
+    """Replace documents by stretches of so many tokens. A span's place is counted in spans."""
     sizes = np.bincount(tokens.documents, minlength=tokens.n_docs)
     parts = np.maximum(1, sizes // stretch)
     first = np.cumsum(parts) - parts
@@ -291,11 +295,6 @@ def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tup
         return replace(units, documents=stretches, n_docs=n)
 
     return cut(tokens), None if spans is None else cut(spans)
-
-
-def _edges(raw: Floats) -> Floats:
-    """Return distinct edges of bins of about equal counts."""
-    return np.unique(np.quantile(raw, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(raw) else np.zeros(0)
 
 
 def differences(a: dict[str, Floats], b: dict[str, Floats]) -> dict[str, Floats]:

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
-from ..pairs.documents import document_codes
 from ..schema import Saved, kept, number, several, whole
 from ..types import Floats, Ints
 from .estimates import Residuals, Sums, cross_sums, effective_documents, sum_by
@@ -111,7 +110,8 @@ def effects_of_labels(
 
 def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
     """Sum over the documents of one label; None where fewer than two have open units (with 0 < p < 1)."""
-    numbers, n_docs = document_codes(documents, len(documents))
+    distinct, numbers = np.unique(documents, return_inverse=True)
+    n_docs = len(distinct)
     opens = sum_by(numbers, chances * (1 - chances), n_docs)
     if (opens > 0).sum() < 2:
         return None
@@ -184,15 +184,15 @@ def source_sums(
     """Sum pairs by source and label. gold: (document, label) of units. of_sources (Ints): Of each document, or -1."""
     names, sources = np.unique(of_sources, return_inverse=True)
     shape = len(names), n_labels
-
-    def table(own_documents: Ints, own_labels: Ints, values: Floats | None = None) -> Floats:
-        return cross_sums(sources[own_documents], own_labels, shape, values)
-
-    opens = chances * (1 - chances)
+    source_of_pair, opens = sources[documents], chances * (1 - chances)
     cells, inverse = np.unique(documents * n_labels + labels, return_inverse=True)
     of_documents = sum_by(inverse, opens, len(cells))
-    squares = table(cells // n_labels, cells % n_labels, np.square(of_documents)) if len(of_sources) else np.zeros(shape)
-    return SourceSums(table(*gold), table(documents[top_pairs], labels[top_pairs]), table(documents, labels, opens), squares)
+    return SourceSums(
+        gold=cross_sums(sources[gold[0]], gold[1], shape),
+        found=cross_sums(source_of_pair[top_pairs], labels[top_pairs], shape),
+        opens=cross_sums(source_of_pair, labels, shape, opens),
+        squares=cross_sums(sources[cells // n_labels], cells % n_labels, shape, np.square(of_documents)),
+    )
 
 
 def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequence[str]) -> dict[str, Effects]:
@@ -226,11 +226,8 @@ def weights_of(errors: Floats, opens: Floats, noise: Floats) -> Floats | None:
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     common = np.full(len(WIDTHS), 1 / len(WIDTHS))
     for _ in range(_STEPS):
-        shares = _shares(likely[telling], common).sum(axis=0) + _PRIOR / len(WIDTHS)
+        products = likely[telling] * common
+        shares = (products / products.sum(axis=1, keepdims=True)).sum(axis=0) + _PRIOR / len(WIDTHS)
         common = shares / shares.sum()
-    return _shares(likely, common)
-
-
-def _shares(likely: Floats, common: Floats) -> Floats:
     products = likely * common
     return np.asarray(products / products.sum(axis=1, keepdims=True))

@@ -98,9 +98,14 @@ class Residuals(Saved):
         units = sums.units[with_tokens].astype(np.float64)
         residual = (events - sums.expected)[with_tokens]
         deviations = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
+        # Twice the lagged products with Bartlett's weights.
+        neighbours = np.zeros((deviations.shape[1], deviations.shape[1]))
+        for lag in range(1, min(_LAGS, len(deviations) - 1) + 1):
+            products = deviations[:-lag].T @ deviations[lag:]
+            neighbours += (1 - lag / (_LAGS + 1)) * (products + products.T)
         return cls(
             len(with_tokens), float(units.sum()), float(np.square(units).sum()), residual.sum(axis=0),
-            sums.independent[with_tokens].sum(axis=0), deviations.T @ deviations, _neighbours(deviations),
+            sums.independent[with_tokens].sum(axis=0), deviations.T @ deviations, neighbours,
         )  # fmt: skip
 
     @property
@@ -134,15 +139,6 @@ class Residuals(Saved):
             max(moment, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
         )
         return of_new + of_fit
-
-
-def _neighbours(residual: Floats) -> Floats:
-    """Twice the lagged products with Bartlett's weights, symmetric, shape (k, k)."""
-    total = np.zeros((residual.shape[1], residual.shape[1]))
-    for lag in range(1, min(_LAGS, len(residual) - 1) + 1):
-        products = residual[:-lag].T @ residual[lag:]
-        total += (1 - lag / (_LAGS + 1)) * (products + products.T)
-    return total
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:

@@ -183,13 +183,8 @@ class SeenShare:
 class SeenTexts(Saved):
     """digests (Digests): Of the longer documents and sentences, the MOST lowest, ascending. salt (str): See `keyed`."""
 
-    digests: Digests = kept(digests)
+    digests: Digests = kept(digests, lambda: np.zeros(0, dtype=np.uint64))
     salt: str = kept(text, "")
-
-    @classmethod
-    def from_units(cls, units: TextUnits, salt: str = "") -> SeenTexts:
-        """Build from some texts, each once; at most the MOST lowest digests."""
-        return cls(np.zeros(0, dtype=np.uint64), salt).plus(units)
 
     def plus(self, units: TextUnits) -> SeenTexts:
         """Add the texts of at least LEAST_WORDS words: shorter ones are never compared, and can be guessed."""

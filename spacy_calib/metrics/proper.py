@@ -51,8 +51,7 @@ class Brier(MeanLoss):
     short = "brier"
     title = "Brier"
 
-    def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
-        return squared_losses(scores, hits)
+    losses = staticmethod(squared_losses)
 
 
 class LogLoss(MeanLoss):
@@ -62,8 +61,7 @@ class LogLoss(MeanLoss):
     short = "nll"
     title = "Log loss"
 
-    def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
-        return log_losses(scores, hits)
+    losses = staticmethod(log_losses)
 
 
 # What tables show where no metrics are handed in.

@@ -12,53 +12,44 @@ from .metric import Metric
 STEPS = 2**14
 
 
-class SmoothedResiduals:
-    """r(t) = 1/n sum_i K(score_i, t) (hit_i - score_i): the residuals of n pairs, spread over t in [0, 1].
+def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | None = None) -> float | None:
+    """smECE (Blasiok and Nakkiran 2023): smECE_sigma for the one sigma that it equals, so that nothing is to be chosen.
+
+    smECE_sigma is the integral over t in [0, 1] of |r(t)|, with r(t) = 1/n sum_i K(score_i, t) (hit_i - score_i): the
+    residuals of n pairs, spread by a kernel K. It never rises with sigma. smECE lies between |mean score - share of hits| of
+    all pairs and the l1 error of bins of one distinct score each.
 
     K is the Gaussian of deviation sigma, reflected at 0 and 1. That is how heat spreads in a rod with closed ends: it
     lowers the amplitude of cos(pi k t) to exp(-(pi k sigma)^2 / 2) of what it was, so that two cosine transforms smooth
     the residuals on a grid, however many pairs there are. The two grid points around a score share its residual.
 
-    scores, hits: n of each, at least one.
+    scores: n probabilities. hits: n booleans. sigma (float | None): Returns the error of this width.
+    RETURNS (float): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
-
-    def __init__(self, scores: ArrayLike, hits: ArrayLike):
-        from scipy.fft import dct
-
-        probabilities = as_probabilities("scores", scores)
-        residuals = (as_hits(hits, len(probabilities)) - probabilities) / len(probabilities)
-        left_point = np.minimum((probabilities * STEPS).astype(np.intp), STEPS - 1)
-        to_right = probabilities * STEPS - left_point
-        on_grid = np.bincount(left_point, residuals * (1 - to_right), STEPS + 1)
-        on_grid += np.bincount(left_point + 1, residuals * to_right, STEPS + 1)
-        # The transform counts all points twice but the two at the ends.
-        self.amplitudes = dct(np.concatenate([on_grid[:1], on_grid[1:-1] / 2, on_grid[-1:]]), type=1)
-
-    def error(self, sigma: float) -> float:
-        """smECE_sigma: the integral of |r(t)|, r taken at t = 0, 1 / STEPS, ..., 1; it never rises with sigma."""
-        from scipy.fft import dct
-
-        falls = np.exp(-((np.pi * sigma * np.arange(STEPS + 1)) ** 2) / 2)
-        height = np.abs(dct(self.amplitudes * falls, type=1))
-        return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
-
-
-def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """smECE (Blasiok and Nakkiran 2023): smECE_sigma for the one sigma that it equals, so that nothing is to be chosen.
-
-    It lies between |mean score - share of hits| of all pairs and the l1 error of bins of one distinct score each.
-
-    scores: n probabilities. hits: n booleans. RETURNS (float): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
-    """
+    from scipy.fft import dct
     from scipy.optimize import brentq
 
     if not np.size(scores):
         return None
-    smoothed_residuals = SmoothedResiduals(scores, hits)
+    probabilities = as_probabilities("scores", scores)
+    residuals = (as_hits(hits, len(probabilities)) - probabilities) / len(probabilities)
+    left_point = np.minimum((probabilities * STEPS).astype(np.intp), STEPS - 1)
+    to_right = probabilities * STEPS - left_point
+    on_grid = np.bincount(left_point, residuals * (1 - to_right), STEPS + 1)
+    on_grid += np.bincount(left_point + 1, residuals * to_right, STEPS + 1)
+    # The transform counts all points twice but the two at the ends.
+    amplitudes = dct(np.concatenate([on_grid[:1], on_grid[1:-1] / 2, on_grid[-1:]]), type=1)
+
+    def smoothed_error(sigma: float) -> float:
+        falls = np.exp(-((np.pi * sigma * np.arange(STEPS + 1)) ** 2) / 2)
+        height = np.abs(dct(amplitudes * falls, type=1))
+        return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
+
+    if sigma is not None:
+        return smoothed_error(sigma)
     # At 0 no error is below sigma, at 1 none is above, but for rounding.
-    return float(brentq(lambda sigma: min(1.0, smoothed_residuals.error(sigma)) - sigma, 0.0, 1.0))
+    return float(brentq(lambda width: min(1.0, smoothed_error(width)) - width, 0.0, 1.0))
 
 
 class SmoothCalibrationError(Metric):
@@ -68,5 +59,4 @@ class SmoothCalibrationError(Metric):
     short = "smece"
     title = "smECE"
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
-        return smooth_calibration_error(scores, hits)
+    __call__ = staticmethod(smooth_calibration_error)

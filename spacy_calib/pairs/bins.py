@@ -7,6 +7,7 @@ the last bin whose lower end it reaches. So equal scores share a bin, and a scor
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,77 +33,44 @@ def check_count(name: str, value: int) -> int:
 
 
 def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
-    """The binner (scores, weights=None) -> edges of n_bins adaptive bins, or of bins of bin_size pairs where given."""
-    if bin_size is not None:
-        size = check_count("bin_size", bin_size)
-        return lambda scores, weights=None: sized_edges(scores, size, weights)
-    bins = check_count("n_bins", n_bins)
-    return lambda scores, weights=None: adaptive_edges(scores, bins, weights)
+    """The binner (scores, weights=None) -> `equal_mass_edges` of n_bins bins, or of bins of bin_size pairs where given."""
+    size = None if bin_size is None else check_count("bin_size", bin_size)
+    return partial(equal_mass_edges, n_bins=check_count("n_bins", n_bins) if size is None else n_bins, bin_size=size)
 
 
-def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-    """(distinct scores, ascending; the mass below each; the mass at each). Masses are integers without weights."""
+def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: int = 10, bin_size: int | None = None) -> Floats:
+    """Edges of B bins of about equal counts, or of bins of beta pairs, that never split equal scores.
+
+    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores: the adaptive bins of
+    Nguyen & O'Connor (2015, section 3.1) with a rule for ties. With a bin size it is (2 * n_below + n_equal) // (2 * beta), and a
+    smaller last bin merges into the one before (their Algorithm 1, which leaves the order of equal scores open; without ties
+    the bins are Algorithm 1's).
+
+    scores (Floats): N scores, in any order. weights: One each, or None. n_bins (int): B.
+    bin_size (int | None): beta, which replaces B.
+    RETURNS (Floats): Ascending; B - 1 edges, or max(1, N // beta) - 1: edge b is the smallest float64 that the rule puts into
+        bin b or a higher one.
+    """
+    if not len(scores):
+        return np.full(n_bins - 1 if bin_size is None else 0, np.inf)
     if weights is None:
         distinct, mass = np.unique(scores, return_counts=True)
     else:
         distinct, inverse = np.unique(scores, return_inverse=True)
         mass = np.bincount(inverse, weights=weights, minlength=len(distinct))
-    return distinct, np.cumsum(mass) - mass, mass
-
-
-def _edges_of_rule(distinct: Floats, at_value: NDArray[Any], after_value: NDArray[Any], n_bins: int) -> Floats:
-    """Turn a rule for bins into edges.
-
-    distinct (Floats): The distinct scores, ascending.
-    at_value, after_value: Bin that the rule gives to each distinct score, and to a score just above it.
-    RETURNS (Floats): Smallest float64 that the rule puts into bin b or higher, for b = 1 .. n_bins - 1.
-    """
+    mass_below = np.cumsum(mass) - mass
+    total = mass_below[-1] + mass[-1]
+    factor, divisor = (n_bins, 2 * total) if bin_size is None else (1, 2 * bin_size)
+    n_bins = n_bins if bin_size is None else max(1, int(total // bin_size))
+    # The bin that the rule gives to each distinct score, and to a score just above it.
+    at_value = np.minimum((2 * mass_below + mass) * factor // divisor, n_bins - 1)
+    after_value = np.minimum(2 * (mass_below + mass) * factor // divisor, n_bins - 1)
     bins = np.arange(1, n_bins)
-    first_at = np.searchsorted(at_value, bins)
-    first_after = np.searchsorted(after_value, bins)
-    next_scores = np.nextafter(distinct, np.inf)
+    first_at, first_after = np.searchsorted(at_value, bins), np.searchsorted(after_value, bins)
     edges = np.append(distinct, np.inf)[first_at]
-    jumps_between = first_after < first_at
-    edges[jumps_between] = next_scores[first_after[jumps_between]]
+    is_between = first_after < first_at
+    edges[is_between] = np.nextafter(distinct, np.inf)[first_after[is_between]]
     return edges
-
-
-def adaptive_edges(scores: Floats, n_bins: int, weights: Floats | None = None) -> Floats:
-    """Edges of B bins of about equal counts that never split equal scores.
-
-    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores: the adaptive bins of
-    Nguyen & O'Connor (2015, section 3.1) with a rule for ties.
-
-    scores (Floats): N scores, in any order. weights: one each, or None.
-    n_bins (int): B.
-    RETURNS (Floats): B - 1 edges.
-    """
-    if not len(scores):
-        return np.full(n_bins - 1, np.inf)
-    distinct, mass_below, mass = _ranks(scores, weights)
-    twice_total = 2 * (mass_below[-1] + mass[-1])
-    at_value = (2 * mass_below + mass) * n_bins // twice_total
-    after_value = 2 * (mass_below + mass) * n_bins // twice_total
-    return _edges_of_rule(distinct, at_value, after_value, n_bins)
-
-
-def sized_edges(scores: Floats, bin_size: int, weights: Floats | None = None) -> Floats:
-    """Edges of bins of beta pairs; a smaller last bin merges into the one before (Nguyen & O'Connor 2015, Algorithm 1).
-
-    Algorithm 1 leaves the order of equal scores open. Here they stay together, in the bin of their middle rank, so that
-    the order of the rows does not matter; without ties the bins are Algorithm 1's.
-
-    scores (Floats): N scores, in any order. weights: one each, or None.
-    bin_size (int): beta.
-    RETURNS (Floats): max(1, N // beta) - 1 edges.
-    """
-    if not len(scores):
-        return np.zeros(0)
-    distinct, mass_below, mass = _ranks(scores, weights)
-    n_bins = max(1, int((mass_below[-1] + mass[-1]) // bin_size))
-    at_value = np.minimum((2 * mass_below + mass) // (2 * bin_size), n_bins - 1)
-    after_value = np.minimum((mass_below + mass) // bin_size, n_bins - 1)
-    return _edges_of_rule(distinct, at_value, after_value, n_bins)
 
 
 def fixed_edges(n_bins: int) -> Floats:

@@ -36,13 +36,12 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
 
 def concatenate(parts: Sequence[Pairs]) -> Pairs:
     """Join pairs of tokens that follow one another; rows of each part are tokens in [0, n_units)."""
+    if not parts:
+        return Pairs.none()
     offsets = np.cumsum([0, *(part.n_units for part in parts)])
-    rows = [part.rows + offset for part, offset in zip(parts, offsets, strict=False)]
-    none = Pairs.none()
-    tags, scores, hits = (
-        np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in ("tags", "scores", "hits")
-    )
-    return Pairs(np.concatenate([none.rows, *rows]), tags, scores, hits, int(offsets[-1]))
+    rows = [part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
+    tags, scores, hits = (np.concatenate([getattr(part, name) for part in parts]) for name in ("tags", "scores", "hits"))
+    return Pairs(np.concatenate(rows), tags, scores, hits, int(offsets[-1]))
 
 
 def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
@@ -207,7 +206,6 @@ class LogitScores:
         return odds, np.einsum("ij->i", odds)
 
     def above(self, threshold: float) -> Marginals:
-        check_threshold(threshold)
         n_labels = max(1, self.logits.shape[1])
         step = max(1, self._CELLS // n_labels)
         if self.n_tokens <= step:
@@ -292,9 +290,3 @@ class JudgedPairs:
 
     def __len__(self) -> int:
         return len(self.pairs)
-
-
-def no_pairs() -> JudgedPairs:
-    """No pairs: every figure of them is None."""
-    none = np.zeros(0, dtype=np.intp)
-    return JudgedPairs(Pairs(none, none, np.zeros(0), np.zeros(0, dtype=bool), 0), np.zeros(0), none)

@@ -1,15 +1,15 @@
-"""Which document of the source a text belongs to, and folds of whole documents. Knows names and numbers, never Docs.
+"""Which document of the source a text belongs to, and folds of whole documents or runs of sentences. Knows numbers, never Docs.
 
 Parts of one document are alike: resampled as if each were a document, they would make intervals too narrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
 from ..types import Floats, Ints
@@ -46,25 +46,15 @@ class DocumentNumbers:
         """The number of a document, new where it was not met. A text is met once, so it is not remembered."""
         self._units.add(document.unit)
         if document.unit != TEXT:
-            return self._numbers.setdefault(document, len(self))
+            return self._numbers.setdefault(document, len(self._numbers) + self._n_texts)
         self._n_texts += 1
-        return len(self) - 1
-
-    @property
-    def units(self) -> frozenset[str]:
-        """The units of the documents met."""
-        return frozenset(self._units)
+        return len(self._numbers) + self._n_texts - 1
 
     @property
     def unit(self) -> str:
-        """The units in a phrase."""
-        return joint_unit(self.units)
-
-
-def joint_unit(units: Collection[str]) -> str:
-    """What documents of these units are together. Docs of a file, some of one sentence alone, are no sentences."""
-    known_units = set(units) - ({SENTENCE} if DOC in units else set())
-    return " or ".join(sorted(known_units)) or DOC
+        """What the documents met are together. Docs of a file, some of one sentence alone, are no sentences."""
+        units = self._units - ({SENTENCE} if DOC in self._units else set())
+        return " or ".join(sorted(units)) or DOC
 
 
 def counted(unit: str, n: int) -> str:
@@ -97,23 +87,19 @@ def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
     return codes.astype(np.intp), len(distinct)
 
 
-def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
+def folds_of(documents: Ints, n_folds: int) -> Ints:
     """The fold of each pair: documents with neighbouring numbers share a fold, and folds hold about equally many pairs.
 
-    So parts of one text that a converter cut into several documents seldom stand on both sides.
+    So parts of one text that a converter cut into several documents seldom stand on both sides. No more folds than documents.
     documents (Ints): Of the pairs.
     """
     _, codes = np.unique(documents, return_inverse=True)
     counts = np.bincount(codes)
+    n_folds = min(n_folds, len(counts))
     middle = np.cumsum(counts) - counts / 2
     of_document = np.minimum((middle * n_folds / max(1, counts.sum())).astype(np.intp), n_folds - 1)
     _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
     return of_document[codes]
-
-
-def folds_of(documents: Ints, n_folds: int) -> Ints:
-    """As `contiguous_folds`, with no more folds than there are documents."""
-    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))))
 
 
 def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Progress = UNREPORTED) -> Floats:
@@ -144,3 +130,50 @@ def thin_out(documents: Ints, n_most: float) -> Ints:
     n_wanted = np.zeros(n, dtype=bool)
     n_wanted[np.arange(is_kept) * n // is_kept] = True
     return np.flatnonzero(n_wanted[codes])
+
+
+# Few long documents, cut into runs of sentences
+
+# What a document is called that is a part of a longer one.
+RUN = "run of sentences"
+# With fewer documents too little is left when one of them is held out: methods are not compared by them.
+DOCUMENTS_TO_CHOOSE = 10
+# Least tokens of a run on average, and the greatest number of runs.
+_TOKENS, _MOST = 200, 100
+
+
+def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
+    """The run of each token, from 0; None where documents are enough, or together too short for `DOCUMENTS_TO_CHOOSE` runs.
+
+    documents (Ints): Of each token. starts (NDArray[bool]): Whether a token begins a sentence. A document without known sentences is cut anywhere.
+    """
+    names = np.unique(documents)
+    if len(names) >= DOCUMENTS_TO_CHOOSE or len(documents) < _TOKENS * DOCUMENTS_TO_CHOOSE:
+        return None
+    size = max(_TOKENS, len(documents) / _MOST)
+    runs, n_runs = np.zeros(len(documents), dtype=np.intp), 0
+    for name in names.tolist():
+        index = np.flatnonzero(documents == name)
+        begins = np.flatnonzero(starts[index])
+        begins = begins if begins.max(initial=0) else np.arange(len(index))
+        n_parts = max(1, round(len(index) / size))
+        targets = np.arange(1, n_parts) * len(index) / n_parts
+        cuts = np.unique(begins[np.minimum(np.searchsorted(begins, targets), len(begins) - 1)])
+        runs[index] = n_runs + np.searchsorted(cuts[cuts > 0], np.arange(len(index)), side="right")
+        n_runs = int(runs[index[-1]]) + 1
+    return runs
+
+
+def caveat_of(unit: str, n: int) -> str:
+    """Why intervals by such documents are too narrow, in a sentence; "" where they need not be. unit (str), n (int): What the documents are, and how many."""
+    if unit == RUN:
+        return (
+            f"Fewer than {DOCUMENTS_TO_CHOOSE} documents, but long ones: they were cut into {counted(RUN, n)}, so that parts can be held out. Runs of one document "
+            "are alike, so intervals made from them are too narrow"
+        )
+    if SENTENCE in unit.split(" or "):
+        return (
+            f"{counted(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, --doc-key): neighbours are alike, so intervals "
+            "made from them are too narrow"
+        )
+    return ""

@@ -5,7 +5,6 @@ A *salt* is a key that is saved with its digests: its owner can still try words 
 
 from __future__ import annotations
 
-import secrets
 from hashlib import blake2b
 
 import numpy as np
@@ -21,11 +20,6 @@ def splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
-
-
-def draw_salt() -> str:
-    """A new salt."""
-    return secrets.token_hex(16)
 
 
 def digest(text: str) -> int:

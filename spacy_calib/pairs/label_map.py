@@ -133,38 +133,29 @@ class UnknownGold:
         pairs = [pair for pair in confusions if pair[1] not in known_labels]
         return cls(n, min(1.0, n / n_labelled) if n_labelled else 0.0, list(labels), pairs, counterparts)
 
-    @property
-    def unknown(self) -> list[str]:
-        """The unknown gold labels, the most frequent first."""
+    def words(self) -> dict[str, Any]:
+        """What sentences about it name.
+
+        "unknown": the unknown gold labels, the most frequent first. "map": to the gold label that each label most often stands
+        for, to be given back: "PERSON=PER,GPE=LOC,DATE=".
+        """
         counts: Counter[str] = Counter()
         for _, gold_label, n in self.pairs:
             counts[gold_label] += n
-        return [label for label, _ in counts.most_common()]
-
-    def suggestion(self) -> str:
-        """A map to the gold label that each label most often stands for, to be given back: "PERSON=PER,GPE=LOC,DATE="."""
-        return (
-            map_to_paste(
-                {
-                    predicted_label: "" if gold_label == OUTSIDE else gold_label
-                    for predicted_label, gold_label in self.counterparts.items()
-                }
-            )
-            or "LABEL=GOLD"
-        )
-
-    def words(self) -> dict[str, Any]:
-        """What sentences about it name."""
         pairs = ", ".join(
             f"{predicted_label or 'nothing'} for {gold_label} ({n:,})" for predicted_label, gold_label, n in self.pairs[:_NAMED]
         )
+        label_map = {
+            predicted_label: "" if gold_label == OUTSIDE else gold_label
+            for predicted_label, gold_label in self.counterparts.items()
+        }
         return {
             "n": f"{self.n:,}",
             "share": f"{100 * self.share:.1f}",
-            "unknown": shorter(self.unknown) or "not named",
+            "unknown": shorter([label for label, _ in counts.most_common()]) or "not named",
             "known": shorter(self.labels),
             "pairs": pairs or "-",
-            "map": self.suggestion(),
+            "map": map_to_paste(label_map) or "LABEL=GOLD",
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -35,15 +35,14 @@ class Progress:
             yield step
         self.at(1.0)
 
-    def parts(self, *sizes: float) -> list[Progress]:
-        """Divide the stretch into parts of these relative sizes."""
+    def parts(self, *sizes: float, stages: Iterable[str] = ()) -> list[Progress]:
+        """Divide the stretch into parts of these relative sizes. stages (Iterable[str]): Their names, by default the stretch's."""
         shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]
         ends = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
-        return [replace(self, start=start, stop=stop) for start, stop in zip(ends, ends[1:], strict=False)]
-
-    def stages(self, sizes: Mapping[str, float]) -> list[Progress]:
-        """Divide the stretch into named stages. sizes (Mapping): Name -> relative size."""
-        return [replace(part, stage=name) for part, name in zip(self.parts(*sizes.values()), sizes, strict=True)]
+        names = [*stages] or [self.stage] * len(sizes)
+        return [
+            replace(self, start=start, stop=stop, stage=name) for name, start, stop in zip(names, ends, ends[1:], strict=False)
+        ]
 
 
 # The default: reports nothing.

@@ -171,7 +171,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that the pipe was fitted on; empty before."""
-        return self.learned.labels
+        return self.learned.component.labels
 
     @property
     def tokens(self) -> TokenCalibration:

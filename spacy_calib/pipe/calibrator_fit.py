@@ -15,6 +15,7 @@ from spacy.training import Example
 from ..about import __version__
 from ..calibration.choice import ONE_GROUP, make_plan
 from ..calibration.conventions import Convention, find_conventions, fit_line
+from ..calibration.grouped import GroupedRecalibrator
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
@@ -32,6 +33,7 @@ from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
 from ..context.tokens import TagsOfSpans, TokenContext
 from ..expect.record import record_fit
+from ..metrics.calibration_error import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.progress import UNREPORTED, Progress
@@ -39,9 +41,9 @@ from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
-from ..types import Groups
+from ..types import Floats, Groups, Pairs
 from .calibrating import CalibratingPipe
-from .fit_info import FitInfo, SpanFitInfo, summarize_fit, summarize_span_fit
+from .fit_info import FitInfo, FitRow, SpanFitInfo
 from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
@@ -51,10 +53,9 @@ def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs]:
     """(what the pipe, left unchanged, learned; the held-out scored pairs), see `Calibrator.fit`. Figures go into the meta."""
-    examples = learn_labels(pipe, examples)
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
-    inputs = gather(pipe, settle(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
-    choosing, learning = inputs.arguments.progress.stages({"Choosing the method": 10, "Fitting the maps": 1})
+    inputs = gather(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
+    choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     plan = choose(inputs, choosing)
     learning.at(0.0)
     conventions = conventions_in(inputs)
@@ -90,30 +91,26 @@ def fit_calibrator(
     return state, judged_pairs
 
 
-def learn_labels(pipe: CalibratingPipe, examples: Iterable[Example]) -> Iterable[Example]:
-    """Show the predicted Docs to a source that learns its labels, and return the examples. RAISES C281 to C286."""
+def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
+    """Let the source learn its labels and choose the settings that were left to the fit. RETURNS (Iterable): The examples.
+
+    RAISES C281 to C286: the labels.
+    """
     source = with_map(pipe.source, None)
-    if not isinstance(source, LeftScoresSource):
+    if not isinstance(source, LeftScoresSource) and not source.unsettled:
         return examples
-    held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
-    unknown = source.learn_labels(component, [example.predicted for example in held])
-    if unknown:
-        pipe.warn("CW19", labels=", ".join(unknown))
-    return held
-
-
-def settle(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source choose the settings that were left to the fit, and the config say them; the examples again."""
-    source = with_map(pipe.source, None)
+    examples = list(examples)
+    component = pipe.lookup.to_fit(examples[0].predicted.vocab if examples else None)
+    if isinstance(source, LeftScoresSource):
+        unknown = source.learn_labels(component, [example.predicted for example in examples])
+        if unknown:
+            pipe.warn("CW19", labels=", ".join(unknown))
     if not source.unsettled:
         return examples
-    held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
-    choosing, reading = progress.stages({"Choosing settings": 1, "Reading scores": 1})
-    for setting, value in source.settle(component, held, choosing.over).items():
-        pipe.lookup.restore_setting(setting, value)
-    return reading.over(held)
+    choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
+    for setting, value in source.settle(component, examples, choosing.over).items():
+        pipe.lookup.restore_setting(setting, value)  # so that the config has it
+    return reading.over(examples)
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
@@ -211,7 +208,7 @@ def _describe(
         table=summarize_fit(
             judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins
         ),
-        held_out=judge_held_out(judged_pairs) if len(judged_pairs) else None,
+        held_out=judge_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
             "spacy-calib": __version__,
@@ -239,7 +236,49 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
         right=chosen_map.n_hits_,
         candidates=candidate_map.n_spans_,
         fallback=chosen_map.fallback_,
-        table=summarize_span_fit(spans.data, chosen_map, inputs.arguments.n_bins),
+        table=_fit_rows(
+            spans.data.pairs,
+            chosen_map.predict(spans.data.known_spans, spans.data.pairs.scores),
+            chosen_map.groups,
+            [f"raw scores: {chosen_map.fallback_}" if chosen_map.fallback_ else ""] * (1 + len(chosen_map.groups)),
+            inputs.arguments.n_bins,
+        ),
         context=spans.context,
         held_out=judge_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
     )
+
+
+def summarize_fit(
+    pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
+) -> list[FitRow]:
+    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
+
+    scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
+    groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
+    """
+    fallbacks = [fit.fallback for fit in maps.fits_]
+    if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
+        whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
+        fallbacks = [whose] * len(groups)
+    scores_after = maps.predict(scores_before, pairs.tags)
+    return _fit_rows(pairs, scores_after, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
+
+
+def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
+    """fallbacks (Sequence[str]): Of all pairs, then of each group."""
+    slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
+    is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
+    total = int(groups.counts.sum())
+    return [
+        FitRow(
+            group=name,
+            tags=int(np.count_nonzero(is_tag)),
+            share=float(groups.counts[is_tag].sum() / total) if total else None,
+            pairs=len(index),
+            hits=int(np.count_nonzero(pairs.hits[index])),
+            raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
+            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
+            fallback=fallback,
+        )
+        for name, is_tag, index, fallback in zip(("all", *groups.names), is_tag_of, slices, fallbacks, strict=True)
+    ]

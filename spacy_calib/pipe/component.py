@@ -203,7 +203,7 @@ class Calibrator(CalibratingPipe):
             raise calib_error("C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.beside) or "none")
         n_added = 0
         with labels_unless_it_fails(inner):
-            has_other_labels = inner.restore_labels(state.kept_labels or state.labels)
+            has_other_labels = inner.restore_labels(state.kept_labels or state.component.labels)
             if state.tokens.maps is not None:
                 n_added = check_loaded(self.lookup.nlp, source, state.component, self.name)
         if has_other_labels:

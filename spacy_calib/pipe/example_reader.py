@@ -23,9 +23,8 @@ from ..doc.annotations.base import NOT_THOSE
 from ..doc.events import span_hits
 from ..doc.reading import document_of
 from ..pairs.build import Scores, concatenate, hints_of
-from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
+from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold
-from ..pairs.runs import RUN, runs_of
 from ..sources.bound import BoundSource
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 
@@ -168,7 +167,7 @@ class ExampleReader:
         gold, without_gold, is_known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
         documents = np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows"))
-        self.unit, self.files = joint_unit(self._numbers.units), self._files
+        self.unit, self.files = self._numbers.unit, self._files
         runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
         if runs is not None:
             self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.choice import SELECTION
-from ..calibration.grouped import GroupedRecalibrator, GroupFit
-from ..calibration.span_fit import SpanData
-from ..calibration.spans import SpanRecalibrator
 from ..calibration.sufficiency import HeldOut
 from ..doc.annotations import unit_of
-from ..metrics.calibration_error import calibration_error, group_slices
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
-from ..types import Floats, Groups, Pairs
 
 _SHARE = maybe(number(0.0, 1.0))
 _SCALING = record(
@@ -164,52 +157,3 @@ class FitInfo(Saved):
     def span_event(self) -> str:
         """When a span counts as right; "" for a source of token labels alone."""
         return "" if self.spans is None else self.spans.event
-
-
-def summarize_fit(
-    pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
-) -> list[FitRow]:
-    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
-
-    scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
-    groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
-    """
-    scores_after = maps.predict(scores_before, pairs.tags)
-    fits = maps.fits_
-    if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
-        whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
-        fits = [GroupFit(*sizes, whose) for sizes in _sizes(pairs, groups)]
-    return _summary(pairs, scores_after, groups, [maps.pooled_fit_, *fits], n_bins)
-
-
-def _sizes(pairs: Pairs, groups: Groups) -> list[tuple[int, int]]:
-    """Pairs and hits of each group."""
-    return [(len(hits), int(hits.sum())) for hits in (pairs.hits[part] for part in group_slices(pairs, groups))]
-
-
-def _summary(pairs: Pairs, scores_after: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[FitRow]:
-    """fits: Of all pairs, then of each group."""
-    slices: list[Any] = [slice(None), *group_slices(pairs, groups)]
-    tags = [np.arange(len(groups.of_tag)), *(groups.tags_in(index) for index in range(len(groups)))]
-    total = int(groups.counts.sum())
-    return [
-        FitRow(
-            group=name,
-            tags=len(columns),
-            share=float(groups.counts[columns].sum() / total) if total else None,
-            pairs=fit.pairs,
-            hits=fit.hits,
-            raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
-            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
-            fallback=fit.fallback,
-        )
-        for name, columns, index, fit in zip(("all", *groups.names), tags, slices, fits, strict=True)
-    ]
-
-
-def summarize_span_fit(data: SpanData, span_map: SpanRecalibrator, n_bins: int = 10) -> list[FitRow]:
-    """The rows of `summarize_fit` for the spans on the Docs. span_map (SpanRecalibrator): Their map."""
-    why = f"raw scores: {span_map.fallback_}" if span_map.fallback_ else ""
-    n_pairs = [(len(data.pairs), int(data.pairs.hits.sum())), *_sizes(data.pairs, span_map.groups)]
-    fits = [GroupFit(*sizes, why) for sizes in n_pairs]
-    return _summary(data.pairs, span_map.predict(data.known_spans, data.pairs.scores), span_map.groups, fits, n_bins)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
-from ..pairs.keyed import draw_salt
 from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.bound import BoundSource
@@ -174,7 +174,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts.from_units(texts, draw_salt()),
+        seen=SeenTexts(salt=token_hex(16)).plus(texts),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:

@@ -126,7 +126,7 @@ class SourceLookup:
         """The labels that the source has now; those fitted where its component is missing."""
         component = self.component()
         missing = component is None and self.pipe.source.component
-        return self.pipe.learned.labels if missing else self.pipe.source.labels(component)
+        return self.pipe.learned.component.labels if missing else self.pipe.source.labels(component)
 
     def span_labels(self) -> tuple[str, ...]:
         """The labels of the spans that the source has now; those fitted where its component is missing; () for a source without."""
@@ -187,7 +187,7 @@ class SourceLookup:
         RETURNS: None where that is not known: labels added since, or no component with weights.
         """
         (bound, _), learned = self.bind(), self.pipe.learned
-        if not learned.weights or bound is None or bound.component is None or len(bound.labels) > len(learned.labels):
+        if not learned.weights or bound is None or bound.component is None or len(bound.labels) > len(learned.component.labels):
             return None
         return fingerprint(self.nlp, bound.component) != learned.weights
 

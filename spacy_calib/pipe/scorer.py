@@ -15,10 +15,10 @@ from ..corpus.scored import ScoredCorpus
 from ..doc.annotations import get_annotation
 from ..doc.collect import scored_corpus
 from ..doc.view import doc_view
-from ..metrics.calibration_error import ece, gmce, mean_of, smce
+from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
 from ..metrics.metric import figure_of, listed
 from ..pairs.bins import check_count
-from ..pairs.build import JudgedPairs, no_pairs
+from ..pairs.build import JudgedPairs
 from ..types import Groups
 
 
@@ -36,22 +36,19 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
     pairs, metrics = judged_pairs.pairs, listed(by_short("calib_metrics"))
+    index_by_group = {} if groups is None else dict(zip(groups.names, group_slices(pairs, groups), strict=True))
+    per_group: dict[str, dict[str, Any]] = {name: {} for name in index_by_group}
     scores: dict[str, Any] = {}
-    per_group: dict[str, dict[str, Any]] = {}
     for suffix, values in (("", judged_pairs.calibrated), ("_raw", pairs.scores)):
-        scores[f"smce{suffix}"] = smce(pairs, values, n_bins)
-        errors = [] if groups is None else gmce(pairs, groups, values, n_bins)
-        scores[f"gmce{suffix}"] = mean_of(errors)
-        for index, error in enumerate(errors):
-            per_group.setdefault(groups.names[index], {})[f"gmce{suffix}"] = error  # type: ignore[union-attr]
+        scores[f"smce{suffix}"] = calibration_error(values, pairs.hits, n_bins)
+        for name, index in index_by_group.items():
+            per_group[name][f"gmce{suffix}"] = calibration_error(values[index], pairs.hits[index], n_bins)
+        scores[f"gmce{suffix}"] = mean_of([row[f"gmce{suffix}"] for row in per_group.values()])
         scores[f"ece{suffix}"] = ece(pairs, values, n_bins)
         for short, metric in metrics.items():
             scores[f"{short}{suffix}"] = figure_of(metric, values, pairs.hits)
-    if groups is not None:
-        of_pair = groups.of(pairs.tags)
-        for index, row in enumerate(per_group.values()):
-            row["pairs"] = int(np.count_nonzero(of_pair == index))
-            row["tags"] = groups.sizes[index]
+    for number, (name, index) in enumerate(index_by_group.items()):
+        per_group[name] |= {"pairs": len(index), "tags": int(np.count_nonzero(groups.of_tag == number))}  # type: ignore[union-attr]
     scores["gmce_per_group"] = per_group if len(pairs) and groups is not None else None
     return {f"{attr}_{key}": value for key, value in scores.items()}
 
@@ -120,12 +117,9 @@ def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
 def drop_performance(nlp: Language, attr: str) -> None:
     """Take out the figures of a pipe, and what held nothing else."""
     performance = nlp.meta.get("performance", {})
-    names = [
-        name
-        for prefix in (attr, f"{attr}_token", f"{attr}_span")
-        for name in calib_scores(no_pairs(), None, prefix)
-        if name in performance
-    ]
+    figures = ["gmce_per_group", *(f"{name}{suffix}" for name in score_names() for suffix in ("", "_raw"))]
+    prefixes = (attr, f"{attr}_token", f"{attr}_span")
+    names = [name for prefix in prefixes for name in (f"{prefix}_{figure}" for figure in figures) if name in performance]
     for name in names:
         del performance[name]
     if names and not performance:

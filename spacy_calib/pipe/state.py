@@ -83,15 +83,10 @@ class PipeState:
     weights: str = ""
     kept_labels: tuple[str, ...] = ()
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Of the component at the fit; () before."""
-        return self.component.labels
-
     def state(self) -> dict[str, Any]:
         """Plain data and arrays, of STATE."""
         return {
-            "labels": list(self.labels),
+            "labels": list(self.component.labels),
             "kind": self.component.kind,
             "fit_info": {} if self.tokens.maps is None else self.info.state(),
             **self.tokens.state(),

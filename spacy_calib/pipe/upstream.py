@@ -1,33 +1,14 @@
-"""What has to be there before a calib pipe is fitted: what runs before its source, its labels and its settings."""
+"""What has to be there before a calib pipe is fitted: Docs without entities of others, and the labels of the data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from spacy.training import Example
 
 from ..errors import calib_error
 from ..sources.mapped import check_labels, with_map
 from .calibrating import CalibratingPipe
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-    from spacy.training import Example
-
-
-def pipes_to_read(nlp: Language, calib: CalibratingPipe) -> tuple[list[str], bool]:
-    """(names of the pipes that run before the source reads; whether its own component is among them, which leaves what is read in the process that
-    ran it).
-
-    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`.
-    """
-    order = nlp.pipe_names
-    pipe = calib.lookup.to_fit()
-    enabled = calib.source.component in order
-    stop = calib.source.component if enabled else calib.name
-    reads_output = bool(enabled and pipe is not None and calib.source.reads_output(pipe))
-    return order[: order.index(stop) + reads_output], reads_output
 
 
 def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iterator[Example]:

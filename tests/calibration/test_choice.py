@@ -16,7 +16,7 @@ from spacy_calib.calibration.token_fit import ContextFit, FitData
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import log_loss
 from spacy_calib.metrics.proper import log_losses, mean_with_error
-from spacy_calib.pairs.documents import contiguous_folds, folds_of
+from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Groups
 
 from ..tokens import LABELS, N_TAGS, Tokens, draw_tokens, fit_data
@@ -206,7 +206,7 @@ def test_with_few_documents_blocks_of_tokens_are_held_out_and_only_the_scaling_i
     data = make_data(700, per_document=per_document, sharpness=2.0)
     steps = make_selector()(data, group_tokens, learn_context=fake_context(0.3))
     assert set(trials_by_name(steps)) == {"raw scores", "vector scaling"}
-    blocks = contiguous_folds(data.pairs.rows, 20)
+    blocks = folds_of(data.pairs.rows, 20)
     scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, blocks, N_TAGS)
     assert steps.scores.tolist() == scaled_scores.tolist()
 

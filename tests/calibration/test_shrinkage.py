@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.conventions import Convention, Shrinkage, check_shrink, fit_line
+from spacy_calib.calibration.conventions import Convention, Shrinkage, fit_line
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.calibration.steps import Predictions
-from spacy_calib.errors import CalibError
 from spacy_calib.types import Pairs
 
 LINE = np.array([0.5, -1.0])
@@ -48,9 +47,3 @@ def test_halfway_in_log_odds_by_hand():
 def test_scores_of_0_and_1_shrink_as_those_that_are_nearly_so():
     ends, near = np.array([0.0, 1.0]), np.array([1e-6, 1 - 1e-6])
     assert shrunk(0.5, ends, ends) == pytest.approx(sigmoid((log_odds(near) + 0.5 * log_odds(near) - 1.0) / 2).tolist())
-
-
-@pytest.mark.parametrize("given", [-0.1, 1.01, float("nan"), True, "0.5", None])
-def test_a_share_out_of_range_is_refused(given):
-    with pytest.raises(CalibError, match=r"\[C001\] .*shrink must be a number from 0 to 1, but .* was given"):
-        check_shrink(given)

@@ -29,7 +29,7 @@ from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_sets
 from spacy_calib.calibration.tokens import TOKENS, Calibrated, TokenCalibration, check_normalize, lowest_score
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import from_dense, pair_up
-from spacy_calib.pairs.documents import contiguous_folds
+from spacy_calib.pairs.documents import folds_of
 from spacy_calib.pipe import saved
 from spacy_calib.schema import Misfit, record
 from spacy_calib.types import Groups, Marginals
@@ -395,7 +395,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
 def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
     """The score of each kept pair by maps of the other four fifths."""
     kept = data.kept
-    pairs, folds = data.pairs.take(kept), contiguous_folds(data.documents[kept], 5)
+    pairs, folds = data.pairs.take(kept), folds_of(data.documents[kept], 5)
     found = np.empty(len(pairs))
     for fold in range(5):
         inside = folds == fold

@@ -117,7 +117,7 @@ def ok(outcome: Outcome) -> Outcome:
 @pytest.fixture
 def one_salt(monkeypatch) -> None:
     """Equal fits are equal to the byte: they take the same salt."""
-    monkeypatch.setattr("spacy_calib.pipe.fit_inputs.draw_salt", lambda: "00" * 16)
+    monkeypatch.setattr("spacy_calib.pipe.fit_inputs.token_hex", lambda n: "00" * n)
 
 
 @pytest.fixture(scope="session")

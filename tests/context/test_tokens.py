@@ -130,7 +130,7 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
     places = found.context.known_.places(words_of([[1, 2]]))
     pair = np.array([1]), np.array([7]), np.zeros(1), np.array([True])
     inputs = pair_inputs(found.context.blocks, seen.view.tokens, places, seen.view.columns, pair, 2)
-    weights = {block.name: found.context.model_.weights[block.name].find(inputs.codes_in(block)) for block in inputs.blocks}
+    weights = {block.name: found.context.model_.weights[block.name].find(inputs.of_block(block)[0]) for block in inputs.blocks}
     assert not any(weights[name].any() for name in ("tag", "form", "ending", "rival"))
 
 

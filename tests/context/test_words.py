@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.context.words import KnownWords, no_words
+from spacy_calib.context.words import KnownWords
 from spacy_calib.pairs.keyed import keyed
 from tests.context.made_up import words_of
 
@@ -44,7 +44,7 @@ def test_places_are_remembered_and_forgotten(monkeypatch):
 
 
 def test_nothing_is_known_without_words():
-    assert no_words().places(words_of([[1, 2]]))[0].tolist() == [-1, -1]
+    assert KnownWords().places(words_of([[1, 2]]))[0].tolist() == [-1, -1]
     assert KnownWords.from_words(words_of([])).salted("x")[0].places(words_of([]))[0].tolist() == []
 
 

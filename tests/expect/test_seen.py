@@ -32,7 +32,7 @@ def units_of(sentences, size, tag="N") -> TextUnits:
 
 
 def fit_on(sentences, size) -> SeenTexts:
-    return SeenTexts.from_units(units_of(sentences, size), "salt")
+    return SeenTexts(salt="salt").plus(units_of(sentences, size))
 
 
 def test_white_space_makes_no_other_text():
@@ -66,7 +66,7 @@ def test_short_texts_recur_and_say_nothing():
 def test_short_texts_are_not_kept_so_that_no_dictionary_reads_them():
     """ "Dear X," has few guesses: of ten letters with a sentence of six words each, the six words and the whole letters are kept."""
     letters = [[f"Dear w{i} ,".split(), ["I", "will", "not", "come", "again", "."]] for i in range(10)]
-    fit = SeenTexts.from_units(units_of([sentence for letter in letters for sentence in letter], 2), "salt")
+    fit = SeenTexts(salt="salt").plus(units_of([sentence for letter in letters for sentence in letter], 2))
     assert len(fit.digests) == 11
     guesses = TextUnits(
         np.array([digest(f"Dear w{i} ,") for i in range(10)], dtype=np.uint64), np.full(10, 6), np.arange(10), np.ones(10, bool)

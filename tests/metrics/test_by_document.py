@@ -27,7 +27,7 @@ from spacy_calib.metrics.by_document import (
 )
 from spacy_calib.metrics.calibration_error import error_of_table
 from spacy_calib.metrics.proper import log_losses, squared_losses
-from spacy_calib.pairs.bins import adaptive_edges, assign, bin_table
+from spacy_calib.pairs.bins import assign, bin_table, equal_mass_edges
 from spacy_calib.types import Groups
 
 from ..strategies import make_pairs, scored_hits
@@ -181,7 +181,7 @@ def test_no_pairs_and_one_document():
 
 
 def true_error(scores, hits):
-    edges = adaptive_edges(scores, 10)
+    edges = equal_mass_edges(scores, n_bins=10)
     return error_of_table(bin_table(scores, hits.astype(float), edges))
 
 
@@ -213,7 +213,7 @@ def test_true_calibration_errors_are_covered_as_often_as_they_say(slope, spread)
 def test_errors_equal_repeating_the_pairs():
     scores, hits, documents = texts(9, seed=5, slope=-1)
     found = error_interval(scores, hits, documents, n_bins=4, n_samples=80, seed=2, coverage=0.5)
-    bins = assign(scores, adaptive_edges(scores, 4))
+    bins = assign(scores, equal_mass_edges(scores, n_bins=4))
     n = len(scores)
     # Each document's part in a bin, less its share of the bin's gap.
     noise = 0.0

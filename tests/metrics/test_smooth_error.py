@@ -9,7 +9,6 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from spacy_calib.metrics import smooth_calibration_error
-from spacy_calib.metrics.smooth_error import SmoothedResiduals
 
 from ..strategies import bernoulli, scored_hits
 
@@ -59,16 +58,15 @@ def test_opposite_residuals_cancel_as_far_as_the_kernel_reaches():
 @pytest.mark.parametrize(("n", "seed"), [(7, 0), (40, 1)])
 def test_is_the_direct_sum_over_all_pairs(n, seed):
     scores, hits = bernoulli(n, seed)
-    smoothed = SmoothedResiduals(scores**2, hits)
     for sigma in (0.02, 0.1, 0.6):
-        assert smoothed.error(sigma) == pytest.approx(direct_error(scores**2, hits, sigma), abs=5e-6)
+        assert smooth_calibration_error(scores**2, hits, sigma) == pytest.approx(direct_error(scores**2, hits, sigma), abs=5e-6)
     found = smooth_calibration_error(scores**2, hits)
     assert direct_error(scores**2, hits, found) == pytest.approx(found, abs=5e-6)
 
 
 def test_without_a_width_nothing_is_smoothed():
     # Residuals 1 at 0, -1/2 at 1/2, -1 at 1, which all are points of the grid.
-    assert SmoothedResiduals([0.0, 0.5, 1.0], [1, 0, 0]).error(0) == pytest.approx(2.5 / 3)
+    assert smooth_calibration_error([0.0, 0.5, 1.0], [1, 0, 0], sigma=0) == pytest.approx(2.5 / 3)
 
 
 @given(scored_hits())
@@ -81,8 +79,7 @@ def test_lies_between_the_mean_residual_and_the_error_of_distinct_scores(drawn):
 
 @given(scored_hits())
 def test_the_error_falls_with_sigma(drawn):
-    smoothed = SmoothedResiduals(*drawn)
-    errors = [smoothed.error(sigma) for sigma in (0.01, 0.03, 0.1, 0.3, 1)]
+    errors = [smooth_calibration_error(*drawn, sigma=sigma) for sigma in (0.01, 0.03, 0.1, 0.3, 1)]
     assert np.all(np.diff(errors) <= 1e-9)
 
 

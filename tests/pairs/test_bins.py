@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.bins import adaptive_edges, assign, bin_table, check_count, fixed_edges, make_binner, sized_edges
+from spacy_calib.pairs.bins import assign, bin_table, check_count, equal_mass_edges, fixed_edges, make_binner
 
 from ..strategies import SPECIAL, score, score_arrays, scored_hits
 
@@ -50,12 +50,12 @@ def algorithm_1(n: int, beta: int) -> list[int]:
     ],
 )
 def test_adaptive_bins_worked_by_hand(scores, n_bins, bins):
-    assert assign(np.array(scores), adaptive_edges(np.array(scores), n_bins)).tolist() == bins
+    assert assign(np.array(scores), equal_mass_edges(np.array(scores), n_bins=n_bins)).tolist() == bins
     assert [bin_by_rule(s, scores, n_bins) for s in scores] == bins
 
 
 def test_adaptive_bins_of_unseen_scores_worked_by_hand():
-    edges = adaptive_edges(np.array([0.1, 0.1, 0.1, 0.4]), 3)
+    edges = equal_mass_edges(np.array([0.1, 0.1, 0.1, 0.4]), n_bins=3)
     # 0.05: 0. Just above 0.1: (2 * 3) * 3 // 8 = 2, so 0.1 is alone in bin 1. Above 0.4: 8 * 3 // 8 = 3, past the last bin, so 2.
     wanted = {0.0: 0, 0.05: 0, 0.1: 1, float(np.nextafter(0.1, 1)): 2, 0.3: 2, 0.4: 2, 1.0: 2}
     assert assign(np.array(list(wanted)), edges).tolist() == list(wanted.values())
@@ -63,7 +63,7 @@ def test_adaptive_bins_of_unseen_scores_worked_by_hand():
 
 @given(score_arrays(), st.integers(1, 15))
 def test_adaptive_bins_of_the_scores_follow_the_rule(scores, n_bins):
-    edges = adaptive_edges(scores, n_bins)
+    edges = equal_mass_edges(scores, n_bins=n_bins)
     assert edges.shape == (n_bins - 1,)
     assert (edges[1:] >= edges[:-1]).all()
     assert assign(scores, edges).tolist() == [bin_by_rule(s, scores.tolist(), n_bins) for s in scores]
@@ -75,13 +75,13 @@ def test_adaptive_bins_of_the_scores_follow_the_rule(scores, n_bins):
 def test_adaptive_bins_of_unseen_scores_follow_the_rule(scores, n_bins, others):
     # Besides any others: the neighbours of every score, and the middle between every two.
     near = np.concatenate([np.nextafter(scores, 0), np.nextafter(scores, 1), (scores[1:] + scores[:-1]) / 2, SPECIAL, others])
-    edges = adaptive_edges(scores, n_bins)
+    edges = equal_mass_edges(scores, n_bins=n_bins)
     assert assign(near, edges).tolist() == [bin_by_rule(value, scores.tolist(), n_bins) for value in near]
 
 
 @given(score_arrays(), st.integers(1, 12))
 def test_equal_scores_share_a_bin_and_bins_ascend(scores, n):
-    for edges in (adaptive_edges(scores, n), sized_edges(scores, n), fixed_edges(n)):
+    for edges in (equal_mass_edges(scores, n_bins=n), equal_mass_edges(scores, bin_size=n), fixed_edges(n)):
         ordered = np.sort(scores)
         bins = assign(ordered, edges)
         assert (np.diff(bins) >= 0).all()
@@ -93,15 +93,15 @@ def test_weights_are_repetitions(scores, n, data):
     times = np.array(data.draw(st.lists(st.integers(1, 4), min_size=len(scores), max_size=len(scores))))
     repeated = np.repeat(scores, times)
     weights = times.astype(float)
-    np.testing.assert_array_equal(adaptive_edges(scores, n, weights), adaptive_edges(repeated, n))
-    np.testing.assert_array_equal(sized_edges(scores, n, weights), sized_edges(repeated, n))
+    np.testing.assert_array_equal(equal_mass_edges(scores, n_bins=n, weights=weights), equal_mass_edges(repeated, n_bins=n))
+    np.testing.assert_array_equal(equal_mass_edges(scores, bin_size=n, weights=weights), equal_mass_edges(repeated, bin_size=n))
 
 
 def test_the_rule_is_computed_in_integers():
     # 10 * 0.3 in floats would put bin limits a rounding error off; with N = B every score has a bin of its own.
     for n in (3, 7, 10, 49, 100, 1000):
         scores = np.linspace(0, 1, n)
-        assert assign(scores, adaptive_edges(scores, n)).tolist() == list(range(n))
+        assert assign(scores, equal_mass_edges(scores, n_bins=n)).tolist() == list(range(n))
 
 
 @pytest.mark.parametrize(
@@ -117,27 +117,27 @@ def test_the_rule_is_computed_in_integers():
 )
 def test_sized_bins_worked_by_hand(n, beta, sizes):
     scores = (np.arange(n) + 1) / (n + 1)
-    assert np.bincount(assign(scores, sized_edges(scores, beta))).tolist() == sizes
+    assert np.bincount(assign(scores, equal_mass_edges(scores, bin_size=beta))).tolist() == sizes
 
 
 @given(st.sets(st.floats(0, 1), min_size=1, max_size=60), st.integers(1, 20))
 def test_sized_bins_without_ties_are_those_of_algorithm_1(values, beta):
     scores = np.sort(np.array(list(values)) + 0.0)
-    assert assign(scores, sized_edges(scores, beta)).tolist() == algorithm_1(len(scores), beta)
+    assert assign(scores, equal_mass_edges(scores, bin_size=beta)).tolist() == algorithm_1(len(scores), beta)
 
 
 def test_tied_scores_go_into_the_sized_bin_of_their_middle():
     # beta = 2, six scores, three bins. Ranks (from 0) 1 to 3 are tied: their middle is 2 + 1/2 mass, so bin 1.
     scores = np.array([0.1, 0.5, 0.5, 0.5, 0.8, 0.9])
     # 0.1: 1 // 4 = 0. 0.5: (2 * 1 + 3) // 4 = 1. 0.8: (2 * 4 + 1) // 4 = 2. 0.9: 11 // 4 = 2.
-    assert assign(scores, sized_edges(scores, 2)).tolist() == [0, 1, 1, 1, 2, 2]
+    assert assign(scores, equal_mass_edges(scores, bin_size=2)).tolist() == [0, 1, 1, 1, 2, 2]
 
 
 def test_no_scores_give_bins_without_scores():
     nothing = np.zeros(0)
-    assert adaptive_edges(nothing, 4).shape == (3,)
-    assert sized_edges(nothing, 4).shape == (0,)
-    assert len(bin_table(nothing, nothing, adaptive_edges(nothing, 4))) == 0
+    assert equal_mass_edges(nothing, n_bins=4).shape == (3,)
+    assert equal_mass_edges(nothing, bin_size=4).shape == (0,)
+    assert len(bin_table(nothing, nothing, equal_mass_edges(nothing, n_bins=4))) == 0
 
 
 def test_fixed_bins_hold_their_lower_end_and_the_last_one_exactly_1():
@@ -167,7 +167,7 @@ def test_bin_table_worked_by_hand():
 @given(scored_hits(), st.integers(1, 12))
 def test_bin_table_keeps_every_pair(pair, n_bins):
     scores, hits = pair
-    table = bin_table(scores, hits.astype(float), adaptive_edges(scores, n_bins))
+    table = bin_table(scores, hits.astype(float), equal_mass_edges(scores, n_bins=n_bins))
     assert table.counts.sum() == len(scores)
     assert (table.counts > 0).all()
     np.testing.assert_allclose(np.dot(table.counts, table.mean_score), scores.sum(), atol=1e-9)
@@ -176,10 +176,10 @@ def test_bin_table_keeps_every_pair(pair, n_bins):
 
 def test_binner_takes_a_count_or_a_size():
     scores = np.arange(1, 13) / 13
-    np.testing.assert_array_equal(make_binner(4)(scores), adaptive_edges(scores, 4))
-    np.testing.assert_array_equal(make_binner(4, bin_size=5)(scores), sized_edges(scores, 5))
+    np.testing.assert_array_equal(make_binner(4)(scores), equal_mass_edges(scores, n_bins=4))
+    np.testing.assert_array_equal(make_binner(4, bin_size=5)(scores), equal_mass_edges(scores, bin_size=5))
     weights = np.arange(1.0, 13.0)
-    np.testing.assert_array_equal(make_binner(3)(scores, weights), adaptive_edges(scores, 3, weights))
+    np.testing.assert_array_equal(make_binner(3)(scores, weights), equal_mass_edges(scores, n_bins=3, weights=weights))
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, "3", None, True, np.nan])

@@ -15,10 +15,10 @@ from spacy_calib.pairs.documents import (
     DocumentNumbers,
     SourceDocument,
     by_unit,
-    contiguous_folds,
     counted,
     cross_fit,
     folds_of,
+    runs_of,
     thin_out,
 )
 
@@ -84,17 +84,17 @@ def test_every_pair_is_scored_once_by_what_was_learned_outside_of_its_fold():
 
 
 def test_folds_worked_by_hand():
-    assert contiguous_folds(documents_of(2, 2, 2, 2), 2).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert contiguous_folds(documents_of(1, 1, 4), 2).tolist() == [0, 0, 1, 1, 1, 1]
+    assert folds_of(documents_of(2, 2, 2, 2), 2).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert folds_of(documents_of(1, 1, 4), 2).tolist() == [0, 0, 1, 1, 1, 1]
     # Numbers of documents need not follow one another.
-    assert contiguous_folds(np.array([3, 3, 9, 9, 40, 40]), 3).tolist() == [0, 0, 1, 1, 2, 2]
+    assert folds_of(np.array([3, 3, 9, 9, 40, 40]), 3).tolist() == [0, 0, 1, 1, 2, 2]
 
 
 @given(sizes=st.lists(st.integers(1, 30), min_size=2, max_size=40), n_folds=st.integers(2, 8))
 def test_folds_keep_documents_whole_follow_one_another_and_are_balanced(sizes, n_folds):
     documents = documents_of(*sizes)
     n_folds = min(n_folds, len(sizes))
-    folds = contiguous_folds(documents, n_folds)
+    folds = folds_of(documents, n_folds)
     assert len(folds) == len(documents)
     for document in range(len(sizes)):
         assert len(set(folds[documents == document].tolist())) == 1
@@ -107,18 +107,18 @@ def test_folds_keep_documents_whole_follow_one_another_and_are_balanced(sizes, n
 @given(sizes=st.lists(st.one_of(st.integers(1, 3), st.integers(50, 200)), min_size=2, max_size=12), n_folds=st.integers(2, 8))
 def test_no_fold_is_empty(sizes, n_folds):
     """A document as long as several folds used to leave those folds empty: fitted for nothing, and counted in the report."""
-    folds = contiguous_folds(documents_of(*sizes), min(n_folds, len(sizes)))
+    folds = folds_of(documents_of(*sizes), min(n_folds, len(sizes)))
     assert np.bincount(folds).min() > 0
 
 
 def test_many_equal_documents_make_equal_folds():
-    held = np.bincount(contiguous_folds(documents_of(*[7] * 100), 5))
+    held = np.bincount(folds_of(documents_of(*[7] * 100), 5))
     assert held.tolist() == [140] * 5
 
 
 def test_one_document_or_none():
-    assert contiguous_folds(documents_of(4), 5).tolist() == [0, 0, 0, 0]
-    assert contiguous_folds(documents_of(), 5).tolist() == []
+    assert folds_of(documents_of(4), 5).tolist() == [0, 0, 0, 0]
+    assert folds_of(documents_of(), 5).tolist() == []
 
 
 # Thinning
@@ -156,3 +156,49 @@ def test_thinning_leaves_two_documents_to_compare():
 
 def test_one_document_longer_than_the_limit_is_kept():
     assert thin_out(documents_of(50), n_most=10).tolist() == list(range(50))
+
+
+# Runs of sentences
+
+
+def sentences(n: int, every: int) -> np.ndarray:
+    return np.arange(n) % every == 0
+
+
+def test_runs_begin_where_a_sentence_does_and_end_with_their_document():
+    documents = documents_of(1400, 1000)
+    starts = sentences(2400, 35)
+    starts[1400] = True
+    runs = runs_of(documents, starts)
+    first = np.flatnonzero(np.diff(runs, prepend=-1))
+    # 1,400 tokens are seven runs of 200, at 200, 400 ...: the next sentences begin at 210, 420, 600 (no: 630), ...
+    assert first[:8].tolist() == [0, 210, 420, 630, 805, 1015, 1225, 1400]
+    assert starts[first].all()
+    assert len(first) == 12
+    assert runs.max() == 11
+
+
+@pytest.mark.parametrize(("n", "found"), [(1999, None), (2000, 10), (50_000, 100)])
+def test_runs_are_of_200_tokens_or_more_and_at_most_a_hundred(n, found):
+    runs = runs_of(documents_of(n), sentences(n, 1))
+    assert (None if runs is None else len(np.unique(runs))) == found
+
+
+def test_enough_documents_stay_whole():
+    assert runs_of(documents_of(*[1000] * 10), sentences(10_000, 20)) is None
+    assert runs_of(documents_of(*[1000] * 9), sentences(9000, 20)) is not None
+
+
+def test_a_document_without_known_sentences_is_cut_anywhere_and_a_short_one_not_at_all():
+    starts = np.zeros(4100, dtype=bool)
+    starts[[0, 4000]] = True
+    runs = runs_of(documents_of(4000, 100), starts)
+    assert np.bincount(runs).tolist() == [200] * 20 + [100]
+
+
+def test_parts_of_a_document_may_stand_apart():
+    documents = np.concatenate([documents_of(1000, 1000), documents_of(1000, 1000)])
+    runs = runs_of(documents, sentences(4000, 10))
+    of_run = [set(documents[runs == run].tolist()) for run in range(runs.max() + 1)]
+    assert all(len(names) == 1 for names in of_run)
+    assert len(of_run) == 20

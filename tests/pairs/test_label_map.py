@@ -62,6 +62,6 @@ def test_the_suggested_map_leaves_shared_labels_alone_and_names_those_that_stand
     }
     gold = {"ORG": 300, "MISC": 96, "LOC": 200, "PER": 9, "O": 950}
     unknown = UnknownGold.of(found, 105, gold, ("O", "ORG", "GPE", "LOC", "DATE"))
-    assert unknown.suggestion() == "GPE=LOC,DATE="
+    assert unknown.words()["map"] == "GPE=LOC,DATE="
     assert unknown.pairs == [("ORG", "MISC", 96), ("GPE", "PER", 9)]
     assert unknown.share == 105 / 605

@@ -28,7 +28,7 @@ def test_the_number_of_steps_of_an_iterator_is_given():
 
 def test_parts_of_parts_and_named_stages():
     def run(whole):
-        reading, fitting = whole.stages({"Reading": 1, "Fitting": 3})
+        reading, fitting = whole.parts(1, 3, stages=["Reading", "Fitting"])
         assert list(reading.over("ab")) == ["a", "b"]
         first, last = fitting.parts(1, 2)
         first.at(0.5)

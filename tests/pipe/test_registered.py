@@ -58,7 +58,6 @@ class Shared(Scaling):
         return 8 if self.fitted else 0
 
     def size(self):
-        self._check_fitted()
         return 1
 
     def fit(self, pairs, n_tags):

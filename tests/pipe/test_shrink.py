@@ -10,6 +10,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_calib.calibration.recalibrators import Platt
+from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.calibrator_fit import conventions_in
 from spacy_calib.pipe.fit_inputs import FitArguments, gather
@@ -143,3 +144,9 @@ def test_an_adaptation_keeps_it_and_follows_it(nlp, halfway):
 def test_without_a_context_nothing_shrinks(nlp):
     data = examples(nlp, 80)
     assert nlp.add_pipe("calib", after="tagger").fit(data).tokens.context is None
+
+
+@pytest.mark.parametrize("given", [-0.1, 1.01, float("nan"), True, "0.5", None])
+def test_a_share_out_of_range_is_refused(given):
+    with pytest.raises(CalibError, match=r"\[C001\] .*shrink must be a number from 0 to 1, but .* was given"):
+        TokenContext([], shrink=given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -85,10 +84,16 @@ class Scaling(ABC):
         """
         fitting, folds = progress.parts(2, 1)
         fitting.at(0.0)
-        self.fit_documents(pairs, documents, n_tags)
+        index = thin_out(documents, MOST_PAIRS)
+        self.fit_documents(pairs.take(index), documents[index], n_tags)
         if len(np.unique(documents)) < 2:
             return self.scale_pairs(pairs)
-        return held_out(pairs, documents, n_folds, lambda train_pairs: self.refit(train_pairs, n_tags), folds)
+
+        def score(train: Ints, test: Ints) -> Floats:
+            some_pairs = pairs.take(train[thin_out(documents[train], MOST_PAIRS)])
+            return self.refit(some_pairs, n_tags).scale_pairs(pairs.take(test))
+
+        return cross_fit(folds_of(documents, n_folds), score, folds)
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
         """The scaled score of each pair. pairs (Pairs): All of a token that reach the floor, and perhaps others."""
@@ -96,7 +101,7 @@ class Scaling(ABC):
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
         """Fit this one; where it has a setting that held-out documents may choose, choose that first."""
-        self.fit(within_limit(pairs, documents), n_tags)
+        self.fit(pairs, n_tags)
 
     def refit(self, pairs: Pairs, n_tags: int) -> Scaling:
         """Another one of this kind, fitted on some of the pairs that this one was fitted on."""
@@ -116,7 +121,8 @@ class Scaling(ABC):
         counted (NDArray[bool] | None): False for an entry below the floor whose probability is asked for, too.
         RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
         """
-        self._check_fitted()
+        if not self.fitted:
+            raise calib_error("C004", what=type(self).__name__)
         probabilities = as_probabilities("scores", scores)
         arrays = {"row": rows, "tag": tags, "flag": probabilities if counted is None else counted}
         check_lengths(type(self).__name__, "score", len(probabilities), arrays)
@@ -133,10 +139,6 @@ class Scaling(ABC):
     def _scale(self, rows: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
         """As `scale`, of entries token by token, one at least."""
 
-    def _check_fitted(self) -> None:
-        if not self.fitted:
-            raise calib_error("C004", what=type(self).__name__)
-
     # Saving
 
     def state(self) -> dict[str, Any]:
@@ -150,19 +152,3 @@ class Scaling(ABC):
     @abstractmethod
     def load_learned(self, learned: dict[str, Any]) -> Scaling:
         """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
-
-
-def within_limit(pairs: Pairs, documents: Ints) -> Pairs:
-    """The pairs, or those of some documents where there are more than MOST_PAIRS. documents (Ints): Of the pairs."""
-    return pairs if len(pairs) <= MOST_PAIRS else pairs.take(thin_out(documents, MOST_PAIRS))
-
-
-def held_out(
-    pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs], Scaling], progress: Progress = UNREPORTED
-) -> Floats:
-    """The scaled score of each pair by a scaling, from `learn`, that did not see its document; two documents at least."""
-
-    def score(train: Ints, test: Ints) -> Floats:
-        return learn(within_limit(pairs.take(train), documents[train])).scale_pairs(pairs.take(test))
-
-    return cross_fit(folds_of(documents, n_folds), score, progress)

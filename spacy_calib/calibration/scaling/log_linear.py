@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from ...errors import calib_error
 from ...schema import floats, number, record, whole, wholes
 from ...types import Floats, Ints, Pairs
-from .base import Scaling, within_limit
-from .entries import PairwiseScaler, lay_out
+from .base import Scaling
+from .entries import PairwiseScaler
 from .objective import DEFAULT_RIDGE, Objective, Weights, choose_ridge
 
-# The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin about ten
-# times as far as a bias of its size, and penalties are on squares.
-_SHARE_OF_BIASES = 0.01
 # The search ends with a step that lowers the loss by less than this share of it: for the scaling that is kept, and
 # for those that only give held-out scores.
 _CLOSELY = 1e-8
@@ -92,23 +89,18 @@ class LogLinearScaling(Scaling):
     def settings(self) -> dict[str, Any]:
         return {"ridge": self.ridge, "bias_ridge": self.bias_ridge}
 
-    def like(self, ridge: float) -> LogLinearScaling:
-        """A scaling with the same settings and this ridge, not fitted."""
-        scaling = self.clone()
-        scaling.ridge_ = ridge
-        return scaling
-
     def size(self) -> int:
         """How many numbers were fitted. RAISES C004: not fitted."""
-        self._check_fitted()
+        if not self.fitted:
+            raise calib_error("C004", what=type(self).__name__)
         return 1 + int(np.count_nonzero(self.biases_)) + len(self.weights_)
 
     def describe(self) -> dict[str, Any]:
         """Name, bias or none, temperature, ridge and number of fitted numbers, for `info`. RAISES C004: not fitted."""
-        self._check_fitted()
+        size = self.size()
         temperature = float(1.0 / max(self.factor_[0], 1e-12))
         description = {"name": self.registered, "biased": self.biased}
-        return {**description, "temperature": temperature, "ridge": self.ridge_, "size": self.size()}
+        return {**description, "temperature": temperature, "ridge": self.ridge_, "size": size}
 
     # Fitting
 
@@ -129,25 +121,20 @@ class LogLinearScaling(Scaling):
         if start is not None and start.fitted and start.n_tags_ == n_tags:
             begin = Weights(start.factor_, start.biases_, start.codes_, start.weights_)
         self.n_tags_ = n_tags
-        self.factor_, self.biases_, self.codes_, self.weights_ = self.objective(counted, n_tags).minimize(begin, tolerance)
+        self.factor_, self.biases_, self.codes_, self.weights_ = Objective(self, counted, n_tags).minimize(begin, tolerance)
         return self
-
-    def objective(self, pairs: Pairs, n_tags: int) -> Objective:
-        """What `fit` minimizes. pairs (Pairs): Those that reach the floor."""
-        bias_penalty = self.ridge_ * _SHARE_OF_BIASES if self.bias_ridge is None else self.bias_ridge
-        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, self.floor, self.pairwise == "all")
-        return Objective(self, bias_penalty, entries, pairs.hits)
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
         """Fit with the ridge of the settings, or the one that two or more held-out documents choose."""
         start = None
         if self.ridge is None and len(np.unique(documents)) > 1:
             start = choose_ridge(self, pairs, documents, n_tags)
-        self.ridge_ = (start or self.like(self.ridge or DEFAULT_RIDGE)).ridge_
-        self.fit(within_limit(pairs, documents), n_tags, start)
+        self.ridge_ = self.ridge or DEFAULT_RIDGE if start is None else start.ridge_
+        self.fit(pairs, n_tags, start)
 
-    def refit(self, pairs: Pairs, n_tags: int) -> LogLinearScaling:
-        return self.like(self.ridge_).fit(pairs, n_tags, self, _FOR_HELD_OUT)
+    def refit(self, pairs: Pairs, n_tags: int, tolerance: float = _FOR_HELD_OUT) -> LogLinearScaling:
+        """Another one with the same ridge, whose search begins at this one. tolerance (float): See `fit`."""
+        return copy.copy(self).fit(pairs, n_tags, self, tolerance)
 
     # Applying
 

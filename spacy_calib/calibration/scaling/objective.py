@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...pairs.documents import thin_out
+from ...pairs.documents import cross_fit, folds_of, thin_out
 from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs
 from ..recalibrators.logistic import PRIOR, minimize_smooth
-from .base import held_out
-from .entries import LEAST, Entries, number_codes
+from .entries import LEAST, lay_out, number_codes
 
 if TYPE_CHECKING:
     from .log_linear import LogLinearScaling
 
+# The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin about ten
+# times as far as a bias of its size, and penalties are on squares.
+_SHARE_OF_BIASES = 0.01
 _MOST_STEPS = 300
 # Pairs of steps and gradients that L-BFGS keeps.
 _MEMORY = 20
@@ -41,26 +42,28 @@ class Objective:
     The vector is in units of its own curvature, or the search would take several times as many steps.
 
     scaling (LogLinearScaling): Says which weights there are, and what holds them near 0: half of a penalty times the
-        square of each. bias_penalty (float): That of biases.
+        square of each. pairs (Pairs): Those that reach the floor.
     """
 
-    def __init__(self, scaling: LogLinearScaling, bias_penalty: float, entries: Entries, hits: NDArray[np.bool_]):
+    def __init__(self, scaling: LogLinearScaling, pairs: Pairs, n_tags: int):
         from scipy.sparse import csr_matrix
 
+        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.floor, scaling.pairwise == "all")
+        bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES if scaling.bias_ridge is None else scaling.bias_ridge
         self.biased, self.entries = scaling.biased, entries
         self.n_biases = entries.n_tags + 2 if scaling.biased else 0
-        is_hit = np.zeros(len(entries), dtype=bool)
+        is_hit = np.zeros(len(entries.tags), dtype=bool)
         is_tag = entries.origin >= 0
-        is_hit[is_tag] = hits[entries.origin[is_tag]]
+        is_hit[is_tag] = pairs.hits[entries.origin[is_tag]]
         has_hit = np.add.reduceat(is_hit, entries.starts) > 0
         self.gold = is_hit | ((entries.origin < 0) & ~has_hit[entries.tokens])
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
         else:
-            n = len(entries) if scaling.pairwise == "self" else 0
+            n = len(entries.tags) if scaling.pairwise == "self" else 0
             codes, targets, inputs = (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
         self.codes, column = number_codes(codes, (entries.n_tags + 2) ** 2)
-        self.design = csr_matrix((inputs, (targets, column)), (len(entries), len(self.codes)))
+        self.design = csr_matrix((inputs, (targets, column)), (len(entries.tags), len(self.codes)))
         self.penalty = np.concatenate(
             [np.full(1, PRIOR), np.full(self.n_biases, bias_penalty), np.full(len(self.codes), scaling.ridge_)]
         )
@@ -72,20 +75,16 @@ class Objective:
 
     def minimize(self, start: Weights | None, tolerance: float) -> Weights:
         """The weights of least loss. start: None begins at no change. tolerance: Share of the loss that ends the search."""
-        vector = minimize_smooth(self.loss, self.start(start), tolerance, _MOST_STEPS, _MEMORY)
-        return self.unpack(vector * self.units)
-
-    def start(self, given: Weights | None) -> Floats:
-        """The vector of these weights, in its units; pairs of tags that they lack have weight 0."""
         values = np.zeros(len(self.units))
         values[0] = 1.0
-        if given is not None:
-            values[0] = given.factor[0]
-            values[1 : 1 + self.n_biases] = given.biases[: self.n_biases]
-            if len(given.codes):  # pairs of tags that never met in that fit keep 0
-                index = np.minimum(np.searchsorted(given.codes, self.codes), len(given.codes) - 1)
-                values[1 + self.n_biases :] = np.where(given.codes[index] == self.codes, given.weights[index], 0.0)
-        return values / self.units
+        if start is not None:
+            values[0] = start.factor[0]
+            values[1 : 1 + self.n_biases] = start.biases[: self.n_biases]
+            if len(start.codes):  # pairs of tags that never met in that fit keep 0
+                index = np.minimum(np.searchsorted(start.codes, self.codes), len(start.codes) - 1)
+                values[1 + self.n_biases :] = np.where(start.codes[index] == self.codes, start.weights[index], 0.0)
+        vector = minimize_smooth(self.loss, values / self.units, tolerance, _MOST_STEPS, _MEMORY)
+        return self.unpack(vector * self.units)
 
     def unpack(self, values: Floats) -> Weights:
         """The weights of a vector that is not in its units."""
@@ -136,11 +135,14 @@ def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tag
     scaling_by_place: dict[int, LogLinearScaling] = {}
 
     def loss(place: int) -> float:
-        candidate = scaling.like(RIDGES[place]).fit(some_pairs, n_tags, scaling_by_place.get(default_place), _TOLERANCE)
-        scaling_by_place[place] = candidate
-        scores = held_out(
-            some_pairs, of_pair, _FOLDS, lambda part: candidate.like(candidate.ridge_).fit(part, n_tags, candidate, _TOLERANCE)
-        )
+        candidate = scaling.clone()
+        candidate.ridge_ = RIDGES[place]
+        scaling_by_place[place] = candidate.fit(some_pairs, n_tags, scaling_by_place.get(default_place), _TOLERANCE)
+
+        def score(train: Ints, test: Ints) -> Floats:
+            return candidate.refit(some_pairs.take(train), n_tags, _TOLERANCE).scale_pairs(some_pairs.take(test))
+
+        scores = cross_fit(folds_of(of_pair, _FOLDS), score)
         return -float(np.log(np.maximum(np.where(some_pairs.hits, scores, 1.0 - scores), LEAST)).sum())
 
     return scaling_by_place[lowest_from(default_place, len(RIDGES), loss)]
@@ -149,16 +151,12 @@ def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tag
 def lowest_from(place: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:
     """The place in [0, n) where walking downhill from this one ends; of equals the first."""
     losses = {place: loss(place)}
-
-    def lower(candidate: int, best: int) -> bool:
-        if 0 <= candidate < n and candidate not in losses:
-            progress.at(len(losses) / n)  # of n at most
-            losses[candidate] = loss(candidate)
-        return 0 <= candidate < n and (
-            losses[candidate] < losses[best] or (losses[candidate] == losses[best] and candidate < best)
-        )
-
     for step in (-1, 1):
-        while lower(place + step, place):
-            place += step
+        while 0 <= (neighbour := place + step) < n:
+            if neighbour not in losses:
+                progress.at(len(losses) / n)  # of n at most
+                losses[neighbour] = loss(neighbour)
+            if not (losses[neighbour], neighbour) < (losses[place], place):
+                break
+            place = neighbour
     return place

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...pairs.documents import LABEL_WORDS, by_unit
-from ...pairs.runs import caveat_of
+from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
 from ..fitting.fit_event import show_event_table
 from ..shared.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen

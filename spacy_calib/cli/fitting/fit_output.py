@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER
-from ...pairs.documents import LABEL_WORDS
-from ...pairs.runs import caveat_of
+from ...pairs.documents import LABEL_WORDS, caveat_of
 from ..shared.conventions import show_conventions
 from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole

@@ -14,7 +14,7 @@ from ..shared.checks import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
 from ..shared.screen import warn
-from .settings import DEFAULTS, Block, complete_source, pipe_settings, under_name
+from .settings import DEFAULTS, Block, complete_source, pipe_settings
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -72,7 +72,10 @@ def block_to_fit(
     attr = options.get("attr")
     own = own_block(nlp, attr, options.get("component")) if base is None else None
     block = own or new_block(nlp, base, options, overrides)
-    overrides = overrides if attr is not None else under_name(block[0], overrides)
+    if attr is None:  # `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`
+        default = f"components.{DEFAULTS['attr']}."
+        new = f"components.{block[0]}."
+        overrides = {setting.replace(default, new, 1): value for setting, value in (overrides or {}).items()}
     return own, pipe_settings(block, options, overrides), overrides
 
 
@@ -142,13 +145,16 @@ def with_inline_recognizer(nlp: Language, model: str, name: str, unreadable: Seq
     return load_with_factories(model, {name: INLINE_FACTORIES[factory]}, exclude=unreadable)
 
 
-def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
+def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[str, str] | None) -> Calibrator:
     """Put a new calib pipe directly after the component that it reads; an older one for the same component makes way.
 
+    table (dict | None): Its label map; None takes that of the older one, unless it comes from a card.
     RAISES C317, C318: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
     """
     from ...pipe.component import Calibrator
+    from ...pipe.upstream import map_labels
     from ...sources.find import no_component
+    from ...sources.mapped import map_of
 
     component = settings["source"].get("component", "")
     if component and component not in nlp.component_names:
@@ -158,23 +164,18 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
         if not isinstance(older, Calibrator) or older.source.component != component:
             owner = f"it calibrates '{older.source.component}'" if isinstance(older, Calibrator) else "it is no calib pipe"
             raise calib_error("C059", name=name, owner=owner)
+        if table is None and older.fit_info.pretrained is None:
+            table = map_of(older.source)
         nlp.remove_pipe(name)
     try:
         place = {"after": component} if component else {"last": True}
-        return nlp.add_pipe("calib", name=name, config=settings, **place)  # type: ignore[return-value]
+        calib: Calibrator = nlp.add_pipe("calib", name=name, config=settings, **place)  # type: ignore[assignment]
     except CalibError:
         raise
     except Exception as error:
         raise calib_error("C063", why=reason(error)) from None
-
-
-def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
-    """The label map of a calib pipe that a new fit replaces, unless that comes from a card."""
-    from ...pipe.component import Calibrator
-    from ...sources.mapped import map_of
-
-    older = nlp.get_pipe(name) if name in nlp.component_names else None
-    return map_of(older.source) if isinstance(older, Calibrator) and older.fit_info.pretrained is None else None
+    map_labels(calib, table)
+    return calib
 
 
 def place_calib(
@@ -194,15 +195,11 @@ def place_calib(
     event, overrides: See `complete_source`. table (dict | None): A label map. unreadable: See `load_readable`.
     RAISES CalibError: a fault of the pipeline or the settings.
     """
-    from ...pipe.upstream import map_labels
-
     name, settings = block
     if not second_pass:
         nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""), unreadable)
     complete_source(nlp, settings, event, overrides or {}, second_pass)
-    older = map_of_pipe(nlp, name)
-    calib = add_calib(nlp, name, settings)
-    map_labels(calib, older if table is None else table)
+    calib = add_calib(nlp, name, settings, table)
     annotation = calib.source.annotation(calib.lookup.component())
     wanted = "left out for a component that finds sentences"
     check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), wanted, "it")
@@ -218,10 +215,14 @@ def ready_to_read(
     RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the
         recognizer sets entities. C030: no example has gold of the annotation.
     """
-    from ...pipe.upstream import pipes_to_read, without_presets
+    from ...pipe.upstream import without_presets
 
-    upstream, one_process = pipes_to_read(nlp, calib)
+    pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
+    is_enabled = component in order
+    # Whether the source reads what its own component leaves, in the process that ran it.
+    reads_output = bool(is_enabled and pipe is not None and calib.source.reads_output(pipe))
+    upstream = order[: order.index(component if is_enabled else calib.name) + reads_output]
     check_has_gold(examples, calib)
-    workers = 1 if one_process else n_process
+    workers = 1 if reads_output else n_process
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
     return without_presets(calib, ready)

@@ -90,12 +90,6 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
     return name, {**settings, **_selection_settings(settings, auto, no_selection, default_context)}
 
 
-def under_name(name: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Dotted settings under the name of the pipe: `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`."""
-    default = f"components.{DEFAULTS['attr']}."
-    return {setting.replace(default, f"components.{name}.", 1): value for setting, value in (overrides or {}).items()}
-
-
 def _selection_settings(settings: Mapping[str, Any], auto: bool, no_selection: bool, default_context: bool) -> dict[str, Any]:
     """Drop the selection, with its context, where the user chooses; `auto` brings that back. default_context: It is not set."""
     context = settings.get("context")

@@ -27,25 +27,17 @@ MORE_OPTIONS = "spacy_calib.more_options"
 class Declared(NamedTuple):
     """A parameter as it is written on the command line.
 
-    name (str): In Python. kind (Any): Type of its value, without None. optional (bool): Whether it may be None. info
-    (OptionInfo | ArgumentInfo): For typer. default (Any): In Python; `MISSING` for none.
+    name (str): In Python. word (str): What the user knows: the option, or the word of the argument in the usage.
+    kind (Any): Type of its value, without None. optional (bool): Whether it may be None. info (OptionInfo | ArgumentInfo): For
+    typer. default (Any): In Python; `MISSING` for none.
     """
 
     name: str
+    word: str
     kind: Any
     optional: bool
     info: OptionInfo | ArgumentInfo
     default: Any
-
-    @property
-    def flag(self) -> str:
-        """The option's name on the command line."""
-        return str(next(word for word in (self.info.default, *(self.info.param_decls or ())) if str(word).startswith("--")))
-
-    @property
-    def word(self) -> str:
-        """The name that the user knows: the flag, or the word in the usage."""
-        return str(self.info.metavar) if isinstance(self.info, ArgumentInfo) else self.flag
 
     @property
     def names_a_path(self) -> bool:
@@ -75,10 +67,10 @@ class Declared(NamedTuple):
         if self.kind is int and value is not None:
             minimum, maximum = RANGES.get(self.name, COUNT)
             wanted = f"at least {minimum}" if value < minimum else f"at most {maximum:,}"
-            check_option(self.flag, minimum <= value <= maximum, wanted, value)
+            check_option(self.word, minimum <= value <= maximum, wanted, value)
         words = getattr(self.info, "words", ())
         if words and value is not None:
-            check_option(self.flag, value in words, f"one of {', '.join(words)}", repr(value))
+            check_option(self.word, value in words, f"one of {', '.join(words)}", repr(value))
         return value
 
 
@@ -86,7 +78,10 @@ def declare(name: str, annotation: Any, default: Any) -> Declared:
     """Read how a parameter is written on the command line. annotation (Any): `Annotated` with an `argument` or `option`."""
     kind, info = get_args(annotation)
     kinds = [part for part in get_args(kind) if part is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
-    return Declared(name, kinds[0], kinds[0] is not kind, _with_flag(name, info), default)
+    info = _with_flag(name, info)
+    flags = (info.default, *(info.param_decls or ()))
+    word = info.metavar if isinstance(info, ArgumentInfo) else next(flag for flag in flags if str(flag).startswith("--"))
+    return Declared(name, str(word), kinds[0], kinds[0] is not kind, info, default)
 
 
 @functools.cache
@@ -179,7 +174,7 @@ class Command(Generic[P, R]):
     def checked(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The arguments of a call by name, checked; see `Declared.check`."""
         arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
-        declaration = {parameter.name: parameter for parameter in self.parameters}
+        declaration = {parameter.name: parameter for parameter in declared_parameters(self.run)}
         return {name: declaration[name].check(value) if name in declaration else value for name, value in arguments.items()}
 
     @property

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...pairs.documents import counted, extent
-from ...pairs.runs import caveat_of
+from ...pairs.documents import caveat_of, counted, extent
 from .evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
 from .screen import Column, interval, msg, number, percent, show_rows, whole
 

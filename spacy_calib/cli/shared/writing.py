@@ -91,7 +91,9 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
         remove_leftovers(target)
         partial.mkdir()
         write(partial)
-        _sync(partial)
+        for file in filter(Path.is_file, partial.rglob("*")):  # on the disk before the rename is
+            with file.open("rb") as handle:
+                os.fsync(handle.fileno())
         if force and target.exists():
             check_folder(target, force)
             _exchange(partial, target)
@@ -101,14 +103,6 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
         raise calib_error("C055", path=target, why=error.strerror or error) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    """Bring the files to the disk before the rename does."""
-    for file in folder.rglob("*"):
-        if file.is_file():
-            with file.open("rb") as handle:
-                os.fsync(handle.fileno())
 
 
 def _exchange(new: Path, old: Path) -> None:
@@ -179,10 +173,12 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
 
 # What is written until it is whole
 
+_ENDING_LENGTH = len(".0000000000-hhhhhhuuuuuu.partial")
+
 
 def remove_leftovers(target: Path) -> None:
     """Remove the partial files and folders that killed runs left beside this target: those whose process ran on this machine and is gone."""
-    hidden = _hidden_name(target, room=len(_ending()))
+    hidden = _partial_of(target).name[:-_ENDING_LENGTH]
     mark = re.compile(re.escape(hidden) + rf"\.(\d+)-{_host()}[0-9a-f]{{6}}\.partial")
     for found in target.parent.iterdir():
         match = mark.fullmatch(found.name)
@@ -195,29 +191,21 @@ def remove_leftovers(target: Path) -> None:
 
 
 def _partial_of(target: Path) -> Path:
-    return beside(target, _ending())
-
-
-def _ending() -> str:
-    """The ending of a partial name: process and machine, as other machines that share the folder have processes of the same number."""
-    return f".{os.getpid():010}-{_host()}{uuid.uuid4().hex[:6]}.partial"
+    """The name until it is whole, with process and machine."""
+    return beside(target, f".{os.getpid():010}-{_host()}{uuid.uuid4().hex[:6]}.partial")
 
 
 def _host() -> str:
+    """Six digits for the machine: others that share the folder have processes of the same number."""
     return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 def beside(target: Path, ending: str) -> Path:
     """A hidden name beside the target, which is cut where the whole would be too long."""
-    return target.with_name(_hidden_name(target, room=len(ending)) + ending)
-
-
-def _hidden_name(target: Path, room: int) -> str:
-    """room (int): Bytes that are to follow."""
     name = f".{target.name}"
-    while len(os.fsencode(name)) + room > _LONGEST_NAME:
+    while len(os.fsencode(name + ending)) > _LONGEST_NAME:
         name = name[:-1]
-    return name
+    return target.with_name(name + ending)
 
 
 def _is_alive(process: int) -> bool:

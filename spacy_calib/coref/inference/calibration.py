@@ -15,7 +15,7 @@ from ...calibration.recalibrators.base import Recalibrator
 from ...calibration.recalibrators.logistic import log_odds
 from ...context.ridge import RidgeModel, fit_ridge
 from ...errors import calib_error
-from ...pairs.runs import DOCUMENTS_TO_CHOOSE
+from ...pairs.documents import DOCUMENTS_TO_CHOOSE
 from ...schema import floats, lengths, maybe, record
 from ...types import Floats, Groups, Ints, Pairs
 from .pairs import MentionPairs

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...calibration.conditional_logit import choice_loss
 from ...errors import calib_error
-from ...pairs.documents import contiguous_folds
+from ...pairs.documents import folds_of
 from ...types import Floats, Ints
 from .antecedents import Antecedents, Candidates
 
@@ -111,7 +111,7 @@ def learn(
         raise calib_error("C001", name="penalty", wanted="greater than 0", given=list(penalties))
     if len(documents) == 1:
         return Learned(fit_weights(documents, penalties[-1]), penalties[-1], [], {})
-    folds = contiguous_folds(np.arange(len(documents)), min(n_folds, len(documents)))
+    folds = folds_of(np.arange(len(documents)), min(n_folds, len(documents)))
     n_mentions = sum(len(choices.candidates) for choices in documents)
     losses: dict[float, float] = {}
     best: list[Antecedents] = []

@@ -27,7 +27,7 @@ from spacy_calib.calibration.scaling import (
 from spacy_calib.calibration.scaling import LogLinearScaling as Scaling
 from spacy_calib.calibration.scaling.objective import RIDGES, Objective
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.documents import contiguous_folds
+from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Pairs
 
 from ...strategies import make_pairs, pairs_of_tokens
@@ -299,7 +299,7 @@ def test_loss_and_gradient_are_those_of_the_dense_model(kind):
     pairs, _ = drawn(60, 3, seed=1)
     dense = dense_of(pairs, 3)
     scaling = kind() if kind is TemperatureScaling else kind(ridge=7.0, bias_ridge=0.3)
-    problem = scaling.objective(pairs, 3)
+    problem = Objective(scaling, pairs, 3)
     rng = np.random.default_rng(2)
     for _ in range(3):
         values = rng.normal(0, 0.3, len(problem.units))
@@ -669,7 +669,7 @@ def test_scores_of_a_document_come_from_a_scaling_that_did_not_see_it(kind):
     scaling = kind(**settings)
     scaled = scaling.cross_fit(pairs, documents, 4)
     np.testing.assert_array_equal(scaled_by(scaling, pairs), scaled_by(kind(**settings).fit(pairs, 4), pairs))
-    folds = contiguous_folds(documents, 5)
+    folds = folds_of(documents, 5)
     for fold in range(5):
         inside = folds == fold
         alone = kind(**settings).fit(pairs.take(~inside), 4)

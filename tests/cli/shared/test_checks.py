@@ -29,7 +29,7 @@ def arguments_of(command: str, data: Path, folder: Path) -> list[Any]:
 def whole_numbers() -> list[tuple[str, str]]:
     """(command, option) of every option that takes one."""
     of_command = {name: load_command(name).parameters for name in COMMANDS}
-    return [(name, option.flag) for name, options in of_command.items() for option in options if option.kind is int]
+    return [(name, option.word) for name, options in of_command.items() for option in options if option.kind is int]
 
 
 def test_the_options_are_found():
