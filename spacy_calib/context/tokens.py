@@ -101,22 +101,21 @@ class TokenContext:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust all entries; features look only at those above the threshold. Without a model only the view is new."""
-        index, words = predictions.kept, predictions.words
-        is_whole = len(index) == len(predictions.rows)
-        entries = predictions if is_whole else predictions.take(index)
+        words, is_kept = predictions.words, None if predictions.levels is None else predictions.is_kept
+        entries = predictions if is_kept is None else predictions.take(is_kept.nonzero()[0])
         tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
         columns = self.standardized([feature(tokens) for feature in self.features], len(words.forms))
         places = self.known_.places(words)
         if self.model_ is None:
             return predictions.having(view=View(tokens, columns, places[0] < 0, tokens.scores))
         odds, is_top = tokens.log_odds, tokens.is_top
-        if not is_whole:
+        if is_kept is not None:
             odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
-            is_top[index] = tokens.is_top
+            is_top[is_kept] = tokens.is_top
         pairs = (predictions.rows, predictions.tags, odds, is_top)
         scores = self.model_.predict(odds, pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_))
         return predictions.having(
-            scores=scores, view=View(tokens, columns, places[0] < 0, scores if is_whole else scores[index])
+            scores=scores, view=View(tokens, columns, places[0] < 0, scores if is_kept is None else scores[is_kept])
         )
 
     # Saving
