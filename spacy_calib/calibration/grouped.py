@@ -114,6 +114,8 @@ class GroupedRecalibrator:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Map each score by the map of its label."""
+        if self._plain and self.offsets is None:
+            return predictions
         return predictions.having(scores=self.predict(predictions.scores, predictions.tags), before_maps=predictions.scores)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:

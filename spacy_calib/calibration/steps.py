@@ -15,7 +15,6 @@ from ..types import Floats, Ints, Marginals, Pairs, Spans
 # How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
 # threshold, but a carried label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
 LOOKED_AT, ASKED, KEPT = range(3)
-_KEPT = np.int8(KEPT)
 _OF_EACH = ("rows", "tags", "raw", "scores", "levels", "before_maps")
 
 
@@ -24,7 +23,7 @@ class Predictions:
     """n labels of tokens, documents or spans, with their probabilities after the steps taken so far.
 
     rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats):
-        What the source gave, and what that has become. levels (NDArray[int8]): How far each goes, up to KEPT.
+        What the source gave, and what that has become. levels (NDArray[int8] | None): How far each goes; None where all are KEPT.
     before_maps (Floats | None): What the maps were given; None before. words: Of all tokens; a context looks at them.
     spans (Spans | None): Where these are of spans. view: The tokens as the context's features see them, or None.
     """
@@ -33,7 +32,7 @@ class Predictions:
     tags: Ints
     raw: Floats
     scores: Floats
-    levels: NDArray[np.int8]
+    levels: NDArray[np.int8] | None
     before_maps: Floats | None = None
     words: Any = None
     spans: Spans | None = None
@@ -42,7 +41,8 @@ class Predictions:
     @classmethod
     def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
         """Before any step. pairs (Pairs | Marginals): All entries of their tokens that reach the lowest score taken."""
-        levels = (pairs.scores >= threshold) * _KEPT  # LOOKED_AT is 0
+        is_kept = pairs.scores >= threshold
+        levels = None if is_kept.all() else is_kept * np.int8(KEPT)  # LOOKED_AT is 0
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod
@@ -55,9 +55,14 @@ class Predictions:
         return len(self.scores)
 
     @property
+    def is_kept(self) -> NDArray[np.bool_]:
+        """Whether each prediction reaches the threshold."""
+        return np.ones(len(self), dtype=bool) if self.levels is None else self.levels == KEPT
+
+    @property
     def kept(self) -> Ints:
         """Index of the predictions that reach the threshold."""
-        return (self.levels == KEPT).nonzero()[0]
+        return self.is_kept.nonzero()[0]
 
     @property
     def leads(self) -> NDArray[np.bool_]:
@@ -90,7 +95,8 @@ class Predictions:
             "scores": raw,
             "levels": np.full(len(rows), ASKED, dtype=np.int8),
         }
-        return self.having(**{name: np.append(getattr(self, name), column)[order] for name, column in new.items()})
+        given = self if self.levels is not None else self.having(levels=np.full(len(self), KEPT, dtype=np.int8))
+        return self.having(**{name: np.append(getattr(given, name), column)[order] for name, column in new.items()})
 
 
 class CalibrationStep(Protocol):
@@ -104,12 +110,10 @@ class Cut:
     """The threshold: what was looked at only for the sake of others goes no further."""
 
     def apply(self, predictions: Predictions) -> Predictions:
-        # LOOKED_AT is 0
-        return (
-            predictions
-            if np.count_nonzero(predictions.levels) == len(predictions.levels)
-            else predictions.take(predictions.levels.nonzero()[0])
-        )
+        if predictions.levels is None:
+            return predictions
+        result = predictions.take(predictions.levels.nonzero()[0])  # LOOKED_AT is 0
+        return result.having(levels=None) if len(result.kept) == len(result) else result
 
 
 def walk(steps: Iterable[CalibrationStep], predictions: Predictions) -> Predictions:

@@ -20,7 +20,7 @@ from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
 from .scaling import Scaling
 from .sets import ConformalSets
-from .steps import ASKED, KEPT, CalibrationStep, Cut, Predictions, walk
+from .steps import ASKED, CalibrationStep, Cut, Predictions, walk
 
 
 def check_normalize(normalize: bool | str) -> bool | str:
@@ -62,7 +62,9 @@ class CarriedLabels:
 
     def added_to(self, predictions: Predictions, scores: Scores) -> Predictions:
         """The predictions, with the carried labels below the threshold (set by somebody else, or kept from before)."""
-        is_carried = (self.of_columns[predictions.tags] == self.hashes[predictions.rows]) & (predictions.levels == KEPT)
+        is_carried = self.of_columns[predictions.tags] == self.hashes[predictions.rows]
+        if predictions.levels is not None:
+            is_carried &= predictions.is_kept
         if np.count_nonzero(is_carried) == np.count_nonzero(self.hashes):
             return predictions
         has_score = np.zeros(len(self.hashes), dtype=bool)
@@ -102,7 +104,7 @@ class Normalization:
     def apply(self, predictions: Predictions) -> Predictions:
         if not len(predictions.scores):
             return predictions
-        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.levels == KEPT
+        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.is_kept
         sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n)
         if self.how == "other":
             scores = predictions.scores if predictions.before_maps is None else predictions.before_maps
@@ -174,23 +176,20 @@ class TokenCalibration:
         """
         marginals = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
         predictions = Predictions.of_pairs(marginals, threshold, words)
+        if predictions.levels is not None:
+            marginals = marginals.take(predictions.kept)
         if carried is not None and marginals.names is None:  # the names of entries that are not there are not known
             predictions = carried.added_to(predictions, scores)
-        results = walk(self.steps, predictions)
-        kept_index = results.kept
-        if len(kept_index) < len(marginals):
-            marginals = marginals.take(np.flatnonzero(marginals.scores >= threshold))
+        results, asked_scores = walk(self.steps, predictions), None
+        kept_scores = results.scores
+        if results.levels is not None:
+            kept_scores, asked = kept_scores[results.kept], results.take((results.levels == ASKED).nonzero()[0])
+            asked_scores = Calibrated(Marginals(asked.rows, asked.tags, asked.raw, marginals.n_tokens), asked.scores)
         in_set = out_of_reach = None
         if self.sets is not None:
-            in_set, out_of_reach = self.sets.predict(
-                marginals.rows, marginals.tags, results.scores[kept_index], marginals.n_tokens
-            )
+            in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, kept_scores, marginals.n_tokens)
             out_of_reach[silent_tokens(scores, marginals.rows)] = True
-        if len(kept_index) == len(results.scores):
-            return Calibrated(marginals, results.scores, in_set, out_of_reach, results.view)
-        asked = results.take(np.flatnonzero(results.levels == ASKED))
-        asked_scores = Calibrated(Marginals(asked.rows, asked.tags, asked.raw, marginals.n_tokens), asked.scores)
-        return Calibrated(marginals, results.scores[kept_index], in_set, out_of_reach, results.view, asked_scores)
+        return Calibrated(marginals, kept_scores, in_set, out_of_reach, results.view, asked_scores)
 
     # Saving
 

@@ -26,12 +26,12 @@ class View:
     """Tokens as the context of their spans looks at them.
 
     tokens (TokenScores): Their scores before the context. columns (Floats): Standardized features, shape (k, n_tokens).
-    unknown (NDArray): Whether the form of each token is unknown. adjusted (Floats): The score of each entry after the context.
+    forms (Ints): The place of each token's form among the known ones, -1 for unknown ones. adjusted (Floats): The score of each entry after the context.
     """
 
     tokens: TokenScores
     columns: Floats
-    unknown: NDArray[np.bool_]
+    forms: Ints
     adjusted: Floats
 
 
@@ -132,7 +132,7 @@ def pair_inputs(
     if has_words:
         numbers[N_SCORES:] = columns[:, rows]
         (forms, endings), (before, after) = places, tokens.neighbours
-        parts = np.concatenate((endings, forms, before[1], after[1], tokens.words.shapes)).reshape(5, -1).astype(np.intp)
+        parts = np.concatenate((endings, forms, before[1], after[1], tokens.words.shapes)).reshape(5, -1)
         parts[:2] *= n
         parts[2:4] = _limited(parts[2:4], n_tags)
         codes[1:] += parts[:, rows]

@@ -93,7 +93,7 @@ def fit_token_context(
     context.known_, context.n_tags_ = KnownWords.from_words(words), n_tags
     columns, places = _learn_columns(context, tokens), context.known_.places(words)
     salted, salted_places = context.known_.salted(salt)
-    view = View(tokens, columns, places[0] < 0, tokens.scores)
+    view = View(tokens, columns, places[0], tokens.scores)
     why = "a token may have several labels" if overlapping else ""
     why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
     if why:

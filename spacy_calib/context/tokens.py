@@ -103,22 +103,21 @@ class TokenContext:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust all entries; features look only at those above the threshold. Without a model only the view is new."""
-        index, words = predictions.kept, predictions.words
-        is_whole = len(index) == len(predictions.rows)
-        entries = predictions if is_whole else predictions.take(index)
+        words, is_kept = predictions.words, None if predictions.levels is None else predictions.is_kept
+        entries = predictions if is_kept is None else predictions.take(is_kept.nonzero()[0])
         tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
         columns = self.standardized([feature(tokens) for feature in self.features], len(words.forms))
         places = self.known_.places(words)
         if self.model_ is None:
-            return predictions.having(view=View(tokens, columns, places[0] < 0, tokens.scores))
+            return predictions.having(view=View(tokens, columns, places[0], tokens.scores))
         odds, is_top = tokens.log_odds, tokens.is_top
-        if not is_whole:
+        if is_kept is not None:
             odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
-            is_top[index] = tokens.is_top
+            is_top[is_kept] = tokens.is_top
         pairs = (predictions.rows, predictions.tags, odds, is_top)
         scores = self.model_.predict(odds, pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_))
         return predictions.having(
-            scores=scores, view=View(tokens, columns, places[0] < 0, scores if is_whole else scores[index])
+            scores=scores, view=View(tokens, columns, places[0], scores if is_kept is None else scores[is_kept])
         )
 
     # Saving
@@ -277,7 +276,7 @@ class TagsOfSpans(Saved):
 
         tokens, labels (Ints): Of n scores.
         """
-        entries, n_tokens = view.tokens, len(view.unknown)
+        entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
         in_spans = np.zeros(n_tokens, dtype=np.intp)
@@ -327,7 +326,7 @@ def span_columns(view: View, spans: Spans, groups: Groups, tags: TagsOfSpans) ->
     lengths = spans.ends - spans.starts
     firsts = firsts_of(spans)
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
-    token_columns = [*view.columns, view.tokens.entropy, view.unknown.astype(np.float64)]
+    token_columns = [*view.columns, view.tokens.entropy, (view.forms < 0).astype(np.float64)]
     means = [np.add.reduceat(column[tokens], firsts) / lengths for column in token_columns]
     scores = tags.scores(view, tokens, np.repeat(spans.labels, lengths))
     summaries = (

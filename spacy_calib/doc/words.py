@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from spacy import attrs
+from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..context.features import FromDocs
@@ -39,6 +41,12 @@ def words_of(
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     shapes = (is_title + 2 * like_number).view(np.intp)
     return Words(starts, forms, endings, shapes, counts, columns, hints or {})
+
+
+def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
+    """Return the features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
+    bind = getattr(context, "functions_in", None)
+    return context.functions if bind is None else bind(nlp)
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:

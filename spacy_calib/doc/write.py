@@ -130,7 +130,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
     calibrated, annotation = batch.calibrated, batch.annotation
     marginals, below = calibrated.marginals, calibrated.below
-    bounds = [0, *accumulate(map(annotation.n_units, docs))]
+    places = [annotation.places(doc) for doc in docs]
+    bounds, place = [0, *accumulate(map(len, places))], np.concatenate(places)
     indptr = marginals.indptr
     begins = indptr[bounds].tolist()
     labels, codes = _coded_labels(batch)
@@ -138,6 +139,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     flags = None if batch.flags is None else batch.flags.flagged
     names = None if marginals.names is None else marginals.tags.astype(np.uint32)
     of_tokens: Block = {
+        "start": place[:, 0].astype(np.uint32),
+        "word": unit_digests(annotation.unit, place),
         "carried": batch.carried.astype(np.uint32),
         "out_of_reach": calibrated.out_of_reach,
         "accept": batch.accept,
@@ -149,19 +152,17 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     }  # fmt: skip
     blocks = []
     for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins), strict=True)):
-        place, (first, end), own_codes = annotation.places(doc), tokens, codes[slice(*entries)]
+        (first, end), own_codes = tokens, codes[slice(*entries)]
         # A block names only the labels of its own entries.
         is_named, last = np.zeros(len(labels), dtype=bool), doc[-1] if len(doc) else None
         is_named[own_codes] = True
         block: Block = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
-            "start": place[:, 0].astype(np.uint32),
             "end": 0 if last is None else last.idx + len(last.text_with_ws),
-            "word": unit_digests(annotation.unit, place),
             "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
             "tags": [labels[code] for code in is_named.nonzero()[0].tolist()],
-            "tag": (is_named.cumsum() - 1)[own_codes].astype(np.uint32),
+            "tag": is_named.cumsum(dtype=np.uint32)[own_codes] - np.uint32(1),
         }
         if not batch.token_scores:
             block["token_scores"] = False
@@ -171,11 +172,12 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         for columns, (begin, stop) in ((of_tokens, tokens), (of_entries, entries)):
             for name, column in columns.items():
                 if column is not None:
-                    block[name] = column[begin:stop].copy()
+                    own_part = column[begin:stop]
+                    block[name] = own_part if len(own_part) == len(column) else own_part.copy()
         if below is not None and extra_bounds is not None and extra_bounds[i + 1] > extra_bounds[i]:
             block["extra"] = _extra_part(below, batch.labels, extra_bounds[i], extra_bounds[i + 1], first)
         if batch.spans is not None:
-            block["spans"] = span_part(doc, batch.spans, first, end, place[:, 0])
+            block["spans"] = span_part(doc, batch.spans, first, end, places[i][:, 0])
         blocks.append(block)
     return blocks
 

@@ -196,13 +196,13 @@ class LogitScores:
 
     def _odds(self, logits: NDArray[Any]) -> tuple[Floats, Floats]:
         """Numbers in proportion to the probabilities, and their sum in each row."""
-        odds = logits.astype(np.float64)
-        if self.temperature != 1.0:
-            odds /= self.temperature
-        lowest, highest = (function.reduce(odds, axis=None, initial=0.0) for function in (np.minimum, np.maximum))
+        logits = logits if self.temperature == 1.0 else np.divide(logits, self.temperature, dtype=np.float64)
+        lowest = np.minimum.reduce(logits, axis=None, initial=0.0)
+        highest = np.maximum.reduce(logits, axis=None, initial=0.0)
         if not (lowest > -_SAFE_EXPONENT and highest < _SAFE_EXPONENT):
-            odds -= odds.max(axis=1, keepdims=True)
-        np.exp(odds, out=odds)
+            logits = logits.astype(np.float64)
+            logits -= logits.max(axis=1, keepdims=True)
+        odds = np.exp(logits, dtype=np.float64)
         return odds, np.einsum("ij->i", odds)
 
     def above(self, threshold: float) -> Marginals:

@@ -19,7 +19,7 @@ from ..doc.annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.top_labels import TopLabels
 from ..doc.view import doc_view
-from ..doc.words import words_of
+from ..doc.words import functions_in, words_of
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
@@ -31,7 +31,7 @@ from ..sources.precision import half_precision_components
 from .calibrating import CalibratingPipe
 from .calibrator_adaptation import adapt_calibrator
 from .calibrator_fit import fit_calibrator
-from .fit_inputs import FitArguments, functions_in
+from .fit_inputs import FitArguments
 from .lookup import ReadableDocs, Reading, accepted_labels, calibrated_spans, flag_tokens
 from .saved import load_part
 from .state import PipeState
@@ -50,7 +50,7 @@ class Calibrator(CalibratingPipe):
         readable = self._find_readable(docs)
         if readable is None or not readable.docs:
             return Reading()
-        scores = readable.read()
+        scores = readable.source.source.read(readable.source.component, readable.docs)
         self._check_component(readable)
         if self.source.sets_labels:
             self._find_labels(readable, scores)

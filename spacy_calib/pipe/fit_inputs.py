@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
@@ -10,19 +10,17 @@ from secrets import token_hex
 from typing import Any
 
 import numpy as np
-from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.choice import lowest_taken
 from ..calibration.grouping.tag_frequency import group_beside
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
-from ..context.features import FromDocs
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
 from ..doc.annotations import Annotation
 from ..doc.reading import TextWatch
-from ..doc.words import words_of
+from ..doc.words import functions_in, words_of
 from ..errors import calib_error
 from ..expect.record import SeenTexts, TextUnits
 from ..pairs.build import JudgedPairs
@@ -189,12 +187,6 @@ def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
     context = pipe.context or pipe.tokens.context
     functions = () if context is None else functions_in(pipe.lookup.nlp, context)
     return partial(words_of, functions=functions, first=annotation.first)
-
-
-def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
-    """The features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
-    bind = getattr(context, "functions_in", None)
-    return context.functions if bind is None else bind(nlp)
 
 
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:

@@ -234,10 +234,6 @@ class ReadableDocs:
     reasons: list[str] = field(default_factory=list)
     top_labels: TopLabels | None = None
 
-    def read(self) -> Scores:
-        """The scores of all their units."""
-        return self.source.source.read(self.source.component, self.docs)
-
 
 @dataclass
 class Reading:

@@ -7,7 +7,6 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
 from spacy.language import Language
 
 from .base import is_listener, to_numpy
@@ -49,8 +48,7 @@ class WeightWatch:
                 sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in reads]
                 self._reads += [read for size, read in sizes if size <= _SMALL][-_FEW:]
             self._sample = None
-        arrays = [array if isinstance(array := read(), np.ndarray) else to_numpy(array) for read in self._reads]
-        sample = [array.tobytes() for array in arrays]
+        sample = [to_numpy(read()).tobytes() for read in self._reads]
         if sample != self._sample:
             self._sample = sample
             self._changed = fingerprint(nlp, component) != fitted

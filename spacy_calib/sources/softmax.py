@@ -59,11 +59,10 @@ class SoftmaxSource(ComponentSource):
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
         """RAISES C024: NaN or infinite values."""
-        per_doc = pipe.model.predict(list(docs))
-        xp = pipe.model.ops.xp
-        output = to_numpy(per_doc[0] if len(per_doc) == 1 else xp.concatenate(per_doc, axis=0))
+        output = to_numpy(_run_model(pipe.model, list(docs)))
         if not isfinite(np.add.reduce(output, axis=None)):
-            bad = next(doc for doc, rows in zip(docs, per_doc, strict=True) if not np.isfinite(to_numpy(rows)).all())
+            bad_row = int(np.argmin(np.isfinite(output).all(axis=1)))
+            bad = [doc for doc in docs for _ in range(len(doc))][bad_row]
             raise calib_error("C024", component=self.component, text=bad.text[:40])
         normalized, temperature = self._output_form(pipe.model)
         scores: DenseScores | LogitScores = DenseScores(output) if normalized else LogitScores(output, temperature)
@@ -78,15 +77,24 @@ class SoftmaxSource(ComponentSource):
 
     def _output_form(self, model: Any) -> tuple[bool, float]:
         """(the model gives probabilities, temperature of its softmax)."""
-        heads = [node for node in model.walk() if "softmax_normalize" in node.attrs]
         if self.normalized is not None:
             return self.normalized, 1.0
-        if not heads:
+        head = model
+        while head.layers:
+            head = head.layers[-1]
+        if "softmax_normalize" not in head.attrs:
             raise calib_error(
                 "C001", name="normalized", wanted="true or false for a model without a softmax layer of thinc's", given="none"
             )
-        head = heads[-1]
         return bool(head.attrs["softmax_normalize"]), float(head.attrs.get("softmax_temperature", 1.0))
+
+
+def _run_model(model: Any, docs: list[Doc]) -> Any:
+    """The output of a model for the tokens of all Docs. A last layer `with_array` is given one array, or it would cut its output by Doc."""
+    head = model.layers[-1]
+    if len(model.layers) == 2 and head.name.startswith("with_array(") and model.name.endswith(f">>{head.name}"):
+        return head.predict(model.ops.flatten(model.layers[0].predict(docs)))
+    return model.ops.flatten(model.predict(docs))
 
 
 def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:

@@ -30,7 +30,8 @@ def test_what_is_asked_for_stands_with_its_token_and_leads_nowhere():
 def test_the_threshold_cuts_off_what_was_looked_at_alone():
     given = predictions((0, 0.6, KEPT), (0, 0.002, LOOKED_AT), (1, 0.003, ASKED))
     assert walk([Cut()], given).raw.tolist() == [0.6, 0.003]
-    assert Cut().apply(whole := given.take(np.array([0, 2]))) is whole
+    assert Cut().apply(given.take(np.array([0, 2]))).raw.tolist() == [0.6, 0.003]
+    assert Cut().apply(given.take(np.array([0, 1]))).levels is None
 
 
 def test_what_is_below_the_threshold_counts_in_no_sum():

@@ -217,7 +217,7 @@ def test_what_a_fit_says_does_not_depend_on_its_salt():
 
 def view_of(n_tokens, rows, tags, scores):
     tokens = token_scores(words_of([[1] * n_tokens]), rows, tags, scores)
-    return View(tokens, np.zeros((0, n_tokens)), np.zeros(n_tokens, dtype=bool), np.array(scores) / 2)
+    return View(tokens, np.zeros((0, n_tokens)), np.zeros(n_tokens, dtype=np.intp), np.array(scores) / 2)
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,22 @@ def test_model_without_a_softmax_layer_needs_the_setting():
     assert SoftmaxSource(normalized=False)._output_form(_NoSoftmax()) == (False, 1.0)
 
 
+def test_a_model_of_another_make_is_run_as_a_whole(nlp):
+    pipe = nlp.get_pipe("tagger")
+    docs = [nlp("dogs eats saw"), nlp("a cat")]
+    logits = SoftmaxSource("tagger").read(pipe, docs).logits
+    assert np.array_equal(logits, np.concatenate(pipe.model.predict(docs)))
+    name, pipe.model.name = pipe.model.name, "own"
+    try:
+        assert np.array_equal(SoftmaxSource("tagger").read(pipe, docs).logits, logits)
+    finally:
+        pipe.model.name = name
+
+
 class _NoSoftmax:
     """A model whose last layer is not thinc's softmax."""
 
-    def walk(self):
-        return iter(())
+    layers, attrs = (), {}
 
 
 class FakeCupy:
