@@ -12,6 +12,7 @@ from pathlib import Path
 
 import spacy_calib
 
+from .forked import alone
 from .looping import each
 
 PACKAGE = Path(spacy_calib.__file__).parent
@@ -149,7 +150,7 @@ def test_nothing_imports_spark():
 def modules_after(*steps: str) -> list[set[str]]:
     """What sys.modules of a fresh process holds after each of these steps."""
     shown = "\n".join(f"{step}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))" for step in steps)
-    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, timeout=600, check=True)
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, timeout=600, check=True, env=alone())
     return [set(json.loads(line)) for line in done.stdout.splitlines()]
 
 

@@ -112,7 +112,7 @@ def trees(place) -> Path:
 
 def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
     nlp = spacy.load(trees)
-    golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))[:15]
+    golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))[:6]
     data = save_docs(tmp_path / "few.spacy", golds)  # a hundred trees are drawn of each, four times
     ok(calib("evaluate", trees, data, "--output", tmp_path / "out.json"))
     (table,) = json.loads((tmp_path / "out.json").read_text()).values()

@@ -14,7 +14,7 @@ from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.calibrator_fit import conventions_in
 from spacy_calib.pipe.fit_inputs import FitArguments, gather
-from tests.conftest import examples_for, run_upstream
+from tests.conftest import examples_for, made_once, revive, run_upstream
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
 
@@ -30,13 +30,30 @@ def fitted(nlp, name: str, **settings):
 
 
 @pytest.fixture
+def nlp(trained_bytes):
+    """A pipeline with a pipe `plain` and one `halfway` between its maps and its line, fitted once for all tests."""
+
+    def fit():
+        nlp = revive(trained_bytes)
+        pipes = fitted(nlp, "plain"), fitted(nlp, "halfway", shrink=0.5)
+        held_out = {pipe.attr: pipe.held_out for pipe in pipes}
+        return {"config": nlp.config.copy(), "bytes": nlp.to_bytes(), "held_out": held_out}
+
+    saved = made_once("shrunk", fit)
+    nlp = revive(saved)
+    for name, pairs in saved["held_out"].items():
+        nlp.get_pipe(name).held_out = pairs  # of the process that fitted
+    return nlp
+
+
+@pytest.fixture
 def plain(nlp):
-    return fitted(nlp, "plain")
+    return nlp.get_pipe("plain")
 
 
 @pytest.fixture
 def halfway(nlp):
-    return fitted(nlp, "halfway", shrink=0.5)
+    return nlp.get_pipe("halfway")
 
 
 def texts(nlp) -> list[Doc]:

@@ -108,7 +108,7 @@ def with_other_labels(source: Source, pipe: Any) -> Source:
 
 
 @pytest.fixture
-def world(case, mapped, nlp) -> tuple[Language, Source, Any]:
+def world(case, mapped, trained_bytes) -> tuple[Language, Source, Any]:
     """(pipeline, source, the component that it reads)."""
     factory = case[2]
     if factory.endswith("ner"):
@@ -127,6 +127,8 @@ def world(case, mapped, nlp) -> tuple[Language, Source, Any]:
         nlp = revive_categorizer(factory)
         if factory != "textcat":
             nlp.rename_pipe(factory, "textcat")
+    else:
+        nlp = revive(trained_bytes)
     source, pipe = make(case), nlp.get_pipe(component_of(factory)) if factory else None
     return nlp, with_other_labels(source, pipe) if mapped else source, pipe
 

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from spacy_calib.cli.evaluating import against
 from spacy_calib.cli.evaluating.against import verdict
 from tests.categories import category_docs, revive_categorizer
-from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences, revive
 
 
@@ -124,8 +124,9 @@ def test_what_cannot_be_compared_is_one_sentence(calibrated, changed_model, test
     refuses(asked(changed_model(rename)), "share no label (ADJ, DET, NOUN, PUNCT, VERB; X-ADJ, X-DET, X-NOUN, X-PUNCT, X-VERB)")
 
 
-def test_nothing_in_common_is_one_sentence(calibrated_ner, entity_test, monkeypatch):
-    read, arguments = against.read_side, ("evaluate", calibrated_ner, entity_test, "--against", calibrated_ner)
+def test_nothing_in_common_is_one_sentence(calibrated_ner, entity_test, monkeypatch, tmp_path):
+    few = save_docs(tmp_path / "few.spacy", docs_in(entity_test)[:10])
+    read, arguments = against.read_side, ("evaluate", calibrated_ner, few, "--against", calibrated_ner)
     cases = [
         (lambda side: {"layer": "tag"}, f"Component 'ner' of {calibrated_ner} sets ner, and that of {calibrated_ner} (--against) tag"),
         (lambda side: {"event": "overlap"}, "An entity counts as right by the event 'exact'"),

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import pty
 import re
 import struct
-import subprocess
-import sys
 import termios
 from contextlib import contextmanager
 
 import pytest
 import spacy
+from spacy.cli._util import app
 
 from spacy_calib.pairs.progress import Progress
 from tests.cli.conftest import NO_CONTEXT, calib, ok, save_gold, scaling
-from tests.forked import alone
+from tests.forked import fork
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +26,24 @@ def enough(tmp_path_factory):
     return save_gold(tmp_path_factory.mktemp("enough") / "dev.spacy", 400, 12)
 
 
-def fit_reporting(monkeypatch, *arguments) -> list[tuple[float, str]]:
-    """(share of the fit that is done, stage), as `calib fit` reports them."""
-    calls: list[tuple[float, str]] = []
+@pytest.fixture(scope="module")
+def fit_reporting(model, enough, tmp_path_factory):
+    """A function of options, called once for each, that gives the fitted pipeline and what `calib fit` reports: (share of the fit that is done, stage)."""
 
-    @contextmanager
-    def share_bar(silent):
-        yield Progress(lambda share, stage: calls.append((share, stage)))
+    @functools.cache
+    def fit(*options):
+        calls, output = [], tmp_path_factory.mktemp("reported") / "out"
 
-    monkeypatch.setattr("spacy_calib.cli.fit.share_bar", share_bar)
-    ok(calib("fit", *arguments))
-    return calls
+        @contextmanager
+        def share_bar(silent):
+            yield Progress(lambda share, stage: calls.append((share, stage)))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("spacy_calib.cli.fit.share_bar", share_bar)
+            ok(calib("fit", model, enough, output, *options))
+        return output, calls
+
+    return fit
 
 
 @pytest.mark.parametrize(
@@ -48,8 +55,8 @@ def fit_reporting(monkeypatch, *arguments) -> list[tuple[float, str]]:
         (("-m", "isotonic"), {}),
     ],
 )
-def test_the_share_grows_through_all_stages_to_the_end(model, enough, tmp_path, monkeypatch, options, moving):
-    calls = fit_reporting(monkeypatch, model, enough, tmp_path / "out", *options)
+def test_the_share_grows_through_all_stages_to_the_end(fit_reporting, options, moving):
+    _, calls = fit_reporting(*options)
     shares = [share for share, _ in calls]
     assert shares[0] == 0.0
     assert shares == sorted(shares)
@@ -60,21 +67,25 @@ def test_the_share_grows_through_all_stages_to_the_end(model, enough, tmp_path, 
         assert len({share for share, name in calls if name == stage}) >= fewest
 
 
-def test_reports_change_no_score(model, enough, tmp_path, monkeypatch):
+def test_reports_change_no_score(model, enough, fit_reporting, tmp_path):
     ok(calib("fit", model, enough, tmp_path / "silent", "--silent"))
-    fit_reporting(monkeypatch, model, enough, tmp_path / "reported")
-    silent, reported = (spacy.load(tmp_path / name) for name in ("silent", "reported"))
+    silent, reported = (spacy.load(path) for path in (tmp_path / "silent", fit_reporting()[0]))
     for text in ("the old dog saw a red duck .", "a duck saw the old light"):
         a, b = ([token._.calib_scores for token in nlp(text)] for nlp in (silent, reported))
         assert a == b
 
 
-def on_a_terminal(*arguments, cwd) -> tuple[int, str]:
-    """Exit status and output of `python -m spacy calib fit` on a pseudo-terminal."""
+def on_a_terminal(*arguments) -> tuple[int, str]:
+    """Exit status and output of `calib fit` in a child of this process on a pseudo-terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    command = [sys.executable, "-m", "spacy", "calib", "fit", *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, env=alone())
+
+    def type_in() -> None:
+        for descriptor in range(3):
+            os.dup2(theirs, descriptor)
+        app(["calib", "fit", *map(str, arguments)])
+
+    child = fork(type_in)
     os.close(theirs)
     printed = b""
     try:
@@ -83,11 +94,12 @@ def on_a_terminal(*arguments, cwd) -> tuple[int, str]:
     except OSError:  # the other end was closed
         pass
     os.close(ours)
-    return process.wait(), printed.decode("utf8")
+    code, *_ = child.end()
+    return code, printed.decode("utf8")
 
 
 def test_on_a_terminal_one_bar_covers_the_fit(model, enough, tmp_path):
-    code, printed = on_a_terminal(model, enough, "out", NO_CONTEXT, cwd=tmp_path)
+    code, printed = on_a_terminal(model, enough, tmp_path / "out", NO_CONTEXT)
     assert code == 0, printed
     bars = re.findall(r"([A-Z][a-z ]+): +(\d+)%\|", printed)
     shares = [int(share) for _, share in bars]
@@ -101,5 +113,5 @@ def test_on_a_terminal_one_bar_covers_the_fit(model, enough, tmp_path):
 
 
 def test_on_a_terminal_there_is_no_bar_with_silent(model, enough, tmp_path):
-    code, printed = on_a_terminal(model, enough, "out", "-m", "isotonic", "--silent", cwd=tmp_path)
+    code, printed = on_a_terminal(model, enough, tmp_path / "out", "-m", "isotonic", "--silent")
     assert (code, printed) == (0, "")
