@@ -51,7 +51,7 @@ def find_matches(nlp: Language, components: Sequence[str] | str | None, card: Ca
         elif fitting:
             matches.append(_best(nlp, fitting))
         elif requested is not None or card is not None:
-            raise _no_card(nlp, _described(nlp, name), cards, card)
+            raise _no_card(nlp, _describe(nlp, name), cards, card)
     if disabled and (requested is not None or not matches):
         raise calib_error("C069", name=disabled[0])
     if not matches and requested is None:
@@ -60,7 +60,7 @@ def find_matches(nlp: Language, components: Sequence[str] | str | None, card: Ca
     return matches
 
 
-def _described(nlp: Language, component: str) -> str:
+def _describe(nlp: Language, component: str) -> str:
     return f"component '{component}'" + ("" if component in nlp.component_names else ", which is not in the pipeline")
 
 
@@ -83,12 +83,12 @@ def _weights(nlp: Language, component: str) -> str:
     return "" if pipe is None else fingerprint(nlp, pipe)
 
 
-def _no_card(nlp: Language, described: str, cards: Sequence[Card], card: Card | None) -> Exception:
+def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None) -> Exception:
     if card is not None:
         wanted = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"
-        return calib_error("C835", card=card.name, wanted=wanted, component=described, language=nlp.lang)
+        return calib_error("C835", card=card.name, wanted=wanted, component=component, language=nlp.lang)
     known = ", ".join(f"{other.data['pipeline']} ({other.component})" for other in cards) or "nothing"
-    return calib_error("C834", component=described, language=nlp.lang, known=known)
+    return calib_error("C834", component=component, language=nlp.lang, known=known)
 
 
 def probe(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> Floats:
