@@ -110,7 +110,7 @@ def read_card(name: str) -> Any:
 def make_tags(name: str, model: str, other: str, component: str, cache: Path) -> None:
     """Write the card of tags, see `make_entities`."""
     nlp = load_pipeline(model, exclude=["lemmatizer", "attribute_ruler", "ner", "parser"])
-    sources = TAGS_OF[nlp.lang]
+    sources = TAGS_OF[str(nlp.lang)]
     study = TagStudy(nlp, component, sources)
     rows, adapted, pipe, without = cards.tag_table(study, cache / "pretrained" / name)
     rows, trained_on = split_trained(rows, sources)

@@ -87,7 +87,8 @@ def accept_compatible(examples: Sequence[Example]) -> list[Example]:
     accepted = []
     for example in examples:
         reference = example.reference.copy()
-        for token, predicted in zip(reference, example.predicted, strict=True):
+        pairs: Any = zip(reference, example.predicted, strict=True)
+        for token, predicted in pairs:
             if token.pos == predicted.pos and _agree(token.morph.to_dict(), predicted.morph.to_dict()):
                 token.set_morph(predicted.morph)
         accepted.append(Example(example.predicted, reference))
