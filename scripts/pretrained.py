@@ -22,7 +22,7 @@ import numpy as np
 from frame import default_cache, say
 from pretrain import cards, entities, studies
 from pretrain.page import page, tables
-from pretrain.sources import ENTITIES, FRENCH, TAGS, TO_THREE, Source
+from pretrain.sources import ENTITIES, TAGS_OF, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
 
 from spacy_calib.extras.pretrained.card import card_folder
@@ -35,6 +35,11 @@ CARDS = {
     "en_core_web_sm-tagger": "", "en_core_web_md-tagger": "en_core_web_sm-tagger",
     "fr_core_news_sm-morphologizer": "", "fr_core_news_md-morphologizer": "fr_core_news_sm-morphologizer",
 }  # fmt: skip
+# What a score of each component is the probability of.
+EVENTS = {
+    "tagger": "The tag is right.",
+    "morphologizer": "The part of speech is right, and no feature that both the pipeline and the gold annotate has another value.",
+}
 # So much log loss may the parameters of another pipeline cost.
 TRANSFER = 0.005
 FULL = next(iter(NEEDS))
@@ -102,28 +107,37 @@ def read_card(name: str) -> Any:
     return json.loads((card_folder() / f"{name}.json").read_text(encoding="utf8"))
 
 
-def make_tags(name: str, model: str, other: str, component: str, sources: Sequence[Source], cache: Path) -> None:
+def make_tags(name: str, model: str, other: str, component: str, cache: Path) -> None:
     """Write the card of tags, see `make_entities`."""
     nlp = load_pipeline(model, exclude=["lemmatizer", "attribute_ruler", "ner", "parser"])
+    sources = TAGS_OF[str(nlp.lang)]
     study = TagStudy(nlp, component, sources)
-    rows, adapted, pipe, without, failing = cards.tag_table(study, cache / "pretrained" / name)
+    rows, adapted, pipe, without = cards.tag_table(study, cache / "pretrained" / name)
+    rows, trained_on = split_trained(rows, sources)
     costs, transferred = None, False
     if other:
-        given = foreign_rows(study, other, cache)
+        given, given_trained_on = split_trained(foreign_rows(study, other, cache), sources)
         costs = {"own": mean_loss(rows), "transferred": mean_loss(given)}
         transferred = costs["transferred"] <= costs["own"] + TRANSFER
     if transferred:
-        rows, without, failing = given, read_card(other)["without_gold"], cards.gate(given)
+        rows, trained_on, without = given, given_trained_on, read_card(other)["without_gold"]
     elif without:
         pipe = study.fit(table=dict.fromkeys(without, ""))
+    failing = cards.gate(rows)
     sizes = {one.name: {"documents": len(study.sampled[one.name]), "tokens": study.n_tokens} for one in sources if one.fitted}
     card = {
         **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component),
-        "event": "The tag is right.", "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": rows,
-        "transfer": costs, "without_gold": without, "failing": failing, "worse": cards.worse_labels(rows, failing), "cutoffs": None,
+        "event": EVENTS[component], "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": rows,
+        "trained_on": trained_on, "transfer": costs, "without_gold": without, "failing": failing, "worse": cards.worse_labels(rows, failing), "cutoffs": None,
         "adapted": adapted, "probe": cards.probed(nlp, study.blank()),
     }  # fmt: skip
     cards.write(card, None if transferred else cards.bare_state(pipe))
+
+
+def split_trained(rows: list[dict[str, Any]], sources: Sequence[Source]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(the rows of sources that the pipeline never saw, those of sources that it was trained on)."""
+    trained = {source.name for source in sources if source.trained}
+    return [row for row in rows if row["source"] not in trained], [row for row in rows if row["source"] in trained]
 
 
 def foreign_rows(study: TagStudy, other: str, cache: Path) -> list[dict[str, Any]]:
@@ -134,7 +148,7 @@ def foreign_rows(study: TagStudy, other: str, cache: Path) -> list[dict[str, Any
         pipe: Any = study.blank()
         pipe.from_disk(cache / "pretrained" / other / str(left))
         on = "all other sources" if left else "all sources"
-        rows.append(cards.tag_row(name, study.judge(pipe, name), f"{on}, on the scores of {other}", without))
+        rows.append(cards.judge_source(study, pipe, name, f"{on}, on the scores of {other}", without))
     return rows
 
 
@@ -175,7 +189,7 @@ def main() -> None:
         if component == "ner":
             make_entities(name, model, CARDS[name], arguments.cache)
         else:
-            make_tags(name, model, CARDS[name], component, FRENCH if component == "morphologizer" else TAGS, arguments.cache)
+            make_tags(name, model, CARDS[name], component, arguments.cache)
     cards.write_licences()
 
 

@@ -30,6 +30,14 @@ def _section(card: Mapping[str, Any]) -> str:
         f"- Fitted on {_sources(card)}. Each source weighs the same.",
         f"- No gold, so no score: {_names(card['without_gold'])}. Labels that keep raw scores, which were better on sources left out: {_names(card['failing'])}.",
     ]
+    shares = [
+        row["n_without_score"] / (row["n"] + row["n_without_score"]) for row in card["left_out"] if "n_without_score" in row
+    ]
+    if shares:
+        n, n_labels = len(card["without_gold"]), len(card["labels"])
+        lines.append(
+            f"- {n} of {n_labels} labels have no score: at most {100 * max(shares):.2f} % of the tokens of a source have one of these."
+        )
     if card["transfer"]:
         own, other = card["transfer"]["own"], card["transfer"]["transferred"]
         lines.append(
@@ -58,6 +66,12 @@ def tables(card: Mapping[str, Any]) -> str:
     """The tables of one card."""
     rows = card["left_out"]
     parts = [_figures(rows, "")]
+    exact = [{**row, **row["judged_exact"], "labels": {}} for row in rows if "judged_exact" in row]
+    if exact:
+        parts += ["The same map judged by equal labels (every feature of the gold, and no other):", "", _figures(exact, "")]
+    if card.get("trained_on"):
+        title = "A source whose older release the pipeline was trained on, so that it takes no part in the gate:"
+        parts += [title, "", _figures(card["trained_on"], "")]
     for key, title in (
         ("exact", "The same form, fitted and judged by exact spans:"),
         ("judged_exact", "The map that is shipped, judged by exact spans:"),
@@ -82,7 +96,9 @@ def _figures(rows: Sequence[Mapping[str, Any]], title: str) -> str:
         f"{np.mean([r['raw'][k] for r in rows]):.3f} / {np.mean([r['calibrated'][k] for r in rows]):.3f}"
         for k in ("log_loss", "brier", "ece")
     ]
-    return "\n".join([*lines, f"| mean | | {' | '.join(means)} | |", ""])
+    if len(rows) > 1:
+        lines.append(f"| mean | | {' | '.join(means)} | |")
+    return "\n".join([*lines, ""])
 
 
 def _worst(row: Mapping[str, Any]) -> str:
@@ -90,7 +106,8 @@ def _worst(row: Mapping[str, Any]) -> str:
     if not held:
         return "-"
     label = max(held, key=lambda name: held[name]["calibrated"] - held[name]["raw"])
-    return f"`{label}` {held[label]['raw']:.2f} / {held[label]['calibrated']:.2f} (n = {held[label]['n']:,})"
+    escaped = label.replace("|", r"\|")  # which would end the cell
+    return f"`{escaped}` {held[label]['raw']:.2f} / {held[label]['calibrated']:.2f} (n = {held[label]['n']:,})"
 
 
 def _cutoffs(card: Mapping[str, Any]) -> str:

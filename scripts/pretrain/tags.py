@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from frame import say
-from pretrain.sources import Source, to_examples
+from pretrain.sources import Source, accept_compatible, to_examples
 from spacy.training import Example
 
 from spacy_calib.calibration.adaptation.adaptation import GoldEntries
@@ -55,7 +55,8 @@ class JudgedTags:
 class TagStudy:
     """A component of one pipeline, and the examples of each source.
 
-    sampled (Mapping): Name of a source that is fitted on -> examples, as many tokens of each.
+    sampled (Mapping): Name of a source that is fitted on -> examples, as many tokens of each. annotated (Mapping): Name of a
+    source with other guidelines -> all its examples with the gold as it is.
     """
 
     def __init__(self, nlp: Any, component: str, sources: Sequence[Source]):
@@ -63,8 +64,12 @@ class TagStudy:
         fitted = [source for source in sources if source.fitted]
         sizes = [sum(len(s.words) for document in source.read() for s in document) for source in fitted]
         self.n_tokens = min(sizes)
+        others = [source.name for source in sources if source.other_guidelines]
         self.sampled = {source.name: self._examples(source, source.sample(self.n_tokens)) for source in fitted}
         self.whole = {source.name: self._examples(source, source.read()) for source in sources}
+        self.annotated = {name: self.whole[name] for name in others}
+        for examples in (self.sampled, self.whole):
+            examples |= {name: accept_compatible(examples[name]) for name in others if name in examples}
 
     def _examples(self, source: Source, documents: Any) -> list[Example]:
         say(f"{self.component} in {source.name}")
@@ -86,9 +91,9 @@ class TagStudy:
         self.nlp.disable_pipe("calib")
         return pipe
 
-    def judge(self, pipe: Calibrator, name: str) -> JudgedTags:
-        """What a fitted pipe makes of one source."""
-        gathered = gather(pipe, self.whole[name], FitArguments())
+    def judge(self, pipe: Calibrator, name: str, exact: bool = False) -> JudgedTags:
+        """What a fitted pipe makes of one source. exact (bool): Whether every feature of its gold has to be that of the prediction."""
+        gathered = gather(pipe, (self.annotated if exact else self.whole)[name], FitArguments())
         pairs, steps = gathered.data.pairs, pipe.tokens.steps
         found = walk(steps, Predictions.of_pairs(pairs, pipe.threshold, gathered.data.words))
         kept = np.flatnonzero(pairs.scores >= pipe.threshold)

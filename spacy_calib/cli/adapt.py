@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +15,7 @@ from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
 from .shared.evidence import check_whole_documents, report_dropped
 from .shared.examples import read_examples
+from .shared.gold_names import rename_gold
 from .shared.options import (
     AllowUnknown,
     CalibratedModel,
@@ -34,6 +34,8 @@ from .shared.run import GoldRun
 from .shared.writing import print_json
 
 if TYPE_CHECKING:
+    from spacy.training import Example
+
     from ..pipe.component import Calibrator
 
 
@@ -73,7 +75,10 @@ def adapt(
     run = GoldRun(model, data, attr=attr, n_process=n_process, gpu_id=gpu_id, code=code, force=force)
     nlp, calib = run.open(folder=Output("OUTPUT", output))
     check_whole_documents(calib.fit_info.row_unit, gold_preproc)
-    read = partial(read_examples, nlp, data, gold_preproc, doc_key)
+
+    def read() -> list[Example]:
+        return rename_gold(nlp, read_examples(nlp, data, gold_preproc, doc_key))
+
     examples = read()
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():

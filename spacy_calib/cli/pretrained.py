@@ -35,7 +35,7 @@ def pretrained(
     output: Annotated[Path | None, argument("OUTPUT", "Folder for the calibrated pipeline")] = None,
     *,
     component: Components = None,
-    card: Annotated[str | None, option("Use this card, in place of the one that fits")] = None,
+    card: Annotated[str | None, option("Use this card (name, or JSON file), in place of the one that fits")] = None,
     list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
     format: Format = "table",
     force: Force = False,

@@ -56,7 +56,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     Where it needs components that nothing registers, the pipeline package that it was made from is imported, since it may register them.
     RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
-    from spacy.util import load_model
+    from spacy.util import get_installed_models, load_model
 
     try:
         try:
@@ -74,7 +74,9 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         if os.path.isfile(model):
             why = "it is a file, and a pipeline is a folder"
         download = f" (`python -m spacy download {model}`)" if _OF_SPACY.fullmatch(model) else ""
-        raise calib_error("C050", model=model, why=f"{why}; install it{download}, or give the path of a pipeline.") from None
+        installed = ", ".join(get_installed_models()) or "none"
+        why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({installed})."
+        raise calib_error("C050", model=model, why=why) from None
     except Exception as error:
         unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
         why = (

@@ -54,7 +54,7 @@ def test_the_model_is_not_there(command, dev, tmp_path):
 
 
 def test_a_model_of_spacy_that_is_not_installed_can_be_downloaded(dev, out):
-    hint = "install it (`python -m spacy download xx_sent_ud_sm`), or give the path of a pipeline."
+    hint = "install it (`python -m spacy download xx_sent_ud_sm`), or give the path of a pipeline"
     refuses(calib("fit", "xx_sent_ud_sm", dev, out), hint)
     refuses(calib("info", "xx_sent_ud_sm"), hint)
     assert "download" not in calib("info", "my_model_sm").text  # which is nobody's that `spacy download` knows

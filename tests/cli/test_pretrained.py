@@ -69,6 +69,35 @@ def test_evaluate_counts_what_has_no_map(written):
     )
 
 
+OWN = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
+
+
+def in_own_labels(tags):
+    """The gold as the pipeline calls it, which has dates, too."""
+    return [tag[:2] + OWN[tag[2:]] if tag != "O" else tag for tag in tags]
+
+
+def test_gold_in_the_labels_of_the_pipeline_is_read_by_the_names_of_the_card(written, tmp_path):
+    docs = [Doc(Vocab(), words=text.split(), ents=in_own_labels(tags)) for text, tags in TEXTS * 6]
+    for doc in docs:
+        dates = [doc[token.i : token.i + 1] for token in doc if token.text == "Monday"]
+        for date in dates:
+            date.label_ = "DATE"
+        doc.set_ents(dates, default="unmodified")
+    DocBin(docs=docs).to_disk(tmp_path / "own.spacy")
+    tables = [
+        spacy_calib.evaluate(written / "model", file, gold_preproc=True)["calib_ent"]
+        for file in (tmp_path / "own.spacy", written / "gold.spacy")
+    ]
+    assert tables[0]["entities"] == tables[1]["entities"]
+    assert tables[0]["scores"] == tables[1]["scores"]
+    adapted = [
+        spacy_calib.adapt(written / "model", file, tmp_path / f"adapted{i}", gold_preproc=True).fit_info.adaptations[0]
+        for i, file in enumerate((tmp_path / "own.spacy", written / "gold.spacy"))
+    ]
+    assert adapted[0] == adapted[1]
+
+
 def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
     adapted = spacy_calib.adapt(written / "model", written / "gold.spacy", tmp_path / "adapted", gold_preproc=True)
     assert adapted.fit_info.pretrained["card"] == "en_core_web_sm-ner"

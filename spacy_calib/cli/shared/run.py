@@ -22,6 +22,7 @@ from .evidence import (
     report_dropped,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
+from .gold_names import rename_gold
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
 
@@ -147,7 +148,7 @@ class Run:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         from ...doc.annotations import get_annotation
 
-        examples = read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+        examples = rename_gold(nlp, read_examples(nlp, self.data, self.gold_preproc, self.doc_key))
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
@@ -164,7 +165,7 @@ class Run:
     def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
         """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by."""
         if gold or self.needs_gold:  # JSON is answers there, not texts
-            return iter(read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key))
+            return iter(rename_gold(nlp, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
         return stream_examples(
             nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )

@@ -20,22 +20,37 @@ from .gate import GatedContext
 from .matching import Match, check_scores, find_matches, probe
 
 
-def pretrained(model: str | Path | Language, *, components: Sequence[str] | None = None, card: str | None = None) -> Language:
+def pretrained(
+    model: str | Path | Language, *, components: Sequence[str] | str | None = None, card: str | Path | None = None
+) -> Language:
     """Give a stock pipeline calibrated scores, without gold: `pretrained("en_core_web_sm")("...").ents[0]._.calib_ent_score`.
 
     model: Package name or folder, which is loaded with a recognizer that keeps its probabilities (no second pass); or a loaded
         pipeline, which is changed in place: its recognizer runs a second time for the scores, and texts take about twice as long.
-    components (Sequence[str] | None): Which are calibrated: "ner", "tagger"; None takes all that there are cards for.
-    card (str | None): Name of a card in place of the one that fits; `python -m spacy calib pretrained --list` shows all.
-    RETURNS (Language): The pipeline. A component that this calibrated before stays as it is.
-    RAISES C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card. C050: see `load_pipeline`.
+    components (Sequence[str] | str | None): Which are calibrated: "ner", "tagger"; None takes all that there are cards for, but no
+        disabled one.
+    card (str | Path | None): Card in place of the one that fits: its name, which `python -m spacy calib pretrained --list` shows, or its
+        JSON file.
+    RETURNS (Language): The pipeline. A component that this calibrated before stays as it is. If one is refused, none is added.
+    RAISES C069: a component is disabled. C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card. C050: see `load_pipeline`.
     WARNS CW75: the card was fitted on the scores of other weights.
     """
     chosen = None if card is None else find_card(card)
     nlp = model if isinstance(model, Language) else _load(str(model))
     matches = find_matches(nlp, components, chosen)
-    for match in [match for match in matches if not _is_there(nlp, match.card)]:
-        _add(nlp, match)
+    new = [match for match in matches if not _is_there(nlp, match.card)]
+    added: list[str] = []
+    try:
+        for match in new:
+            _add(nlp, match)
+            added.append(match.card.attr)
+    except BaseException:
+        for name in added:
+            nlp.remove_pipe(name)
+        raise
+    for match in new:
+        if match.transferred:
+            warnings.warn(WARNINGS["CW75"].format(card=match.card.name, component=match.card.component), stacklevel=2)
     return nlp
 
 
@@ -77,8 +92,6 @@ def _add(nlp: Language, match: Match) -> None:
     except BaseException:
         nlp.remove_pipe(card.attr)
         raise
-    if match.transferred:
-        warnings.warn(WARNINGS["CW75"].format(card=card.name, component=card.component), stacklevel=4)
 
 
 def learned_state(card: Card, transferred: bool, weights: str) -> dict[str, Any]:

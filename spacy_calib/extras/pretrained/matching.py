@@ -31,38 +31,51 @@ class Match:
     transferred: bool
 
 
-def find_matches(nlp: Language, components: Sequence[str] | None, card: Card | None) -> list[Match]:
+def find_matches(nlp: Language, components: Sequence[str] | str | None, card: Card | None) -> list[Match]:
     """The cards for a pipeline, one for each component.
 
-    components (Sequence[str] | None): Which are calibrated; None takes all that there are cards for.
+    components (Sequence[str] | str | None): Which are calibrated; None takes all that there are cards for and that are not disabled.
     card (Card | None): Takes the place of the one that would be found.
-    RAISES C834: no card is for a component, or none for any. C835: the card is for another component or labels.
+    RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another component
+        or other labels.
     """
     cards = list(all_cards()) if card is None else [card]
-    names = (
-        list(dict.fromkeys(candidate.component for candidate in cards))
-        if components is None
-        else list(dict.fromkeys(components))
-    )
-    matches = []
+    requested = [components] if isinstance(components, str) else components
+    names = list(dict.fromkeys([candidate.component for candidate in cards] if requested is None else requested))
+    matches, disabled = [], []
     for name in names:
         labels = tuple(getattr(dict(nlp.components).get(name), "labels", ()))
         fitting = [candidate for candidate in cards if labels and candidate.is_for(str(nlp.lang), name, labels)]
-        if fitting:
+        if fitting and name in nlp.disabled:
+            disabled.append(name)
+        elif fitting:
             matches.append(_best(nlp, fitting))
-        elif components is not None or card is not None:
-            raise _no_card(nlp, name, cards, card)
-    if not matches:
-        raise _no_card(nlp, ", ".join(nlp.component_names), cards, card)
+        elif requested is not None or card is not None:
+            raise _no_card(nlp, _describe(nlp, name), cards, card)
+    if disabled and (requested is not None or not matches):
+        raise calib_error("C069", name=disabled[0])
+    if not matches and requested is None:
+        whole = f"any component of the pipeline ({', '.join(nlp.component_names)})"
+        raise _no_card(nlp, whole if nlp.component_names else "a pipeline without components", cards, card)
     return matches
 
 
+def _describe(nlp: Language, component: str) -> str:
+    return f"component '{component}'" + ("" if component in nlp.component_names else ", which is not in the pipeline")
+
+
 def _best(nlp: Language, cards: Sequence[Card]) -> Match:
-    """The card that was fitted on these weights, or else the first."""
-    for card in cards:
-        if all(_weights(nlp, name) == digest for name, digest in card.data["fingerprints"].items()):
-            return Match(card, False)
-    return Match(cards[0], True)
+    """The card with the fewest components whose weights are others, the first of those.
+
+    A component that only gives evidence (the tagger, to entities) may be missing or disabled: the card has a map without it.
+    """
+
+    def n_changed(card: Card) -> int:
+        present = {card.component, *nlp.pipe_names}
+        return sum(_weights(nlp, name) != digest for name, digest in card.data["fingerprints"].items() if name in present)
+
+    best = min(cards, key=n_changed)
+    return Match(best, n_changed(best) > 0)
 
 
 def _weights(nlp: Language, component: str) -> str:

@@ -131,6 +131,58 @@ def test_a_card_by_name_and_one_that_is_not_for_the_pipeline():
     assert pretrained(nlp, card="en_core_web_sm-tagger").pipe_names.count("calib") == 1
 
 
+def test_a_card_in_a_file_of_ones_own(tmp_path):
+    file = Path(cards.__file__).parent / "cards" / "en_core_web_sm-ner.json"
+    assert pretrained(stock(), card=file).has_pipe("calib_ent")
+    assert pretrained(stock(), card=str(file)).has_pipe("calib_ent")
+    with pytest.raises(CalibError, match=r"\[C831\].*'mine'.*No such file"):
+        pretrained(stock(), card=tmp_path / "mine.json")
+
+
+def test_without_the_tagger_the_card_of_these_weights_is_found_and_nothing_is_transferred():
+    pytest.importorskip(MODEL)
+    nlp = spacy.load(MODEL, exclude=["tagger", "parser", "lemmatizer", "attribute_ruler"])
+    assert pretrained(nlp).get_pipe("calib_ent").fit_info.pretrained["card"] == "en_core_web_sm-ner"
+    assert not nlp.get_pipe("calib_ent").fit_info.pretrained["transferred"]
+    assert "calib" not in nlp.component_names
+
+
+def test_a_disabled_component_is_passed_over_and_refused_where_it_is_named():
+    nlp = stock()
+    nlp.disable_pipe("ner")
+    assert pretrained(nlp).pipe_names.count("calib") == 1
+    assert "calib_ent" not in nlp.component_names
+    with pytest.raises(CalibError, match=r"\[C069\].*'ner'"):
+        pretrained(nlp, components=["ner"])
+    nlp.disable_pipe("tagger")
+    with pytest.raises(CalibError, match=r"\[C069\]"):
+        pretrained(nlp)
+
+
+def test_one_component_is_named_without_a_list():
+    assert pretrained(stock(), components="tagger").has_pipe("calib")
+
+
+def test_what_is_refused_names_the_components():
+    nlp = stock()
+    with pytest.raises(CalibError, match=r"\[C834\].*component 'nerr', which is not in the pipeline"):
+        pretrained(nlp, components="nerr")
+    with pytest.raises(CalibError, match=r"\[C834\].*a pipeline without components of language 'de'"):
+        pretrained(spacy.blank("de"))
+    nlp.remove_pipe("ner")
+    nlp.remove_pipe("tagger")
+    with pytest.raises(CalibError, match=r"\[C834\].*any component of the pipeline \(tok2vec, parser, senter\)"):
+        pretrained(nlp)
+
+
+def test_where_one_component_is_refused_the_other_is_not_added_either():
+    nlp = disturbed("tagger", 0)
+    before = nlp.pipe_names
+    with pytest.raises(CalibError, match=r"\[C836\].*'tagger'"):
+        pretrained(nlp, components=["ner", "tagger"])
+    assert nlp.pipe_names == before
+
+
 def disturbed(component: str, size: float, seed: int = 0) -> Any:
     """The stock pipeline with random numbers added to, or (size 0) in the place of, the weights of a component's last layers."""
     nlp, draw = stock(), np.random.default_rng(seed)
