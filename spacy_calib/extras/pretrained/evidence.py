@@ -129,14 +129,19 @@ class EntityEvidence(Part):
 
 
 def _depths(doc: Doc) -> Floats:
-    """How many arcs each token is away from the root of its sentence: the root of a span is its least deep token."""
+    """How many arcs each token is away from the root of its sentence: the root of a span is its least deep token.
+
+    As in `Span.root`, punctuation and white space that nothing depends on count as deepest.
+    """
     heads = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # relative, as unsigned numbers
     place = np.arange(len(doc))
+    flags = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
+    is_last = flags & (heads != 0) & ~np.isin(place, (place + heads)[heads != 0])
     depths = np.zeros(len(doc))
     while (moves := heads[place] != 0).any() and depths.max(initial=0.0) < len(doc):
         depths += moves
         place = place + heads[place]
-    return depths
+    return np.where(is_last, len(doc) - 1.0, depths)
 
 
 class EntityMap(Part):
