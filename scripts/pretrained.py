@@ -3,6 +3,7 @@
     python scripts/pretrained.py --cache DIR [--path en_core_web_md=FOLDER ...] [CARD ...]
     python scripts/pretrained.py --tables [CARD ...]
     python scripts/pretrained.py --page --output docs/reference/pretrained.md
+    python scripts/pretrained.py --cost en_core_web_sm
 
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
 entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
@@ -153,9 +154,13 @@ def main() -> None:
     )
     parser.add_argument("--tables", action="store_true", help="print the tables of cards that are there")
     parser.add_argument("--page", action="store_true", help="print the page of all cards")
+    parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
+    if arguments.cost:
+        print(json.dumps(studies.cost(paths.get(arguments.cost, arguments.cost), arguments.cache), indent=1))
+        return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
         text = (
