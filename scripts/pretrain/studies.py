@@ -14,8 +14,7 @@ import spacy
 from clocks import ewt_texts
 from frame import ewt_file
 from pretrain.entities import Judged
-from pretrain.sources import ENTITIES as SOURCES
-from pretrain.sources import TO_THREE
+from pretrain.sources import TO_THREE, uner
 from pretrain.tags import JudgedTags
 from quality.readers import make_docs
 from spacy.tokens import DocBin
@@ -131,7 +130,7 @@ def _fitted(model: str, cache: Path) -> Any:
     vocab = spacy.blank("en").vocab
     with tempfile.TemporaryDirectory() as folder:
         gold, table, *outputs = (Path(folder) / name for name in ("gold.spacy", "map.json", "entities", "both"))
-        documents = SOURCES[0].read.func("uner_english_ewt", "dev")
+        documents = uner("uner_english_ewt", "dev")
         DocBin(docs=[doc for _, doc in make_docs(documents, vocab, 10**6)]).to_disk(gold)
         table.write_text(json.dumps(TO_THREE), encoding="utf8")
         spacy_calib.fit(model, gold, outputs[0], component="ner", label_map=str(table))
