@@ -78,6 +78,7 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
         "event": "The span and its type are right; a leading article (the, a, an) may be missing or too much. PERSON is PER, GPE, LOC and FAC are LOC.",
         "maps": maps, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": shipped,
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": costs,
+        "in_domain": entities.in_domain_losses(found, "article"),
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
         "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "failing": failing, "worse": cards.worse_labels(shipped), "probe": cards.probed(nlp, pipe),

@@ -44,7 +44,7 @@ def study(
 ) -> list[dict[str, Any]]:
     """A row for each size: mean log loss of the leading entries of all other documents, before, after and by a fit from nothing.
 
-    units (Floats): What each entry counts towards the size. from_nothing (Callable): (labelled, others) -> scores of the others that lead.
+    units (Floats): What each entry counts towards the size. from_nothing (Callable): (train, test) -> scores of the test entries that lead.
     """
     rows = []
     for size in sizes:
@@ -52,21 +52,21 @@ def study(
         for draw in range(DRAWS):
             order = np.random.default_rng(draw).permutation(np.unique(entries.documents))
             counts = np.array([units[entries.documents == document].sum() for document in order[: 4 * size]])
-            chosen = order[: int(np.searchsorted(np.cumsum(counts), size)) + 1]
-            known = np.isin(entries.documents, chosen)
-            labelled, others = np.flatnonzero(known), np.flatnonzero(~known)
-            adaptation = Adaptation.fit(entries.take(labelled), groups, prior)
-            new = entries.take(others)
+            documents = order[: int(np.searchsorted(np.cumsum(counts), size)) + 1]
+            is_labelled = np.isin(entries.documents, documents)
+            train, test = np.flatnonzero(is_labelled), np.flatnonzero(~is_labelled)
+            adaptation = Adaptation.fit(entries.take(train), groups, prior)
+            new = entries.take(test)
             leads = np.flatnonzero(new.leads)
-            moved = adaptation.move(new.scores, new.leads, new.tags)
+            adapted_scores = adaptation.move(new.scores, new.leads, new.tags)
             right = new.hits[leads]
-            scores = (new.scores[leads], moved[leads], from_nothing(labelled, others))
-            losses.append([float(log_loss(one, right) or 0.0) for one in scores])
-        before, after, nothing = np.array(losses).T
+            scores_by_map = (new.scores[leads], adapted_scores[leads], from_nothing(train, test))
+            losses.append([float(log_loss(scores, right) or 0.0) for scores in scores_by_map])
+        old_loss, new_loss, fit_loss = np.array(losses).T
         rows.append(
             {
-                "source": source, "labelled": size, "before": float(before.mean()), "after": float(after.mean()),
-                "from_nothing": float(nothing.mean()), "worse": int((after > before + WORSE).sum()), "draws": DRAWS,
+                "source": source, "labelled": size, "before": float(old_loss.mean()), "after": float(new_loss.mean()),
+                "from_nothing": float(fit_loss.mean()), "worse": int((new_loss > old_loss + WORSE).sum()), "draws": DRAWS,
             }
         )  # fmt: skip
     return rows
@@ -79,8 +79,8 @@ def of_entities(name: str, judged: Judged, table: Mapping[str, float], event: st
     groups = Groups(judged.labels, np.arange(len(judged.labels)))
     entries = GoldEntries(scores, right, np.ones(len(scores), dtype=bool), spans.labels, documents)
 
-    def from_nothing(labelled: Ints, others: Ints) -> Floats:
-        return SpanRecalibrator(groups).fit(spans.take(labelled), right[labelled]).predict(spans.take(others), raw[others])
+    def from_nothing(train: Ints, test: Ints) -> Floats:
+        return SpanRecalibrator(groups).fit(spans.take(train), right[train]).predict(spans.take(test), raw[test])
 
     return study(name, entries, groups, OF_PRETRAINED_SPANS, ENTITIES, np.ones(len(scores)), from_nothing)
 
@@ -91,9 +91,9 @@ def of_tags(name: str, judged: JudgedTags) -> list[dict[str, Any]]:
     first = np.zeros(len(entries))
     first[np.unique(entries.documents, return_index=True)[1]] = 1.0  # each document counts once
 
-    def from_nothing(labelled: Ints, others: Ints) -> Floats:
-        leads = others[entries.leads[others]]
-        return Platt().fit(judged.raw[labelled], entries.hits[labelled]).predict(judged.raw[leads])
+    def from_nothing(train: Ints, test: Ints) -> Floats:
+        leads = test[entries.leads[test]]
+        return Platt().fit(judged.raw[train], entries.hits[train]).predict(judged.raw[leads])
 
     return study(name, entries, judged.groups, OF_PRETRAINED, DOCUMENTS, first, from_nothing)
 
@@ -103,8 +103,11 @@ def cost(model: str, cache: Path, rounds: int = 9) -> dict[str, Any]:
 
     The fits are those of `calib fit` on EWT dev. All three recognizers keep their probabilities. The pipelines run in turns.
     """
-    calibrated = spacy_calib.pretrained(model)
-    pipelines = {"pretrained": calibrated, "fit": _fitted(model, cache), "without": spacy_calib.pretrained(model)}
+    pipelines = {
+        "pretrained": spacy_calib.pretrained(model),
+        "fit": _fit_on_ewt(model, cache),
+        "without": spacy_calib.pretrained(model),
+    }
     for name in ("calib", "calib_ent"):
         pipelines["without"].disable_pipe(name)
     texts = ewt_texts(cache, "document")
@@ -125,7 +128,7 @@ def cost(model: str, cache: Path, rounds: int = 9) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _fitted(model: str, cache: Path) -> Any:
+def _fit_on_ewt(model: str, cache: Path) -> Any:
     """The pipeline with what `calib fit` learns of its entities and tags on EWT dev."""
     vocab = spacy.blank("en").vocab
     with tempfile.TemporaryDirectory() as folder:
