@@ -3,6 +3,7 @@
     python scripts/pretrained.py --cache DIR [--path en_core_web_md=FOLDER ...] [CARD ...]
     python scripts/pretrained.py --tables [CARD ...]
     python scripts/pretrained.py --page --output docs/reference/pretrained.md
+    python scripts/pretrained.py --cost en_core_web_sm
 
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
 entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
@@ -82,6 +83,7 @@ def make_entities(name: str, model: str, other: str, cache: Path) -> None:
         "event": "The span and its type are right; a leading article (the, a, an) may be missing or too much. PERSON is PER, GPE, LOC and FAC are LOC.",
         "maps": maps, "parameters": f"{other if transferred else name}.msgpack.z", "left_out": shipped,
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": costs,
+        "in_domain": entities.in_domain_losses(found, "article"),
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
         "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "failing": failing, "worse": cards.worse_labels(shipped), "probe": cards.probed(nlp, pipe),
@@ -167,9 +169,13 @@ def main() -> None:
     )
     parser.add_argument("--tables", action="store_true", help="print the tables of cards that are there")
     parser.add_argument("--page", action="store_true", help="print the page of all cards")
+    parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
+    if arguments.cost:
+        print(json.dumps(studies.cost(paths.get(arguments.cost, arguments.cost), arguments.cache), indent=1))
+        return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
         text = (

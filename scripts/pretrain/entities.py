@@ -13,10 +13,10 @@ import numpy as np
 from frame import say
 from pretrain.sources import Source, to_examples
 
-from spacy_calib.calibration.recalibrators.logistic import fit_logistic, log_odds, sigmoid
+from spacy_calib.calibration.recalibrators.logistic import fit_logistic, sigmoid
 from spacy_calib.context.words import Words
 from spacy_calib.doc.words import words_of
-from spacy_calib.extras.pretrained.evidence import CLIP, NEEDS, EntityEvidence, SpanEvidence, evidence_names
+from spacy_calib.extras.pretrained.evidence import NEEDS, EntityEvidence, SpanEvidence, evidence_names
 from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pipe.example_reader import ExampleReader
 from spacy_calib.pipe.loading import load_with_factories
@@ -66,7 +66,7 @@ class Judged:
 def gather(model: str, sources: Sequence[Source], cache: Path) -> dict[str, Judged]:
     """Run a pipeline over sources, or read what an earlier run found."""
     nlp: Any = None
-    found = {}
+    judged_by_source = {}
     for source in sources:
         file = cache / "pretrained" / f"{Path(model).parent.name or Path(model).name}-{Path(model).name}-{source.name}.pkl"
         if not file.exists():
@@ -74,8 +74,8 @@ def gather(model: str, sources: Sequence[Source], cache: Path) -> dict[str, Judg
             say(f"Entities of {model} in {source.name}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(pickle.dumps(judge(nlp, source)))
-        found[source.name] = pickle.loads(file.read_bytes())
-    return found
+        judged_by_source[source.name] = pickle.loads(file.read_bytes())
+    return judged_by_source
 
 
 def judge(nlp: Any, source: Source) -> Judged:
@@ -83,23 +83,23 @@ def judge(nlp: Any, source: Source) -> Judged:
     evidence = EntityEvidence()
     source_of_entities = BoundSource.from_component(with_map(NerSource("ner"), source.label_map), nlp.get_pipe("ner"))
     look = partial(words_of, functions=evidence.functions_in(nlp))
-    read = [ExampleReader(source_of_entities, 0.01, event, look).read_all(examples).data(0.01) for event in EVENTS]
-    hits = {event: found.hits for event, (_, found) in zip(EVENTS, read, strict=True) if found is not None}
-    data, spans = read[0]
+    data_by_event = [ExampleReader(source_of_entities, 0.01, event, look).read_all(examples).data(0.01) for event in EVENTS]
+    hits = {event: span_data.hits for event, (_, span_data) in zip(EVENTS, data_by_event, strict=True) if span_data is not None}
+    data, spans = data_by_event[0]
     assert spans is not None
     assert data.words is not None
     return Judged(spans.spans, spans.raw, spans.documents, hits, data.words, source_of_entities.span_labels)
 
 
-def fit_map(form: str, parts: Sequence[Judged], event: str) -> dict[str, float]:
-    """Fit the coefficients of one form, a key of NEEDS; each source weighs the same."""
+def fit_map(form: str, parts: Sequence[Judged], event: str, weight: float = WEIGHT) -> dict[str, float]:
+    """Fit the coefficients of one form, a key of NEEDS; each source weighs the same. weight (float): Of a source."""
     names = evidence_names(TYPES)[form]
-    columns = np.concatenate([np.stack([one.evidence.column(name) for name in names], axis=1) for one in parts])
-    hits = np.concatenate([one.right(event) for one in parts]).astype(np.float64)
-    weights = np.concatenate([np.full(len(one.chosen), WEIGHT / len(one.chosen)) for one in parts])
+    columns = np.concatenate([np.stack([judged.evidence.column(name) for name in names], axis=1) for judged in parts])
+    hits = np.concatenate([judged.right(event) for judged in parts]).astype(np.float64)
+    weights = np.concatenate([np.full(len(judged.chosen), weight / len(judged.chosen)) for judged in parts])
     penalty = np.array([FREE if name in _UNSHRUNK else RIDGE for name in names])
     coefficients = fit_logistic(columns, hits, weights, np.zeros(len(names)), penalty)
-    return {name: round(float(one), 4) for name, one in zip(names, coefficients, strict=True)}
+    return {name: round(float(value), 4) for name, value in zip(names, coefficients, strict=True)}
 
 
 def fit_maps(parts: Sequence[Judged], event: str) -> dict[str, dict[str, float]]:
@@ -115,29 +115,32 @@ def figures(scores: Floats, right: Any) -> dict[str, float]:
     }
 
 
-def left_out_maps(found: Mapping[str, Judged], event: str) -> dict[str, dict[str, dict[str, float]]]:
+def left_out_maps(judged_by_source: Mapping[str, Judged], event: str) -> dict[str, dict[str, dict[str, float]]]:
     """Name of a source -> the maps that are fitted on all others."""
-    return {name: fit_maps([one for other, one in found.items() if other != name], event) for name in found}
+    return {
+        name: fit_maps([judged for source, judged in judged_by_source.items() if source != name], event)
+        for name in judged_by_source
+    }
 
 
-def default_cutoffs(scored: Mapping[str, tuple[Floats, Any, list[str]]], precision: float) -> dict[str, float | None]:
+def default_cutoffs(results: Mapping[str, tuple[Floats, Any, list[str]]], precision: float) -> dict[str, float | None]:
     """The lowest score of each label above which the precision is reached on every source (with 10 accepted or more).
 
-    scored (Mapping): Name of a source -> scores, whether right, labels.
+    results (Mapping): Name of a source -> scores, whether right, labels.
     """
-    found: dict[str, float | None] = {}
+    cutoffs: dict[str, float | None] = {}
     for label in TYPES:
-        parts = [(s[m], r[m]) for s, r, names in scored.values() if (m := np.array(names) == label).sum() >= 10]
-        found[label] = next(
+        parts = [(s[m], r[m]) for s, r, names in results.values() if (m := np.array(names) == label).sum() >= 10]
+        cutoffs[label] = next(
             (cut for cut in np.arange(0.30, 0.99, 0.01).round(2).tolist() if _reaches(parts, cut, precision)), None
         )
-    return found
+    return cutoffs
 
 
 def _reaches(parts: Sequence[tuple[Floats, Any]], cutoff: float, precision: float) -> bool:
-    accepted = [right[scores >= cutoff] for scores, right in parts]
-    enough = [one for one in accepted if len(one) >= 10]
-    return bool(enough) and all(one.mean() >= precision for one in enough)
+    hits = [right[scores >= cutoff] for scores, right in parts]
+    large = [right for right in hits if len(right) >= 10]
+    return bool(large) and all(right.mean() >= precision for right in large)
 
 
 def accepts(scores: Floats, labels: Sequence[str], cutoffs: Mapping[str, float | None]) -> Any:
@@ -147,21 +150,33 @@ def accepts(scores: Floats, labels: Sequence[str], cutoffs: Mapping[str, float |
 
 def by_label(scores: Floats, right: Any, labels: Sequence[str], raw: Floats) -> dict[str, dict[str, float]]:
     """Label -> predictions, and log loss raw and calibrated."""
-    found = {}
+    rows = {}
     for label in TYPES:
-        own = np.array(labels) == label
-        if own.any():
-            losses = [float(log_loss(one[own], right[own]) or 0.0) for one in (raw, scores)]
-            found[label] = {"n": int(own.sum()), "raw": losses[0], "calibrated": losses[1]}
-    return found
+        mask = np.array(labels) == label
+        if mask.any():
+            losses = [float(log_loss(values[mask], right[mask]) or 0.0) for values in (raw, scores)]
+            rows[label] = {"n": int(mask.sum()), "raw": losses[0], "calibrated": losses[1]}
+    return rows
 
 
-def without_spans_of(judged: Judged, keep: Any) -> Judged:
-    """Part of a source, by documents. keep: Numbers of the documents."""
-    own = np.flatnonzero(np.isin(judged.documents, keep))
-    hits = {event: values[own] for event, values in judged.hits.items()}
-    return replace(judged, spans=judged.spans.take(own), raw=judged.raw[own], documents=judged.documents[own], hits=hits)
+def in_domain_losses(judged_by_source: Mapping[str, Judged], event: str, folds: int = 5) -> dict[str, float]:
+    """Name of a source -> log loss of the richest form that is fitted on the other documents of the same source."""
+    losses = {}
+    for name, judged in judged_by_source.items():
+        documents = np.unique(judged.documents)
+        fold_of = np.random.default_rng(0).integers(folds, size=len(documents))
+        scores, right = [], []
+        for fold in range(folds):
+            train, test = (_take_documents(judged, documents[mask]) for mask in (fold_of != fold, fold_of == fold))
+            scores.append(test.score(fit_map(next(iter(NEEDS)), [train], event, len(train.chosen))))
+            right.append(test.right(event))
+        losses[name] = float(log_loss(np.concatenate(scores), np.concatenate(right)) or 0.0)
+    return losses
 
 
-def raw_log_odds(judged: Judged) -> Floats:
-    return log_odds(judged.raw[judged.chosen], CLIP)
+def _take_documents(judged: Judged, documents: Ints) -> Judged:
+    indices = np.flatnonzero(np.isin(judged.documents, documents))
+    hits = {event: values[indices] for event, values in judged.hits.items()}
+    return replace(
+        judged, spans=judged.spans.take(indices), raw=judged.raw[indices], documents=judged.documents[indices], hits=hits
+    )

@@ -1,14 +1,25 @@
-"""What labelled documents of a source that the fit did not see add: the adapted scores beside a fit from nothing on the same documents."""
+"""What labelled documents of a source that the fit did not see add to a pretrained calibration, and what its scores cost."""
 
 from __future__ import annotations
 
+import json
+import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import spacy
+from clocks import ewt_texts
+from frame import ewt_file
 from pretrain.entities import Judged
+from pretrain.sources import TO_THREE, uner
 from pretrain.tags import JudgedTags
+from quality.readers import make_docs
+from spacy.tokens import DocBin
 
+import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, Adaptation, GoldEntries, Prior
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.calibration.spans import SpanRecalibrator
@@ -33,7 +44,7 @@ def study(
 ) -> list[dict[str, Any]]:
     """A row for each size: mean log loss of the leading entries of all other documents, before, after and by a fit from nothing.
 
-    units (Floats): What each entry counts towards the size. from_nothing (Callable): (labelled, others) -> scores of the others that lead.
+    units (Floats): What each entry counts towards the size. from_nothing (Callable): (train, test) -> scores of the test entries that lead.
     """
     rows = []
     for size in sizes:
@@ -41,21 +52,21 @@ def study(
         for draw in range(DRAWS):
             order = np.random.default_rng(draw).permutation(np.unique(entries.documents))
             counts = np.array([units[entries.documents == document].sum() for document in order[: 4 * size]])
-            chosen = order[: int(np.searchsorted(np.cumsum(counts), size)) + 1]
-            known = np.isin(entries.documents, chosen)
-            labelled, others = np.flatnonzero(known), np.flatnonzero(~known)
-            adaptation = Adaptation.fit(entries.take(labelled), groups, prior)
-            new = entries.take(others)
+            documents = order[: int(np.searchsorted(np.cumsum(counts), size)) + 1]
+            is_labelled = np.isin(entries.documents, documents)
+            train, test = np.flatnonzero(is_labelled), np.flatnonzero(~is_labelled)
+            adaptation = Adaptation.fit(entries.take(train), groups, prior)
+            new = entries.take(test)
             leads = np.flatnonzero(new.leads)
-            moved = adaptation.move(new.scores, new.leads, new.tags)
+            adapted_scores = adaptation.move(new.scores, new.leads, new.tags)
             right = new.hits[leads]
-            scores = (new.scores[leads], moved[leads], from_nothing(labelled, others))
-            losses.append([float(log_loss(one, right) or 0.0) for one in scores])
-        before, after, nothing = np.array(losses).T
+            scores_by_map = (new.scores[leads], adapted_scores[leads], from_nothing(train, test))
+            losses.append([float(log_loss(scores, right) or 0.0) for scores in scores_by_map])
+        old_loss, new_loss, fit_loss = np.array(losses).T
         rows.append(
             {
-                "source": source, "labelled": size, "before": float(before.mean()), "after": float(after.mean()),
-                "from_nothing": float(nothing.mean()), "worse": int((after > before + WORSE).sum()), "draws": DRAWS,
+                "source": source, "labelled": size, "before": float(old_loss.mean()), "after": float(new_loss.mean()),
+                "from_nothing": float(fit_loss.mean()), "worse": int((new_loss > old_loss + WORSE).sum()), "draws": DRAWS,
             }
         )  # fmt: skip
     return rows
@@ -68,8 +79,8 @@ def of_entities(name: str, judged: Judged, table: Mapping[str, float], event: st
     groups = Groups(judged.labels, np.arange(len(judged.labels)))
     entries = GoldEntries(scores, right, np.ones(len(scores), dtype=bool), spans.labels, documents)
 
-    def from_nothing(labelled: Ints, others: Ints) -> Floats:
-        return SpanRecalibrator(groups).fit(spans.take(labelled), right[labelled]).predict(spans.take(others), raw[others])
+    def from_nothing(train: Ints, test: Ints) -> Floats:
+        return SpanRecalibrator(groups).fit(spans.take(train), right[train]).predict(spans.take(test), raw[test])
 
     return study(name, entries, groups, OF_PRETRAINED_SPANS, ENTITIES, np.ones(len(scores)), from_nothing)
 
@@ -80,8 +91,51 @@ def of_tags(name: str, judged: JudgedTags) -> list[dict[str, Any]]:
     first = np.zeros(len(entries))
     first[np.unique(entries.documents, return_index=True)[1]] = 1.0  # each document counts once
 
-    def from_nothing(labelled: Ints, others: Ints) -> Floats:
-        leads = others[entries.leads[others]]
-        return Platt().fit(judged.raw[labelled], entries.hits[labelled]).predict(judged.raw[leads])
+    def from_nothing(train: Ints, test: Ints) -> Floats:
+        leads = test[entries.leads[test]]
+        return Platt().fit(judged.raw[train], entries.hits[train]).predict(judged.raw[leads])
 
     return study(name, entries, judged.groups, OF_PRETRAINED, DOCUMENTS, first, from_nothing)
+
+
+def cost(model: str, cache: Path, rounds: int = 9) -> dict[str, Any]:
+    """Processor time per token of EWT test: a pipeline with its cards, one with fits of the same components, and without both.
+
+    The fits are those of `calib fit` on EWT dev. All three recognizers keep their probabilities. The pipelines run in turns.
+    """
+    pipelines = {
+        "pretrained": spacy_calib.pretrained(model),
+        "fit": _fit_on_ewt(model, cache),
+        "without": spacy_calib.pretrained(model),
+    }
+    for name in ("calib", "calib_ent"):
+        pipelines["without"].disable_pipe(name)
+    texts = ewt_texts(cache, "document")
+    seconds: dict[str, list[float]] = {name: [] for name in pipelines}
+    for turn in range(rounds + 1):
+        for name, nlp in pipelines.items():
+            begin = time.process_time()
+            n_tokens = sum(len(doc) for doc in nlp.pipe(texts))
+            if turn:  # the first one warms up
+                seconds[name].append(time.process_time() - begin)
+    times = {name: np.array(values) for name, values in seconds.items()}
+    ratios = times["pretrained"] / times["fit"]
+    extra = {name: np.median(values - times["without"]) for name, values in times.items()}
+    return {
+        "tokens": n_tokens, "rounds": rounds, "ratio": float(np.median(ratios)), "ratios": [float(ratios.min()), float(ratios.max())],
+        "microseconds": {name: 1e6 * float(np.median(values)) / n_tokens for name, values in times.items()},
+        "calibration": {name: 1e6 * float(extra[name]) / n_tokens for name in ("pretrained", "fit")},
+    }  # fmt: skip
+
+
+def _fit_on_ewt(model: str, cache: Path) -> Any:
+    """The pipeline with what `calib fit` learns of its entities and tags on EWT dev."""
+    vocab = spacy.blank("en").vocab
+    with tempfile.TemporaryDirectory() as folder:
+        gold, table, *outputs = (Path(folder) / name for name in ("gold.spacy", "map.json", "entities", "both"))
+        documents = uner("uner_english_ewt", "dev")
+        DocBin(docs=[doc for _, doc in make_docs(documents, vocab, 10**6)]).to_disk(gold)
+        table.write_text(json.dumps(TO_THREE), encoding="utf8")
+        spacy_calib.fit(model, gold, outputs[0], component="ner", label_map=str(table))
+        spacy_calib.fit(outputs[0], ewt_file("dev", cache), outputs[1], component="tagger")
+        return spacy.load(outputs[1])

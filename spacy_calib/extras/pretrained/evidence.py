@@ -79,17 +79,15 @@ class EntityEvidence(Part):
         """The features that ask Docs of this pipeline."""
         return (FromDocs(self.registered, partial(self.read, nlp)),)
 
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """Show the words of all tokens to the step of entities."""
-        return given.having(view=given.words)
+        return predictions.having(view=predictions.words)
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
         """What is known of each token, of shape (n_tokens, len(_COLUMNS))."""
-        proper, tagged = self._proper(nlp, docs)
-        parsed = "parser" in nlp.pipe_names
-        return np.concatenate(
-            [self._of_doc(doc, of_doc, is_tagged, parsed) for doc, of_doc, is_tagged in zip(docs, proper, tagged, strict=True)]
-        )
+        proper, is_tagged = self._proper(nlp, docs)
+        is_parsed = "parser" in nlp.pipe_names
+        return np.concatenate([self._read_doc(*of_doc, is_parsed) for of_doc in zip(docs, proper, is_tagged, strict=True)])
 
     def _proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
         """(P(proper noun) of each token of each Doc, whether the tagger could be read there)."""
@@ -98,8 +96,8 @@ class EntityEvidence(Part):
         source = SoftmaxSource(self.tagger)
         if tagger is None or not source.supports(tagger) or not source.is_trained(tagger):
             return proper, [False] * len(docs)
-        tagged = [not why for why in source.missing(tagger, docs)]
-        places = [i for i, doc in enumerate(docs) if tagged[i] and len(doc)]
+        is_tagged = [not why for why in source.missing(tagger, docs)]
+        places = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
         if places:
             scores = source.read(tagger, [docs[i] for i in places])
             rows = np.arange(scores.n_tokens)
@@ -108,18 +106,18 @@ class EntityEvidence(Part):
             parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
             for i, part in zip(places, parts, strict=True):
                 proper[i] = part
-        return proper, tagged
+        return proper, is_tagged
 
-    def _of_doc(self, doc: Doc, proper: Floats, tagged: bool, parsed: bool) -> Floats:
+    def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool) -> Floats:
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
         columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3)
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
-        tagged = tagged and doc.has_annotation("TAG")
-        parsed = parsed and doc.has_annotation("DEP")
+        is_tagged = is_tagged and doc.has_annotation("TAG")
+        is_parsed = is_parsed and doc.has_annotation("DEP")
         words = [token.lower_ for token in doc]
         return np.column_stack(
             [
-                np.full(n, tagged), np.full(n, parsed), proper,
+                np.full(n, is_tagged), np.full(n, is_parsed), proper,
                 np.isin(columns[:, 0], hashes[1]), np.isin(columns[:, 0], hashes[2]), _depths(doc),
                 np.isin(columns[:, 1], hashes[3]), [_LETTERS.fullmatch(word) is not None for word in words],
                 np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]),
@@ -129,14 +127,19 @@ class EntityEvidence(Part):
 
 
 def _depths(doc: Doc) -> Floats:
-    """How many arcs each token is away from the root of its sentence: the root of a span is its least deep token."""
+    """How many arcs each token is away from the root of its sentence: the root of a span is its least deep token.
+
+    As in `Span.root`, punctuation and white space that nothing depends on count as deepest.
+    """
     heads = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # relative, as unsigned numbers
     place = np.arange(len(doc))
+    flags = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
+    is_last = flags & (heads != 0) & ~np.isin(place, (place + heads)[heads != 0])
     depths = np.zeros(len(doc))
     while (moves := heads[place] != 0).any() and depths.max(initial=0.0) < len(doc):
         depths += moves
         place = place + heads[place]
-    return depths
+    return np.where(is_last, len(doc) - 1.0, depths)
 
 
 class EntityMap(Part):
@@ -152,19 +155,19 @@ class EntityMap(Part):
     labels_: tuple[str, ...]
     maps_: Mapping[str, Mapping[str, float]]
 
-    def apply(self, given: Predictions) -> Predictions:
+    def apply(self, predictions: Predictions) -> Predictions:
         """Replace the scores of the entities on the Docs."""
-        kept = given.kept
-        if given.spans is None or not len(kept):
-            return given
-        spans = given.spans.take(kept)
-        evidence = SpanEvidence(spans, given.raw[kept], given.view, self.labels_)
-        scores, open_spans = given.scores.copy(), np.ones(len(kept), dtype=bool)
+        indices = predictions.kept
+        if predictions.spans is None or not len(indices):
+            return predictions
+        spans = predictions.spans.take(indices)
+        evidence = SpanEvidence(spans, predictions.raw[indices], predictions.view, self.labels_)
+        scores, open_spans = predictions.scores.copy(), np.ones(len(indices), dtype=bool)
         for needs in (name for name in NEEDS if name in self.maps_):
             is_scored = open_spans & evidence.has(NEEDS[needs])
-            scores[kept[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
+            scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
             open_spans &= ~is_scored
-        return given.having(scores=scores)
+        return predictions.having(scores=scores)
 
 
 class SpanEvidence:
@@ -185,17 +188,17 @@ class SpanEvidence:
             "type": lambda: 1.0,
             "log-odds": lambda: log_odds(raw, CLIP),
             "path": lambda: log_odds(spans.own, CLIP) / _UNIT,
-            "proper": lambda: log_odds(self._within("proper", np.minimum), CLIP) / _UNIT,
+            "proper": lambda: log_odds(self._reduce("proper", np.minimum), CLIP) / _UNIT,
             "one word": lambda: self._lengths == 1,
             "letters": lambda: self._columns["letters"][spans.ends - 1],
-            "proper before": lambda: self._at("proper", spans.starts - 1),
-            "proper after": lambda: self._at("proper", spans.ends),
-            "noun after": lambda: self._at("noun", spans.ends),
-            "preposition before": lambda: self._at("preposition", spans.starts - 1),
+            "proper before": lambda: self._value_at("proper", spans.starts - 1),
+            "proper after": lambda: self._value_at("proper", spans.ends),
+            "noun after": lambda: self._value_at("noun", spans.ends),
+            "preposition before": lambda: self._value_at("preposition", spans.starts - 1),
             "article": lambda: self._columns["article"][spans.starts],
             "possessive": lambda: self._columns["possessive"][spans.ends - 1],
             "argument": lambda: self._columns["argument"][self._roots()],
-            "address": lambda: self._within("address", np.maximum),
+            "address": lambda: self._reduce("address", np.maximum),
         }
 
     def has(self, needs: Sequence[str]) -> Any:
@@ -209,21 +212,21 @@ class SpanEvidence:
 
     def column(self, name: str) -> Floats:
         """The values of one piece of evidence. name (str): "path", or by type "proper*PERSON"."""
-        what, _, kind = name.partition("*")
-        values = np.asarray(self._values[what](), dtype=np.float64)
-        if not kind:
+        evidence, _, label = name.partition("*")
+        values = np.asarray(self._values[evidence](), dtype=np.float64)
+        if not label:
             return values
-        return values * (self.spans.labels == (self.labels.index(kind) if kind in self.labels else -1))
+        return values * (self.spans.labels == (self.labels.index(label) if label in self.labels else -1))
 
-    def _at(self, name: str, places: Ints) -> Floats:
+    def _value_at(self, name: str, places: Ints) -> Floats:
         """A column at a neighbour of each entity; 0 where that is in another Doc."""
         n = len(self._docs) - 1
         places = np.where((places < 0) | (places >= n), n, places)
-        same = self._docs[places] == self._docs[self.spans.starts]
-        return np.where(same, np.append(self._columns[name], 0.0)[places], 0.0)
+        is_same_doc = self._docs[places] == self._docs[self.spans.starts]
+        return np.where(is_same_doc, np.append(self._columns[name], 0.0)[places], 0.0)
 
-    def _within(self, name: str, reduce: np.ufunc) -> Floats:
-        return np.asarray(reduce.reduceat(self._columns[name][self._tokens], self._firsts))
+    def _reduce(self, name: str, function: np.ufunc) -> Floats:
+        return np.asarray(function.reduceat(self._columns[name][self._tokens], self._firsts))
 
     def _roots(self) -> Ints:
         """The root of each entity: the first of its tokens that are nearest to the sentence's root."""
@@ -238,7 +241,7 @@ def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
     by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
     simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"]]
     small = [*simple, *by_type["proper"], "letters", "proper before", "proper after"]
-    more = [*by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address"]
+    of_parser = [*by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address"]
     return {
-        "ner, tagger, parser": small + more, "ner, tagger": small, "ner": [*simple, *by_type["log-odds"]],
+        "ner, tagger, parser": small + of_parser, "ner, tagger": small, "ner": [*simple, *by_type["log-odds"]],
     }  # fmt: skip

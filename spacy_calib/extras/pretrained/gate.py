@@ -20,9 +20,9 @@ class RawLabels:
     shrinkage: Shrinkage | None
     columns: Sequence[int]
 
-    def apply(self, given: Predictions) -> Predictions:
-        moved = given if self.shrinkage is None else self.shrinkage.apply(given)
-        return moved.having(scores=np.where(np.isin(given.tags, self.columns), given.raw, moved.scores))
+    def apply(self, predictions: Predictions) -> Predictions:
+        shrunk = predictions if self.shrinkage is None else self.shrinkage.apply(predictions)
+        return shrunk.having(scores=np.where(np.isin(predictions.tags, self.columns), predictions.raw, shrunk.scores))
 
 
 class GatedContext(Part):
@@ -38,8 +38,8 @@ class GatedContext(Part):
     def shrinkage(self) -> RawLabels:
         return RawLabels(self.inner.shrinkage, self.raw)
 
-    def apply(self, given: Predictions) -> Predictions:
-        return self.inner.apply(given)
+    def apply(self, predictions: Predictions) -> Predictions:
+        return self.inner.apply(predictions)
 
     def settings(self) -> dict[str, Any]:
         return {"inner": self.inner.state(), "raw": self.raw}

@@ -15,6 +15,7 @@ from spacy_calib import CalibError, pretrained
 from spacy_calib.extras.pretrained import card as cards
 from spacy_calib.extras.pretrained.applying import learned_state
 from spacy_calib.extras.pretrained.matching import Match, check_scores, probe
+from spacy_calib.sources.fingerprint import fingerprint
 from tests.extras.conftest import MODEL
 
 TEXT = "Maria Gonzales of Siemens moved from Lisbon to the Amazon on Tuesday. She paid 40 euros to Toyota."
@@ -205,20 +206,29 @@ def test_random_weights_are_refused_and_the_pipeline_stays_as_it_was(component):
     assert nlp.pipe_names == before
 
 
-def test_further_trained_weights_are_transferred_with_one_warning():
+GOLD = {"tags": ["NNP", "VBD", "IN", "NNP", "."], "entities": ["U-PERSON", "O", "O", "U-GPE", "O"]}
+
+
+@pytest.mark.parametrize(("component", "attr"), [("tagger", "calib"), ("ner", "calib_ent")])
+def test_further_trained_weights_are_transferred_with_one_warning(component, attr):
     nlp = stock()
-    gold = [Example.from_dict(nlp.make_doc("Ann went to Oslo ."), {"tags": ["NNP", "VBD", "IN", "NNP", "."]})]
+    gold = [Example.from_dict(nlp.make_doc("Ann went to Oslo ."), GOLD)]
+    before = fingerprint(nlp, nlp.get_pipe(component))
     for _ in range(3):
         nlp.update(
-            gold, sgd=nlp.resume_training(), exclude=[name for name in nlp.pipe_names if name not in ("tok2vec", "tagger")]
+            gold, sgd=nlp.resume_training(), exclude=[name for name in nlp.pipe_names if name not in ("tok2vec", component)]
         )
+    assert fingerprint(nlp, nlp.get_pipe(component)) != before
     with pytest.warns(UserWarning, match=r"\[CW75\]") as caught:
-        pretrained(nlp, components=["tagger"])
+        pretrained(nlp, components=[component])
     assert len([one for one in caught if "CW75" in str(one.message)]) == 1
-    assert nlp.get_pipe("calib").fit_info.pretrained["transferred"]
+    assert nlp.get_pipe(attr).fit_info.pretrained["transferred"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert nlp("Ann went to Oslo.")[0]._.calib_score is not None
+        doc = nlp("Ann went to Oslo.")
+    scored = doc.ents if component == "ner" else doc
+    assert len(scored) >= 2
+    assert all(0 < getattr(unit._, f"{attr}_score") < 1 for unit in scored)
 
 
 def test_scores_that_are_too_few_or_too_far_are_refused():

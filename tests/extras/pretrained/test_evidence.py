@@ -6,13 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+import spacy
 from spacy.tokens import Doc
 
 from spacy_calib.calibration.registered import registered_maker
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
-from spacy_calib.extras.pretrained.evidence import _COLUMNS, NEEDS, EntityEvidence, EntityMap, SpanEvidence, evidence_names
+from spacy_calib.extras.pretrained.evidence import (
+    _COLUMNS,
+    NEEDS,
+    EntityEvidence,
+    EntityMap,
+    SpanEvidence,
+    _depths,
+    evidence_names,
+)
 from spacy_calib.types import Spans
 
 LABELS = ("GPE", "PERSON")
@@ -133,6 +142,22 @@ def test_what_is_read_of_docs_is_what_spacy_says(english):
             depths = table["depth"][offset + entity.start : offset + entity.end]
             assert entity.start + int(depths.argmin()) == entity.root.i
         offset += len(doc)
+
+
+@pytest.mark.parametrize(
+    ("words", "heads", "expected"),
+    [
+        (["#", "Ghana", "fans", "sing"], [1, 2, 3, 3], [3, 2, 1, 0]),  # three arcs up is as deep as it can be
+        (["fans", "#", "Ghana", "sing"], [3, 3, 0, 3], [1, 3, 2, 0]),  # the word is the root of "# Ghana", though it is deeper
+        (["fans", "#", "Ghana", "sing"], [3, 3, 1, 3], [1, 1, 2, 0]),  # a word depends on the punctuation
+        (["#", "Ghana"], [0, 0], [0, 1]),  # the root of a sentence is the root
+    ],
+)
+def test_punctuation_that_nothing_depends_on_is_no_root_of_a_name(words, heads, expected):
+    doc = Doc(spacy.blank("en").vocab, words=words, heads=heads, deps=["dep"] * len(words))
+    assert _depths(doc).tolist() == expected
+    for span in (doc[start:end] for start in range(len(doc)) for end in range(start + 1, len(doc) + 1)):
+        assert span.start + int(_depths(doc)[span.start : span.end].argmin()) == span.root.i
 
 
 def _tagger_scores(nlp: Any, docs: list[Doc]) -> list[np.ndarray]:
