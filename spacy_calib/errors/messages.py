@@ -286,7 +286,7 @@ MESSAGES = {
     "C835": "The pretrained calibration '{card}' is for {wanted}, not for {component} of language '{language}'; leave it out, or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C836": "The scores of component '{component}' are not like those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, and {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C838": "The setting context names '{given}', which is a part of a pretrained calibration and no setting; leave it out.",
-    "C837": "The pipe '{name}' is there already, and comes from no card for component '{component}'; remove it first (`python -m spacy calib stock MODEL OUTPUT`).",
+    "C837": "The pipe '{name}' is there already, and comes from {origin}; remove it first (`python -m spacy calib stock MODEL OUTPUT`), or name only other components (--component).",
 }
 
 WARNINGS = {

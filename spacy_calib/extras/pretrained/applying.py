@@ -38,7 +38,7 @@ def pretrained(
     chosen = None if card is None else find_card(card)
     nlp = model if isinstance(model, Language) else _load(str(model))
     matches = find_matches(nlp, components, chosen)
-    new = [match for match in matches if not _is_there(nlp, match.card)]
+    new = [match for match in matches if not _is_there(nlp, match.card, chosen)]
     added: list[str] = []
     try:
         for match in new:
@@ -61,15 +61,21 @@ def _load(model: str) -> Language:
     return load_with_factories(model, inline) if inline else nlp
 
 
-def _is_there(nlp: Language, card: Card) -> bool:
-    """Whether a card's component is calibrated by a card already. RAISES C837: it is calibrated by a fit, or the name is taken."""
+def _is_there(nlp: Language, card: Card, chosen: Card | None) -> bool:
+    """Whether a card's component is calibrated by a card already.
+
+    RAISES C837: it is calibrated by a fit, or by another card than the chosen one, or the name is taken.
+    """
     readers = _readers(nlp, card)
-    if any(pipe.fitted and pipe.fit_info.pretrained is not None for pipe in readers.values()):
-        return True
+    for name, pipe in readers.items():
+        if pipe.fitted and (about := pipe.fit_info.pretrained) is not None:
+            if chosen is not None and about["card"] != chosen.name:
+                raise calib_error("C837", name=name, origin=f"the card '{about['card']}'")
+            return True
     taken = [name for name, pipe in readers.items() if pipe.fitted]
     taken += [name for name in nlp.component_names if name == card.attr and name not in readers]
     if taken:
-        raise calib_error("C837", name=taken[0], component=card.component)
+        raise calib_error("C837", name=taken[0], origin=f"no card for component '{card.component}'")
     return False
 
 

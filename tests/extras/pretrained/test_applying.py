@@ -140,6 +140,15 @@ def test_a_card_in_a_file_of_ones_own(tmp_path):
         pretrained(stock(), card=tmp_path / "mine.json")
 
 
+def test_a_chosen_card_does_not_replace_another_one():
+    nlp = pretrained(stock(), card="en_core_web_sm-tagger")
+    assert pretrained(nlp, card="en_core_web_sm-tagger") is nlp
+    with pytest.raises(
+        CalibError, match=r"\[C837\] The pipe 'calib' is there already, and comes from the card 'en_core_web_sm-tagger'"
+    ):
+        pretrained(nlp, card="en_core_web_md-tagger")
+
+
 def test_without_the_tagger_the_card_of_these_weights_is_found_and_nothing_is_transferred():
     pytest.importorskip(MODEL)
     nlp = spacy.load(MODEL, exclude=["tagger", "parser", "lemmatizer", "attribute_ruler"])

@@ -97,8 +97,9 @@ def test_another_package_adds_cards(monkeypatch, tmp_path):
     assert [one.name for one in all_cards()] == ["other"]
 
 
-def test_a_package_without_a_folder_is_named(monkeypatch):
-    registered(monkeypatch, lambda: None)
+@pytest.mark.parametrize("folder", [None, "/no/such/folder"])
+def test_a_package_without_a_folder_is_named(monkeypatch, folder):
+    registered(monkeypatch, lambda: folder)
     with pytest.raises(CalibError, match=r"\[C832\].*'other'.*other:folder"):
         list(all_cards())
 
