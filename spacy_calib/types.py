@@ -304,7 +304,12 @@ class Groups(Saved):
 
 @dataclass(frozen=True, eq=False)
 class BinTable:
-    """What the bins that are not empty hold: pairs (or their weight), mean score, share of hits."""
+    """What the bins hold; empty bins are left out.
+
+    counts (Floats): Pairs (or their weight) in each bin.
+    mean_score (Floats): Mean score of each bin.
+    mean_hit (Floats): Share of hits in each bin.
+    """
 
     counts: Floats
     mean_score: Floats

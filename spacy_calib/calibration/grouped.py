@@ -119,7 +119,11 @@ class GroupedRecalibrator:
         return predictions.having(scores=self.predict(predictions.scores, predictions.tags), before_maps=predictions.scores)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
-        """The calibrated probabilities of n pairs, each by itself; unknown columns use the pooled map. RAISES C002, C004."""
+        """The calibrated probabilities of n pairs; each depends only on its own score and tag.
+
+        scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the pooled map.
+        RAISES C002: lengths differ. C004: not fitted.
+        """
         if self.pooled_ is None:
             raise calib_error("C004", what=type(self).__name__)
         check_lengths("Mapping", "score", len(scores), {"tag": tags})
@@ -174,7 +178,11 @@ class GroupedRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
-        """Rebuild from a state that GROUPED has checked. load: Rebuilds a part. RAISES Misfit: a part does not fit."""
+        """Rebuild from a state that GROUPED has checked.
+
+        load (Callable): Rebuilds one recalibrator, or the offsets, from its state (the registry knows how).
+        RAISES Misfit: a map is not fitted, or the offsets to other tags and groups.
+        """
         calibrator = cls(load(state["prototype"]), state["groups"])
         if state["pooling"] is not None:
             calibrator.offsets = load(state["pooling"])

@@ -124,7 +124,10 @@ def _frame(doc: Doc) -> dict[str, Any]:
 
 
 def read_words(part: Doc | Span, attr: str, raw: bool = False) -> Passage:
-    """Return a Doc's or Span's tokens with scores, or the document as a whole. raw: Shade by raw scores. RAISES C095."""
+    """Return the tokens of a Doc or Span with their scores; or a scored document, marked as a whole.
+
+    raw (bool): Whether shades are probabilities before calibration. RAISES C095: no scores.
+    """
     doc = part.doc
     view = _view(doc, attr)
     if view is not None and view.unit != TOKEN:

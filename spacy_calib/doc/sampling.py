@@ -166,7 +166,11 @@ def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CategoryDraws(Draws):
-    """Text categories. held (NDArray[bool]): Whether each of `labels` is in each draw, (n, n_labels); some may have none."""
+    """Text categories.
+
+    layer (str): Name of the annotation. held (NDArray[bool]): Whether each of `labels` is in each draw, (n, n_labels). Where
+    exclusive categories sum to less than 1, some draws have none.
+    """
 
     layer: str
     labels: tuple[str, ...]

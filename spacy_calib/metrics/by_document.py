@@ -237,7 +237,11 @@ class ResampledError(Resampled):
         return self.above_zero().interval(coverage)
 
     def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
-        """The interval of the true error less another's, of the same resamples. RAISES C001: as `interval`. C002: not those."""
+        """The interval of the true error less another one's: below 0, this one is smaller.
+
+        other (ResampledError): Of the same documents, n_samples and seed, so that both see the same resamples.
+        RAISES C001: as `interval`. C002: other resamples.
+        """
         if self.values.shape != other.values.shape or self.documents != other.documents:
             sizes = {"n_first": len(self.values), "n_second": len(other.values)}
             raise calib_error("C002", what="A paired difference", first="resample", second="resample of the other", **sizes)
@@ -304,7 +308,11 @@ def mean_gmce_interval(
     pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
     n_samples: int = 1000, seed: int = 0,
 ) -> Interval | None:  # fmt: skip
-    """95 % interval by document of the true mean GMCE, None without pairs; arguments and errors as in `error_interval`."""
+    """95 % interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
+
+    scores: Replace the pairs' raw scores. Other arguments and errors as in `error_interval`.
+    RETURNS (Interval): None where no group has pairs.
+    """
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.of(pairs.tags))
 

@@ -138,7 +138,10 @@ def ece(
     norm: str = "l1",
     top: Ints | None = None,
 ) -> float | None:
-    """Top-label expected calibration error (Guo et al. 2017). top: Index of each token's top pair, where rows do not tell."""
+    """Top-label expected calibration error (Guo et al. 2017), of each token's pair with the highest raw score.
+
+    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
+    """
     values = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
     return calibration_error(values[top], pairs.hits[top], n_bins, norm=norm)

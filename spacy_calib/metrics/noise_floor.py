@@ -84,7 +84,10 @@ def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Gener
 
 
 def _draw_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator) -> Floats:
-    """Simulated hits, shape (n_samples, n_bins); those of equal scores, in one bin, are drawn at once as a binomial."""
+    """Hits per bin of n_samples simulated data sets, shape (n_samples, n_bins).
+
+    Equal scores share a bin, so their hits are drawn at once as a binomial: few distinct scores cost next to nothing.
+    """
     distinct, first, counts = np.unique(scores, return_index=True, return_counts=True)
     starts = np.flatnonzero(np.diff(bins[first], prepend=-1))
     of_bin = bins[first][starts]

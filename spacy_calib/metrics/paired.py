@@ -20,7 +20,10 @@ N_SAMPLES = 1000
 
 
 def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dict[str, Any]]:
-    """Accuracy and log loss (rows of `row_of`) of n units that both label, by one pair each; none without units."""
+    """Accuracy and log loss of n units that both label: one pair each, of the label and whether it is right.
+
+    The intervals are those of means. RETURNS (list): See `row_of`; none without units.
+    """
     values = [(side.pairs.hits.astype(np.float64), log_losses(side.calibrated, side.pairs.hits)) for side in (model, other)]
     differences = resample_means([b - a for a, b in zip(*values, strict=True)], model.documents, seed=seed)
     return [

@@ -146,7 +146,10 @@ def changes(
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
 ) -> dict[str, dict[str, float | None]]:
-    """Calibrated less raw of each mean loss, with its 95 % interval by document ("value", "low", "high"); below 0 is better."""
+    """What calibration changed of each mean loss (log loss, Brier score): calibrated less raw; below 0 is better.
+
+    RETURNS (dict): Name -> "value" with "low" and "high" of its 95 % interval by document, None where not known.
+    """
     intervals = {}
     for name, loss in losses(metrics).items():
         new, old = loss(calibrated, pairs.hits), loss(pairs.scores, pairs.hits)

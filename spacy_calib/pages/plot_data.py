@@ -101,7 +101,11 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
 
 
 def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """95 % score interval of shares of hits (Wilson 1927), which has a width even in a small bin without a miss."""
+    """Return the 95 % interval of shares of hits (Wilson 1927, score interval).
+
+    The normal approximation of Nguyen & O'Connor (2015, section 3.3) tends to it as bins grow, but has no width in a small bin
+    without a miss.
+    """
     z_squared = 1.96**2
     centre = shares + z_squared / (2 * counts)
     half = 1.96 * np.sqrt(shares * (1 - shares) / counts + z_squared / (4 * counts**2))
@@ -140,7 +144,10 @@ def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
 def group_panels(
     pairs: Pairs, calibrated: Floats, groups: Groups, labels: Sequence[str], n_bins: int = 10, noun: str = "tag"
 ) -> list[Panel]:
-    """A panel per group of tags, with tags and frequencies (Kranzlein et al. 2021, Table 1). noun (str): Name of a tag."""
+    """Return a panel for each group of tags, with its tags and their frequencies (Kranzlein et al. 2021, Table 1).
+
+    labels (Sequence[str]): The tags, as columns of the pairs. noun (str): Name of one.
+    """
     return [
         reliability_panel(
             pairs.scores[index_of_pairs],

@@ -76,7 +76,10 @@ def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
 
 
 def score_histogram(panel: Panel, ax: Any = None) -> Any:
-    """Draw on a logarithmic scale how many scores lie in each twentieth of [0, 1]. RAISES C061: no matplotlib."""
+    """Draw how many scores lie in each twentieth of [0, 1], raw as a line, calibrated filled, on a logarithmic scale.
+
+    ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    """
     ax = axes_for(ax, 4.2, 1.6)
     edges = [i / HISTOGRAM_BINS for i in range(HISTOGRAM_BINS + 1)]
     ax.stairs(panel.calibrated.histogram, edges, fill=True, color=CALIBRATED_COLOR, alpha=0.35, linewidth=0)
@@ -224,7 +227,11 @@ def _draw_error(ax: Any, place: int, mark: dict[str, Any]) -> None:
 
 
 def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, title: str = "") -> Any:
-    """Draw the accuracy of the most confident share (`plot_data.coverage_curves`). RAISES C061: no matplotlib."""
+    """Draw the accuracy of the most confident share, raw and calibrated.
+
+    curves (Mapping): See `plot_data.coverage_curves`. ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The
+    axes. RAISES C061: matplotlib is not installed.
+    """
     entitle = entitle_for(ax)
     ax = axes_for(ax, 5.0, 3.6)
     for name, look in LOOKS.items():

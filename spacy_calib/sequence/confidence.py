@@ -25,7 +25,10 @@ from .online import OnlineLearner
 
 
 def shares_of(labellings: Any, weights: Any, n_labels: int) -> Floats:
-    """The share of labellings, columns of shape (k, length), that give each token each label. weights: Equal if all 0."""
+    """Return the share of some labellings of one sequence that give each token each label, shape (length, K).
+
+    labellings (array): Columns, shape (k, length). weights: Of each, shape (k,); equal if all are 0.
+    """
     columns = to_numpy(labellings)
     weight_array = np.asarray(weights, dtype=np.float64)
     weight_array = weight_array if weight_array.sum() > 0 else np.ones(len(columns))
@@ -35,7 +38,10 @@ def shares_of(labellings: Any, weights: Any, n_labels: int) -> Floats:
 
 
 def k_best_shares(chains: Chains, k: int, by_score: bool) -> list[Floats]:
-    """Share of the k best labellings that agree (KBV), or weighted by max(0, score) (WKBV). RAISES C001: k. C323: none."""
+    """Return the share of the k best labellings that agree (KBV), or with the weights max(0, score) (WKBV).
+
+    RAISES C001: k is not at least 1. C323: a sequence has no labelling that is allowed.
+    """
     best_lists = k_best(chains, k)
     return [
         shares_of(
@@ -46,7 +52,10 @@ def k_best_shares(chains: Chains, k: int, by_score: bool) -> list[Floats]:
 
 
 def gaps(chains: Chains) -> list[Floats]:
-    """Logistic function of the best labelling's lead over the best without that label (Delta); others share the rest."""
+    """Return the logistic function of the lead of the best labelling over the best without the predicted label (Delta).
+
+    Other labels share the rest by the exponentials of their best labellings' scores.
+    """
     through = to_numpy(best_through(chains))
     if chains.n_labels == 1:
         return chains.unpacked(np.ones_like(through))
@@ -65,7 +74,9 @@ def gaps(chains: Chains) -> list[Floats]:
 
 
 def normals(codes: Ints, draw: int, seed: int) -> Floats:
-    """A standard normal number for each code, draw and seed, whatever the batch (splitmix64, then normal quantiles)."""
+    """Return an independent standard normal number for each code, draw and seed, so that a token's confidence does not depend
+    on its batch (a counter-based generator: splitmix64, then normal quantiles).
+    """
     from scipy.special import ndtri
 
     with np.errstate(over="ignore"):
@@ -82,7 +93,10 @@ Progress = Callable[[Iterable[int]], Iterable[int]]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Sequences scored by the learned weights. move: Number of a sample -> the change of these scores at scale 1."""
+    """The scores of some sequences, and how each sample of the weights changes them.
+
+    learned (Chains): By the learned weights. move (Callable): Number of a sample -> the change of their scores at scale 1.
+    """
 
     learned: Chains
     move: Callable[[int], Chains]

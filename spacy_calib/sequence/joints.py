@@ -134,7 +134,10 @@ def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 
 
 
 def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -> tuple[Floats, Floats]:
-    """(probabilities of labels at each token, rows of sum 1; the factor of its calibrated scores). raw: Of the model."""
+    """Return (probabilities of labels at each token, rows of sum 1; the factor of each token's calibrated scores).
+
+    raw (Floats): The model's own, shape (n_tokens, K), by which labels below the threshold share the rest to 1.
+    """
     column = {label: i for i, label in enumerate(labels)}
     codes = np.array([column.get(tag, -1) for tag in view.tags], dtype=np.intp)
     is_known = codes >= 0

@@ -30,7 +30,10 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Input of a loss. right: `chains` with -inf at wrong labels. smoothing: Share of a gold label's mass for the others."""
+    """The input of a loss. right (Chains): `chains` with -inf at labels that are known to be wrong.
+
+    smoothing (float): This share of a gold label's mass goes to the others (label smoothing), in [0, 1).
+    """
 
     chains: Chains
     right: Chains

@@ -26,7 +26,11 @@ from .targets import ENTITIES
 
 
 class ChainSource(Source):
-    """P(label at token | text) by forward-backward; for entities P(type) over BILUO tags, and that of each entity's path."""
+    """P(label at token | text) by forward-backward. For entities P(type), the sum over its BILUO tags, and the probability of
+    each entity's path of tags.
+
+    component (str): Name of the component.
+    """
 
     reads = ("calib_crf", "calib_hmm", "calib_crfsuite")
 
@@ -88,7 +92,10 @@ OfPaths = Callable[[Ints, Ints, Ints], Floats]
 
 
 def scores_of(pipe: ChainLabeller, docs: Sequence[Doc], of_labels: Floats, of_paths: OfPaths) -> Scores:
-    """Scores of labels as a source gives them, for entities also of whole ones. of_labels: (n_tokens, K), overwritten."""
+    """Return scores of labels as a source does: for entities those of their types, and of each whole one on the Docs.
+
+    of_labels (Floats): In [0, 1], shape (n_tokens, K); it is overwritten.
+    """
     if pipe.cfg["target"] != ENTITIES:
         return DenseScores(np.clip(of_labels, 0.0, 1.0, out=of_labels))
     types = by_type(of_labels, pipe.labels)

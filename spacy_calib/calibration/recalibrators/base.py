@@ -58,7 +58,10 @@ class Recalibrator(Part):
         return self._predict(as_probabilities("scores", scores))
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """Fitted maps of this method as one function, which is faster; None without one, or if a map is of another method."""
+        """Fitted maps of this method as one function, which is faster than one map after the other.
+
+        RETURNS (MapTable | None): None where the method has no such function, or a map is of another method.
+        """
         return None
 
     @abstractmethod

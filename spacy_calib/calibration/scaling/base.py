@@ -71,7 +71,11 @@ class Scaling(ABC):
 
     @abstractmethod
     def fit(self, pairs: Pairs, n_tags: int) -> Scaling:
-        """Learn from the pairs that reach the floor; itself. A token without a hit there has its gold below. RAISES C003."""
+        """Learn from the pairs that reach the floor.
+
+        pairs (Pairs): A token without a hit above the floor has its gold tag below it. n_tags (int): Number of tags.
+        RETURNS (Scaling): Itself. RAISES C003: no pairs.
+        """
 
     def cross_fit(
         self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5, progress: Progress = UNREPORTED

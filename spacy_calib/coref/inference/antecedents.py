@@ -58,7 +58,11 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Antecedents:
-    """P(a_j = k) of each candidate k of each mention j; NEW has the rest. RAISES C355: no probabilities, or too few."""
+    """P(a_j) of each mention j of a document, in text order.
+
+    chances (Floats): P(a_j = k) of each candidate; NEW has the rest. RAISES C355: no probabilities, or not one for each
+    candidate.
+    """
 
     candidates: Candidates
     chances: Floats
