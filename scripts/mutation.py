@@ -33,7 +33,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # Folders whose tests run most of what they run in other processes, or run everything.
 ELSEWHERE = ("spark", "docs", "scripts", "browser")
-COPIED = ("spacy_calib", "tests", "scripts", "configs", "setup.cfg", "pyproject.toml")
+COPIED = ("spacy_calib", "tests", "scripts", "configs", "docs", "setup.cfg", "pyproject.toml")
 # Imported before the forks, which need not import them again.
 UNDERNEATH = ("spacy", "hypothesis", "scipy.optimize", "scipy.sparse", "scipy.stats", "sklearn.linear_model", "typer")
 _PAIRS = [("Lt", "LtE"), ("Gt", "GtE"), ("Eq", "NotEq"), ("In", "NotIn"), ("Is", "IsNot"), ("Add", "Sub"), ("Mult", "Div"), ("And", "Or"),

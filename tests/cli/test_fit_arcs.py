@@ -11,8 +11,17 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.doc.score_rows import score_rows
+from spacy_calib.sources.parser.trees import TreeEvent
 from tests.cli.conftest import calib, ok, refuses, save_docs, scaling, setting
 from tests.sources.parser import gold_examples, trained
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees():
+    """Events of trees draw 20 of each sentence and not 100, which take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TreeEvent.__init__, "__defaults__", (20,))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +122,7 @@ def trees(place) -> Path:
 def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
     nlp = spacy.load(trees)
     golds = list(DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab))[:6]
-    data = save_docs(tmp_path / "few.spacy", golds)  # a hundred trees are drawn of each, four times
+    data = save_docs(tmp_path / "few.spacy", golds)  # trees are drawn of each, four times
     ok(calib("evaluate", trees, data, "--output", tmp_path / "out.json"))
     (table,) = json.loads((tmp_path / "out.json").read_text()).values()
     (event,) = table["events"]
