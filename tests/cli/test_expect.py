@@ -14,6 +14,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.cli.expect import exit_code, expect
+from spacy_calib.cli.shared.expect_output import show_estimates
 from spacy_calib.expect.drift import DIFFERENT, LIKE, TOO_FEW
 from tests.cli.conftest import CONTEXT, bare_docs, calib, docs_in, in_pairs, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
@@ -389,3 +390,20 @@ def test_answers_on_what_is_doubtful_are_no_estimate(calibrated, test_file, tmp_
             assert not outcome.code
         else:
             refuses(outcome, "10 of the 10 texts in")
+
+
+def test_the_table_says_which_true_values_are_inside_of_their_intervals(capsys):
+    estimate = {"expected": 0.9, "low": 0.8, "high": 0.95, "mean_score": 0.9}
+    result = {
+        "entities": {name: estimate for name in ("precision", "recall", "f")} | {"gold": None},
+        "accuracy": estimate,
+        "gold": {},
+    }
+    result |= {
+        "true": {"accuracy": {"value": 0.85, "inside": True}, "f": {"value": 0.5, "inside": False}},
+        "checked": 1,
+        "checkable": 1,
+    }
+    show_estimates(result, "95 % interval")
+    rows = {line.split()[0]: line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert (rows["Accuracy"], rows["F"]) == ("yes", "NO")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark.conftest import by_text, expected, score
 
-MASTER = "local-cluster[2,1,1024]"
+MASTER = "local-cluster[1,2,1024]"
 
 
 def killing(marker: Path, executor: bool) -> type:

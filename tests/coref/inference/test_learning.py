@@ -52,6 +52,8 @@ def test_held_out_antecedents_are_by_weights_of_other_documents():
     found = learn(documents, [1.0, 1000.0], n_folds=4)
     assert found.penalty == 1.0
     assert found.losses[1.0] < found.losses[1000.0]
+    left_out = [_Stacked.of([one]).loss(fit_weights([d for d in documents if d is not one], 1.0))[0] for one in documents]
+    assert found.losses[1.0] == pytest.approx(sum(left_out) / sum(len(one.candidates) for one in documents))  # of a mention
     without = fit_weights(documents[1:], 1.0)
     assert found.held_out[0].chances == pytest.approx(documents[0].chances(without).chances)
     assert found.weights == pytest.approx(fit_weights(documents, 1.0))
