@@ -64,11 +64,11 @@ class TokenScores:
         values (Floats): Of each token, k times. added (Floats): The number of average tokens and the sums of their values, shape (1 + k, 1).
         """
         starts = self.words.starts
-        table = np.zeros((len(added), len(self.scored) + 1))  # with one more column, where a last Doc without tokens begins
-        table[0, :-1], table[1:, :-1] = self.scored, values
-        table[1:] *= table[0]
-        sums = np.add.reduceat(table, starts[:-1], axis=1) + added
-        return (sums[1:] / sums[0]).repeat(starts[1:] - starts[:-1], axis=1)
+        n_docs = len(starts) - 1
+        docs = np.arange(n_docs).repeat(starts[1:] - starts[:-1])
+        # One token after the other, whatever the batch: a fit answers to the last bit of its inputs.
+        sums = np.array([np.bincount(docs, column * self.scored, n_docs) for column in (self.scored, *values)]) + added
+        return (sums[1:] / sums[0])[:, docs]
 
 
 class Feature(ABC):
