@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import catalogue
 
 from ..errors import WARNINGS, calib_error
-from .recalibrators import Recalibrator
-from .scaling import Scaling
+
+if TYPE_CHECKING:
+    from .recalibrators import Recalibrator
+    from .scaling import Scaling
 
 # What the registered names of this package begin with.
 OURS = "spacy-calib."

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
-from .sets import ConformalSets
 from .steps import Predictions, walk
 from .tag_offsets import TagOffsets
 from .tokens import TokenCalibration, rest_of
+
+if TYPE_CHECKING:
+    from .sets import ConformalSets
 
 _FOLDS = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from .grouped import GROUPED, GroupedRecalibrator
 from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
 from .scaling import Scaling
-from .sets import ConformalSets
 from .steps import ASKED, CalibrationStep, Cut, Predictions, walk
+
+if TYPE_CHECKING:
+    from .sets import ConformalSets
 
 
 def check_normalize(normalize: bool | str) -> bool | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import calib_error
-from ..expect.forecasts import Evidence
 from ..types import Ints
 from .annotations import ARC_EVENTS, Annotation, get_annotation, is_space, rejected_in
+
+if TYPE_CHECKING:
+    from ..expect.forecasts import Evidence
 
 _Key = tuple[int, int, int]
 

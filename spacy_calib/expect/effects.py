@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
-from ..schema import Saved, kept, number, several, whole
+from ..schema import Saved, kept
 from ..types import Floats, Ints
 from .estimates import Residuals, Sums, cross_sums, effective_documents, sum_by
+from .form import EFFECTS, N_WIDTHS, effects_agree
 
 
 @dataclass(frozen=True)
@@ -37,22 +38,22 @@ class Effects(Saved):
     gold. widths (tuple[float, ...]): Probability of each of WIDTHS for another source; () if unknown.
     """
 
-    between: float = kept(number(0.0), 0.0)
-    shift: float = kept(number(), 0.0)
-    shared: float = kept(number(0.0), 0.0)
-    missed: float = kept(number(0.0), 0.0)
-    uneven: float = kept(number(0.0), 0.0)
-    unsure: float = kept(number(0.0), 0.0)
-    widths: tuple[float, ...] = kept(several(number(0.0, 1.0)), ())
-    sources: int = kept(whole(), 0)
+    between: float = kept(EFFECTS["between"], 0.0)
+    shift: float = kept(EFFECTS["shift"], 0.0)
+    shared: float = kept(EFFECTS["shared"], 0.0)
+    missed: float = kept(EFFECTS["missed"], 0.0)
+    uneven: float = kept(EFFECTS["uneven"], 0.0)
+    unsure: float = kept(EFFECTS["unsure"], 0.0)
+    widths: tuple[float, ...] = kept(EFFECTS["widths"], ())
+    sources: int = kept(EFFECTS["sources"], 0)
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
-        return "" if len(fields["widths"]) in (0, len(WIDTHS)) else f"{len(WIDTHS)} widths, or none"
+        return effects_agree(fields)
 
 
 # Widths of the shifts by which a source may be off: standard deviations, in log-odds.
-WIDTHS = 0.05 * 2.0 ** np.arange(9)
+WIDTHS = 0.05 * 2.0 ** np.arange(N_WIDTHS)
 
 
 def of_new_source(sources: int) -> float:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
-from ..schema import Form, Misfit, Saved, floats, kept, lengths, number, whole
+from ..schema import Form, Misfit, Saved, kept
 from ..types import Adds, Floats, Ints
+from .form import ENTITIES, RESIDUALS, residuals_agree
 
 # Neighbouring documents (parts of one text, texts of one source) are alike up to this distance: Newey and West (1987).
 _LAGS = 2
@@ -70,22 +71,21 @@ class Residuals(Saved):
         covariances with the documents before and behind add to it; shape (k, k).
     """
 
-    docs: int = kept(whole(1))
-    units: float = kept(number(1.0))
-    squares: float = kept(number(1.0))
-    residual: Floats = kept(floats())
-    independent: Floats = kept(floats(0.0))
-    moment: Floats = kept(floats(ndim=2))
-    neighbours: Floats = kept(floats(ndim=2))
+    docs: int = kept(RESIDUALS["docs"])
+    units: float = kept(RESIDUALS["units"])
+    squares: float = kept(RESIDUALS["squares"])
+    residual: Floats = kept(RESIDUALS["residual"])
+    independent: Floats = kept(RESIDUALS["independent"])
+    moment: Floats = kept(RESIDUALS["moment"])
+    neighbours: Floats = kept(RESIDUALS["neighbours"])
 
     @classmethod
     def of_kinds(cls, k: int) -> Form:
         """The form of saved residuals with k kinds of events."""
-        sizes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
 
         def form(value: Any, where: str) -> Residuals:
             residuals = cls.read(value, where)
-            if wrong := lengths(sizes, vars(residuals)):
+            if wrong := residuals_agree(vars(residuals), k):
                 raise Misfit(where, f"consistent: {wrong}")
             return residuals
 
@@ -224,8 +224,8 @@ class EntityModel(Saved):
     wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
     """
 
-    per_wrong: float = kept(number(0.0))
-    per_outside: float = kept(number(0.0))
+    per_wrong: float = kept(ENTITIES["per_wrong"])
+    per_outside: float = kept(ENTITIES["per_outside"])
     residuals: Residuals = kept(Residuals.of_kinds(2))
 
     @classmethod

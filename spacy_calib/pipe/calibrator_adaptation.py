@@ -62,18 +62,19 @@ def adapt_calibrator(
         adaptations=[*state_before.info.adaptations, adaptation],
         sets=None if sets is None else sets.describe(inputs.source.labels),
     )
+    record, seen = None, inputs.seen if state_before.seen is None else state_before.seen.plus(inputs.texts)
+    if judged_pairs is not None:
+        record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
     state = replace(
         state_before,
         tokens=tokens,
         spans=state_before.spans if spans is None else spans.calibration,
-        record=None
-        if judged_pairs is None
-        else record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs),
-        seen=inputs.seen if state_before.seen is None else state_before.seen.plus(inputs.texts),
+        record_state=record and record.state(),
+        seen_state=seen.state(),
         info=info,
     )
     warn_of_adaptation(pipe, adaptation)
-    if inputs.source.component is not None and state.record is not None and judged_pairs is not None:
+    if inputs.source.component is not None and record is not None and judged_pairs is not None:
         set_performance(pipe.lookup.nlp, pipe.attr, figures(inputs, judged_pairs, groups, spans, state_before.spans.groups))
     elif inputs.source.component is not None:
         drop_performance(pipe.lookup.nlp, pipe.attr)

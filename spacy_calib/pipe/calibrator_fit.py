@@ -72,19 +72,20 @@ def fit_calibrator(
         score_unlabelled(inputs.data, plan, tokens),
         inputs.data.unlabelled_documents[index],
     )
+    record = record_fit(
+        judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.data.gold, inputs.files
+    )
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
         component=Fitted(pipe.source.kind(inputs.source.component), inputs.source.labels),
         judged_by=plan.evaluation_groups,
-        record=record_fit(
-            judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.data.gold, inputs.files
-        ),
-        seen=inputs.seen,
+        record_state=record and record.state(),
+        seen_state=inputs.seen.state(),
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
-    if inputs.source.component is not None and state.record is not None:  # else nothing was held out
+    if inputs.source.component is not None and record is not None:  # else nothing was held out
         scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
         set_performance(pipe.lookup.nlp, pipe.attr, scores)
     learning.at(1.0)

@@ -27,11 +27,7 @@ from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
-from ..sources.precision import half_precision_components
 from .calibrating import CalibratingPipe
-from .calibrator_adaptation import adapt_calibrator
-from .calibrator_fit import fit_calibrator
-from .fit_inputs import FitArguments
 from .lookup import ReadableDocs, Reading, accepted_labels, calibrated_spans, flag_tokens
 from .saved import load_part
 from .state import PipeState
@@ -156,6 +152,10 @@ class Calibrator(CalibratingPipe):
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too few pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
+        from ..sources.precision import half_precision_components  # what fits is loaded by a fit
+        from .calibrator_fit import fit_calibrator
+        from .fit_inputs import FitArguments
+
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
             self.learned, self.held_out = fit_calibrator(self, examples, arguments)
@@ -169,6 +169,9 @@ class Calibrator(CalibratingPipe):
         examples (Iterable[Example]): As for `fit`. options: See FitArguments.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
         """
+        from .calibrator_adaptation import adapt_calibrator  # loaded by an adaptation
+        from .fit_inputs import FitArguments
+
         self.learned, self.held_out = adapt_calibrator(self, examples, FitArguments(**options))
         return self
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
-from ..expect.record import FitRecord, SeenTexts
+from ..expect.form import FIT_RECORD, SEEN_TEXTS
 from ..schema import Misfit, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
+
+if TYPE_CHECKING:
+    from ..expect.record import FitRecord, SeenTexts
 
 
 def _span_context(value: Any, where: str) -> Any:
@@ -51,8 +55,8 @@ STATE = record(
         **TOKENS,
         **SPANS,
         "span_context": maybe(_span_context),
-        "record": maybe(FitRecord.read),
-        "seen": maybe(SeenTexts.read),
+        "record": maybe(FIT_RECORD),
+        "seen": maybe(SEEN_TEXTS),
         "kept_labels": listed(text),
         "weights": text,
         "judged_by": maybe(Groups.read),
@@ -67,8 +71,7 @@ class PipeState:
 
     tokens (TokenCalibration), spans (SpanCalibration): The maps. component (Fitted): What they belong to, and by which it is told from others.
     judged_by (Groups | None): Groups of the setting `grouping`, where the maps may have others because a selection chose those.
-    record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
-    seen (SeenTexts | None): Digests of the fit documents, to tell when they are judged again; likewise.
+    record_state, seen_state (dict | None): The states of `record` and `seen`, which are built when a command asks for them.
     info (FitInfo): What it was fitted on, with which steps, and the errors. weights (str): See `fingerprint`, "" where none was taken.
     kept_labels (tuple[str, ...]): See `Source.kept_labels`.
     """
@@ -77,11 +80,25 @@ class PipeState:
     spans: SpanCalibration = field(default_factory=SpanCalibration)
     component: Fitted = field(default_factory=Fitted)
     judged_by: Groups | None = None
-    record: FitRecord | None = None
-    seen: SeenTexts | None = None
+    record_state: dict[str, Any] | None = None
+    seen_state: dict[str, Any] | None = None
     info: FitInfo = field(default_factory=FitInfo)
     weights: str = ""
     kept_labels: tuple[str, ...] = ()
+
+    @cached_property
+    def record(self) -> FitRecord | None:
+        """What new documents are compared with; None for a pipe that was fitted without."""
+        from ..expect.record import FitRecord  # scoring does not need it
+
+        return None if self.record_state is None else FitRecord.read(self.record_state)
+
+    @cached_property
+    def seen(self) -> SeenTexts | None:
+        """Digests of the fit documents, to recognize them in other data; None for a pipe that was fitted without."""
+        from ..expect.record import SeenTexts  # scoring does not need it
+
+        return None if self.seen_state is None else SeenTexts.read(self.seen_state)
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays, of STATE."""
@@ -91,8 +108,8 @@ class PipeState:
             "fit_info": {} if self.tokens.maps is None else self.info.state(),
             **self.tokens.state(),
             **self.spans.state(),
-            "record": self.record and self.record.state(),
-            "seen": self.seen and self.seen.state(),
+            "record": self.record_state,
+            "seen": self.seen_state,
             "kept_labels": list(self.kept_labels),
             "weights": self.weights,
             "judged_by": None if self.judged_by is None else self.judged_by.state(),
@@ -112,8 +129,8 @@ class PipeState:
             spans=SpanCalibration.from_state(held),
             component=Fitted(held["kind"], tuple(held["labels"])),
             judged_by=held["judged_by"],
-            record=held["record"],
-            seen=held["seen"],
+            record_state=held["record"],
+            seen_state=held["seen"],
             info=held["fit_info"] or FitInfo(),
             weights=held["weights"],
             kept_labels=tuple(held["kept_labels"]),

@@ -183,7 +183,7 @@ def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file
     nlp = spacy.load(calibrated)
     pipe = nlp.get_pipe("calib")
     assert tag in pipe.learned.record.effects
-    pipe.learned = replace(pipe.learned, record=replace(pipe.learned.record, effects={}))
+    pipe.learned = replace(pipe.learned, record_state=pipe.learned.record_state | {"effects": {}})
     nlp.to_disk(tmp_path / "old")
     outcome = calib("count", tmp_path / "old", test_file, "-q", tag)
     assert "the interval takes units for independent" in outcome.text

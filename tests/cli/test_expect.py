@@ -30,7 +30,7 @@ def without_record(model, tmp_path):
     """The pipeline as a fit on a single document leaves it."""
     nlp = spacy.load(model)
     calib = nlp.get_pipe("calib")
-    calib.learned = replace(calib.learned, record=None)
+    calib.learned = replace(calib.learned, record_state=None)
     nlp.to_disk(tmp_path / "old")
     return tmp_path / "old"
 
