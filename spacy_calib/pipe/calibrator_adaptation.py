@@ -69,7 +69,7 @@ def adapt_calibrator(
         state_before,
         tokens=tokens,
         spans=state_before.spans if spans is None else spans.calibration,
-        record_state=record and record.state(),
+        record_state=None if record is None else record.state(),
         seen_state=seen.state(),
         info=info,
     )
