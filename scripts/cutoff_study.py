@@ -42,8 +42,8 @@ from spacy_calib.calibration.thresholds import find_threshold, find_thresholds, 
 from spacy_calib.cli.threshold import span_pipe
 from spacy_calib.corpus.missed import EntityTokens
 from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pipe.gold_entities import entity_tokens
 from spacy_calib.pipe.loading import load_pipeline
-from spacy_calib.pipe.lookup import entity_tokens
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Ints
 

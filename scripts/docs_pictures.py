@@ -151,7 +151,8 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[Any], str]:
 
 def away_from_home(model: str, home: Path, away: Path) -> None:
     """Their picture."""
-    from spacy_calib.pages.plots import draw_panels, picture_bytes
+    from spacy_calib.optional import picture_bytes
+    from spacy_calib.pages.plots import draw_panels
 
     panels, said = reliability(model, home, away)
     title = "Predicted tags of en_core_web_sm that agree with the gold"

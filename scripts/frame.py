@@ -258,7 +258,7 @@ def verdict(found: Any, wanted: str = "below", limit: float = 0.0) -> str:
 
 def new_figure(width: float, height: float) -> Any:
     """RAISES CalibError: matplotlib is not installed."""
-    from spacy_calib.pages.plots import figure_class
+    from spacy_calib.optional import figure_class
 
     return figure_class()(figsize=(width, height), layout="constrained")
 
@@ -266,7 +266,7 @@ def new_figure(width: float, height: float) -> Any:
 def save_figure(path: Path, figure: Any, dpi: int = 110) -> None:
     """As PNG or SVG, by its suffix."""
     from spacy_calib.cli.shared.writing import write_file
-    from spacy_calib.pages.plots import picture_bytes
+    from spacy_calib.optional import picture_bytes
 
     write_file(path, picture_bytes(figure, path.suffix, dpi))
 

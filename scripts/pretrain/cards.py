@@ -71,7 +71,11 @@ def _small(value: Any) -> Any:
 
 def bare_state(pipe: Calibrator) -> dict[str, Any]:
     """What a pipe learned, without what it remembers of the texts."""
-    return {**replace(pipe.learned, record_state=None, seen_state=None, weights="").state(), "cutoffs": None, "recall_cutoffs": None}
+    return {
+        **replace(pipe.learned, record_state=None, seen_state=None, weights="").state(),
+        "cutoffs": None,
+        "recall_cutoffs": None,
+    }
 
 
 def head(

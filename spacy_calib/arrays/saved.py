@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..calibration.choice import SELECTION
+from ..calibration.fit_summaries import SELECTION, HeldOut
 from ..calibration.recalibrators import Recalibrator
 from ..calibration.registered import registered_maker
 from ..calibration.saved import FORMAT_VERSION, KINDS, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
 from ..calibration.scaling import Scaling
 from ..calibration.sets import ConformalSets
-from ..calibration.sufficiency import HeldOut
 from ..calibration.tag_offsets import TagOffsets
 from ..calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ..errors import CalibError, brief, calib_error

@@ -14,8 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..calibration.choice import lowest_taken, make_plan
+from ..calibration.fit_summaries import HeldOut
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
-from ..calibration.sufficiency import HeldOut, judge_held_out
+from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import fit_sets, fit_tokens, score_held_out
 from ..calibration.tokens import Calibrated, TokenCalibration, check_normalize
 from ..errors import WARNINGS, calib_error

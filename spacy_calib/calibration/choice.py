@@ -14,7 +14,6 @@ from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.bins import check_count
 from ..pairs.documents import cross_fit, folds_of
 from ..pairs.progress import UNREPORTED, Progress
-from ..schema import listed, number, record, text, whole
 from ..types import Floats, Grouping, Groups, Ints
 from .grouped import GroupedRecalibrator
 from .grouping.tag_frequency import tag_frequency_groups
@@ -33,10 +32,6 @@ ONE_GROUP: Grouping = partial(tag_frequency_groups, n_groups=1)
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
 # The stages of a choice.
 STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
-
-_TRIAL = record({"candidate": text, "loss": number(), "difference": number(), "error": number(), "size": whole()})
-# The saved form of what a choice compared.
-SELECTION = record({"chosen": text, "pairs": whole(), "documents": whole(), "trials": listed(_TRIAL)})
 
 
 class StepSettings(Protocol):

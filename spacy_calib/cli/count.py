@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..expect.periods import PERIODS
-from .shared.checks import check_confidence, check_option, check_raw_cells
-from .shared.command import command, option
+from .shared.command import check_confidence, check_option, check_raw_cells, command, option
 from .shared.count_output import csv_of, show
 from .shared.examples import data_files
 from .shared.options import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import CalibError, calib_error
 from ..pipe.loading import check_readable
-from .shared.checks import check_confidence, check_option
-from .shared.command import command, option
+from .shared.command import check_confidence, check_option, command, option
 from .shared.evidence import GoldSays, Seen, check_gold_of_corpus
 from .shared.examples import data_files, holds_gold
 from .shared.expect_output import show

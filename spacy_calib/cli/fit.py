@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..calibration.sufficiency import tokens_for_sets
 from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS, get_annotation
-from ..doc.events import EVENTS, UNIT_EVENTS
+from ..doc.annotations.span_events import EVENTS, UNIT_EVENTS
 from ..errors import calib_error
 from ..pipe.loading import import_user_code, use_gpu
 from .fitting.fit_event import drop_events, fit_event, show_event
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
-from .shared.arguments import WithOverrides
 from .shared.command import argument, command, option
 from .shared.evidence import check_apart, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
@@ -33,6 +32,7 @@ from .shared.options import (
     LabelMap,
     Method,
     Silent,
+    WithOverrides,
 )
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg, warn
@@ -170,7 +170,7 @@ def count_training(
     RAISES C030: the training data has no gold for the component. C482: it has much of the fit data, and that was not allowed.
     """
     from ..doc.reading import texts_of
-    from ..expect.record import SeenTexts
+    from ..pairs.seen_texts import SeenTexts
 
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)

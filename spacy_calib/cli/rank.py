@@ -11,8 +11,7 @@ import numpy as np
 from ..corpus.queue.orders import REVIEW
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
-from .shared.checks import check_option
-from .shared.command import command, option
+from .shared.command import check_option, command, option
 from .shared.evidence import show_seen
 from .shared.examples import holds_gold
 from .shared.options import (
@@ -30,8 +29,7 @@ from .shared.options import (
 )
 from .shared.outputs import Output
 from .shared.queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
-from .shared.run import Run
-from .shared.scored import unit_of
+from .shared.run import Run, unit_of
 from .shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from .shared.writing import write_picture
 

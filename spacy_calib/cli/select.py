@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..corpus.queue.orders import LABEL
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
-from .shared.checks import check_option
-from .shared.command import command, option
+from .shared.command import check_option, command, option
 from .shared.options import (
     CalibratedModel,
     Code,
@@ -28,8 +27,7 @@ from .shared.options import (
     Texts,
 )
 from .shared.queues import MIN_WORDS, SUFFIXES, WORDS_HELP, QueueFormat, QueueOutput, deliver_queue, labelled_texts, write_docs
-from .shared.run import Run
-from .shared.scored import unit_of
+from .shared.run import Run, unit_of
 from .shared.screen import Column, msg, number, shorten, show_rows, whole
 
 if TYPE_CHECKING:

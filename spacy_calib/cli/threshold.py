@@ -10,8 +10,7 @@ from ..calibration.cutoffs import PER
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
-from .shared.checks import check_confidence, check_option
-from .shared.command import argument, command, option
+from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.evidence import Seen, check_gold_says, show_seen
 from .shared.options import CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent
 from .shared.outputs import Output, wanted_output
@@ -116,7 +115,7 @@ def find_cutoffs(
 
     from ..corpus.missed import rows_of
     from ..pipe.cutoffs import parts_for_review, precision_cutoffs
-    from ..pipe.lookup import entity_tokens
+    from ..pipe.gold_entities import entity_tokens
     from ..pipe.scorer import corpus_of
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())

@@ -119,23 +119,3 @@ class MadeOnDemand(Sequence[Item], Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         """Iterate; Sequence's own would take an IndexError of `make` for the end."""
         return map(self._make, self._places)
-
-
-def for_json(value: Any) -> list[Any]:
-    """Make items as a JSON encoder writes them: its `default`. RAISES TypeError: no MadeOnDemand."""
-    if not isinstance(value, MadeOnDemand):
-        raise TypeError(f"{type(value).__name__} is nothing that JSON knows")
-    return _AsList(value)
-
-
-class _AsList(list[Any]):
-    """A sequence that the json module takes for a list."""
-
-    def __init__(self, items: Sequence[Any]):
-        self._items = items
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Any:
-        return iter(self._items)

@@ -20,8 +20,8 @@ from ..pairs.documents import TOKEN, DocumentNumbers
 from ..types import Floats, Ints
 from .annotations import Annotation, Hashes, texts_of
 from .annotations.base import NOT_THOSE, map_unique
+from .annotations.span_events import span_hits
 from .attributes import unit_values
-from .events import span_hits
 from .reading import document_of
 from .view import DocCalib, doc_view
 

@@ -22,9 +22,9 @@ from spacy.vocab import Vocab
 from ..corpus.queue.answers import ANSWER_SUFFIXES
 from ..corpus.visible import shown_path
 from ..errors import calib_error
-from ..expect.record import TextUnits
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
+from ..pairs.seen_texts import TextUnits
 from ..types import Ints
 from .annotations import REJECTED, Annotation, has_gold
 from .answers import answered_docs

@@ -13,6 +13,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 
 from ..errors import calib_error
+from ..optional import load_pyarrow
 from ..pairs.documents import TOKEN
 from .annotations import Annotation
 from .attributes import block_of_document, doc_accept, span_values
@@ -89,16 +90,6 @@ def columns_of_unit(unit: str) -> dict[str, tuple[str, str]]:
     if unit not in COLUMNS:
         raise calib_error("C001", name="unit", wanted=f"one of {', '.join(UNITS)}", given=repr(unit))
     return COLUMNS[unit]
-
-
-def load_pyarrow() -> Any:
-    """Import pyarrow with its Parquet module. RAISES C304: it is not installed."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise calib_error("C304") from None
-    return pyarrow
 
 
 def score_schema(unit: str) -> Any:

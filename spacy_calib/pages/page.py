@@ -11,7 +11,7 @@ from typing import Any
 
 from ..corpus.visible import visible
 from ..expect.drift import OTHER_WEIGHTS_SENTENCE
-from ..expect.record import warning_of
+from ..pairs.seen_texts import warning_of
 from .plot_data import error_marks
 
 # Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..corpus.visible import visible
-from ..errors import calib_error
+from ..optional import figure_class
 from .plot_data import HISTOGRAM_BINS, Curve, Panel, error_marks, reliability_curve, reliability_panel
 
 RAW_COLOR, CALIBRATED_COLOR = "#D55E00", "#0072B2"
@@ -20,23 +20,6 @@ LOOKS = {"raw": RAW, "calibrated": CALIBRATED}
 QUIET = "0.35"
 # Letters of a title to an inch, at matplotlib's medium size, few enough for the widest.
 _LETTERS_AN_INCH = 10
-# Limits of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
-MAX_SIDE, MAX_PIXELS = 2**16, 2**28
-# What in a file would tell when and by what it was made.
-_NO_TRACES: dict[str, dict[str, None]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None, "Creator": None},
-    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-
-
-def figure_class() -> Any:
-    """Return matplotlib's Figure, not pyplot, which keeps every figure. RAISES C061: matplotlib is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise calib_error("C061") from None
-    return Figure
 
 
 def axes_for(ax: Any, width: float, height: float) -> Any:
@@ -259,19 +242,3 @@ def _error_legend(ax: Any) -> None:
 def drawable(text: str) -> str:
     """Return a text for a picture: control characters made visible (SVG cannot hold them), and dollars escaped."""
     return visible(text, keep="\n").replace("$", r"\$")
-
-
-def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
-    """Return a figure as bytes of a ".png", ".svg" or ".pdf" without dates. RAISES C104: it would have too many pixels."""
-    import io
-
-    from matplotlib import rc_context
-
-    width, height = (round(inches * dpi) for inches in figure.get_size_inches())
-    if suffix == ".png" and (max(width, height) >= MAX_SIDE or width * height > MAX_PIXELS):
-        raise calib_error("C104", width=f"{width:,}", height=f"{height:,}")
-    buffer = io.BytesIO()
-    metadata = _NO_TRACES[suffix]
-    with rc_context({"svg.hashsalt": "spacy-calib"}):
-        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
-    return buffer.getvalue()

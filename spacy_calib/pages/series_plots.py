@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..optional import figure_class
 from ..pairs.documents import several
 from .plot_data import cut_text
-from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame, wrap_title
+from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, quiet_frame, wrap_title
 
 # Names that an axis shows at most, and letters of a query in a title.
 _NAMES = 16

@@ -27,8 +27,9 @@ from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
+from .batch import accepted_labels, calibrated_spans, flag_tokens
 from .calibrating import CalibratingPipe
-from .lookup import ReadableDocs, Reading, accepted_labels, calibrated_spans, flag_tokens
+from .lookup import ReadableDocs, Reading
 from .saved import load_part
 from .state import PipeState
 

@@ -26,7 +26,7 @@ from ..sources.mapped import map_of, with_map
 from ..types import Floats, Groups, Ints
 from .event import EventPipe
 from .fit_inputs import may_differ
-from .lookup import entity_tokens
+from .gold_entities import entity_tokens
 from .scorer import CalibScorer, scorer_like
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ..calibration.tokens import silent_tokens
 from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, columns_of, is_blank, label_hashes
 from ..doc.annotations.base import NOT_THOSE
-from ..doc.events import span_hits
+from ..doc.annotations.span_events import span_hits
 from ..doc.reading import document_of
 from ..pairs.build import Scores, concatenate, hints_of
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of

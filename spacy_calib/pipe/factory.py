@@ -10,7 +10,7 @@ from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
 from .. import registry as _registry  # noqa: F401  (creates the registries that the config names)
-from .settings import PipeSettings, block, block_or_none, component_factory, default_config
+from .settings import PipeSettings, block_or_none, component_factory, default_config
 
 DEFAULT_CONFIG = default_config(PipeSettings)
 _TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores", "set")]
@@ -23,43 +23,6 @@ make_calib = component_factory(
     assigns=["doc._.calib", *_TOKEN, *_SPAN],
     requires=["token.tag"],  # of the default settings; `summary.note_meta` corrects it for each pipe
 )
-
-
-@dataclass(kw_only=True)
-class EventSettings:
-    """See EventPipe."""
-
-    attr: str = "calib"
-    event: Any = block("@calib_events", "spacy-calib.Sentence.v1")
-    forecaster: Any | None = None
-
-
-@dataclass(kw_only=True)
-class AnswersSettings:
-    """What a config says of a component that asks a language model.
-
-    ask (Callable): (text) -> response, see `Answer.of`; a function of the registry calib_asks.
-    read (Callable | None): (answer) -> fields, pairs of a text and a type, or a mapping of names to probabilities; of the registry calib_readers. None reads lines
-        "text -> TYPE", and of categories the probability of each name where the answer begins.
-    types (dict | None): What the prompt calls each type -> its label; what is no such type is left out and counted. None keeps all.
-    into (str): "ents", "cats", or the key of the span group that the spans go into.
-    key (str): Beside "ents", of the span group that holds all that was found. threshold (float), misaligned (str): See `spans_from`.
-    cache (str): A file for answers, so that each text is asked for once; "" for none. It holds answers, and so parts of texts.
-    """
-
-    ask: Callable[[str], Any]
-    read: Callable[..., Any] | None = block_or_none("@calib_readers")
-    types: dict[str, str] | None = None
-    into: str = "ents"
-    key: str = "answers"
-    threshold: float = 0.0
-    misaligned: str = "expand"
-    cache: str = ""
-
-
-make_calib_answers = component_factory("calib_answers", ".pipe.answers:Asking", AnswersSettings, assigns=["doc.spans"])
-_RIGHT = {"assigns": ["span._.calib_right"]}
-make_calib_event = component_factory("calib_event", ".pipe.event:EventPipe", EventSettings, **_RIGHT)
 
 
 # The same settings as spaCy's factories have: a saved config differs by the factory's name alone.

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..calibration.adaptation.fitting import ADAPTED
-from ..calibration.choice import SELECTION
-from ..calibration.sufficiency import HeldOut
+from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..doc.annotations import unit_of
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole

@@ -22,11 +22,11 @@ from ..doc.annotations import Annotation
 from ..doc.reading import TextWatch
 from ..doc.words import functions_in, words_of
 from ..errors import calib_error
-from ..expect.record import SeenTexts, TextUnits
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import UnknownGold, shorter
 from ..pairs.progress import UNREPORTED, Progress
+from ..pairs.seen_texts import SeenTexts, TextUnits
 from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe

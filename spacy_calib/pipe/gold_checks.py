@@ -11,13 +11,13 @@ from spacy.training import Example
 
 from ..corpus.scored import WRONG, ScoredCorpus
 from ..doc.annotations import Annotation, get_annotation, plain_name
+from ..doc.annotations.base import NIL
 from ..doc.annotations.cats import GoldCats
 from ..doc.annotations.spans import LINK
 from ..errors import brief, calib_error
 from ..pairs.build import top_pairs
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import shorter
-from ..sources.links import NIL
 from ..types import OPEN, OUTSIDE, Pairs
 
 if TYPE_CHECKING:

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
-from ..calibration.spans import SpanCalibration
-from ..calibration.tokens import Calibrated, silent_tokens
-from ..corpus.missed import EntityTokens, GoldEntities
-from ..corpus.scored import ScoredCorpus
-from ..doc.annotations import Annotation, Hashes, get_annotation, label_hashes
+from ..doc.annotations import Hashes
 from ..doc.top_labels import TopLabels
-from ..doc.write import CalibratedBatch, CalibratedSpans, Flags
+from ..doc.write import CalibratedBatch
 from ..errors import calib_error
-from ..pairs.build import Scores
 from ..sources.base import Source
 from ..sources.bound import BoundSource
 from ..sources.find import find_component, look_up
 from ..sources.fingerprint import WeightWatch, fingerprint
-from ..types import OUTSIDE, Floats, Groups, Ints, Spans
 from .state import PipeState
 
 if TYPE_CHECKING:
-    from .calibrating import CalibratingPipe
+    pass
 
 
 class Reader(Protocol):
@@ -244,98 +235,3 @@ class Reading:
     places: list[int] = field(default_factory=list)
     batch: CalibratedBatch | None = None
     top_labels: TopLabels | None = None
-
-
-def calibrated_spans(
-    calibration: SpanCalibration, source: BoundSource, spans: Spans, event: str, layer: str, view: Any
-) -> CalibratedSpans:
-    """The spans that a source found, with the probability that each is right.
-
-    event (str): When it is right. layer (str): See CalibratedSpans. view (Any): See Calibrated.
-    """
-    raw = np.where(spans.chosen, source.source.raw_span_scores(spans), spans.own)
-    calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
-    return CalibratedSpans(spans, source.span_labels, raw, *calibrated, event, layer)
-
-
-def flag_tokens(
-    cutoffs: RecallCutoffs,
-    scores: Scores,
-    calibrated: Calibrated,
-    labels: Sequence[str],
-    annotation: Annotation,
-    threshold: float,
-) -> Flags:
-    """Flag tokens that a source read.
-
-    scores (Scores): Of the source. calibrated (Calibrated): Its entries above the threshold. labels (Sequence[str]): Of the columns.
-    """
-    types, marginals = EntityTypes.of(labels, annotation.prefixed), calibrated.marginals
-    n = marginals.n_tokens
-    entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
-    by_key = cutoffs.flags(entries, types)
-    flagged = np.any([np.zeros(n, dtype=bool), *by_key.values()], axis=0)
-    flagged[silent_tokens(scores, marginals.rows)] = False
-    rows = np.flatnonzero(flagged)
-    likelihood = _likelihoods(scores, entries, types, rows)
-    if cutoffs.per == "label":  # as one of those whose own cut-off says so
-        likelihood[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
-    kinds = likelihood.argmax(axis=0)
-    certainty = entries.inside[rows] if cutoffs.per == "all" else likelihood[kinds, np.arange(len(rows))]
-    column = flagged.astype(np.int8)
-    column[silent_tokens(scores, marginals.rows)] = -1
-    return Flags(column, rows, types.names, kinds, certainty)
-
-
-def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
-    """P(type) of each type at some tokens, shape (n_types, len(rows)): calibrated where the type has an entry, else the raw one, which is below the
-    threshold.
-    """
-    likelihoods = np.zeros((len(types.names), len(rows)))
-    for column, kind in enumerate(types.of_label.tolist()):
-        if kind >= 0:
-            likelihoods[kind] += scores.at(rows, np.full(len(rows), column))
-    for kind in range(len(types.names)):
-        likelihoods[kind] = np.where(entries.has(kind)[rows], entries.of_type(kind)[rows], likelihoods[kind])
-    return likelihoods
-
-
-def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """The tokens of gold examples, with their entities. corpus (ScoredCorpus): Their scores. RAISES C308: the pipe gives no P(O)."""
-    labels = pipe.lookup.labels()
-    if OUTSIDE not in labels or not pipe.source.distributions:
-        raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
-    annotation = get_annotation(pipe.fit_info.layer)
-    return EntityTokens.of(corpus, labels, annotation.prefixed, pipe.threshold, gold_entities(examples, annotation))
-
-
-def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
-    """Whether the label that each unit carries reaches its cut-off: 1 or 0, -1 where it has no score. groups (Groups): Of the labels."""
-    calibrated, below = batch.calibrated, batch.calibrated.below
-    marginals = calibrated.marginals
-    scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
-    hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
-    is_carried = hashes == batch.carried[marginals.rows]
-    rows = marginals.rows[is_carried]
-    scores[rows], columns[rows] = calibrated.scores[is_carried], marginals.tags[is_carried]
-    if below is not None:
-        scores[below.marginals.rows], columns[below.marginals.rows] = below.scores, below.marginals.tags
-    accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
-    return np.where(np.isnan(scores), -1, accepted).astype(np.int8)
-
-
-def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """The gold entities (or spans) of all examples, by tokens of the predicted Docs, numbered on from Doc to Doc; those
-    without a token there are left out.
-    """
-    starts, ends, labels, first = [], [], [], 0
-    for example in examples:
-        alignment = example.alignment.y2x
-        for span in annotation.gold.spans_on(example.reference):
-            tokens = alignment[span.start : span.end]
-            if len(tokens):
-                starts.append(first + int(tokens.min()))
-                ends.append(first + int(tokens.max()) + 1)
-                labels.append(span.label_)
-        first += len(example.predicted)
-    return GoldEntities(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp), labels)

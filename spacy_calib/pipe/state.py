@@ -17,7 +17,8 @@ from ..types import Groups
 from .fit_info import FitInfo
 
 if TYPE_CHECKING:
-    from ..expect.record import FitRecord, SeenTexts
+    from ..expect.record import FitRecord
+    from ..pairs.seen_texts import SeenTexts
 
 
 def _span_context(value: Any, where: str) -> Any:
@@ -96,7 +97,7 @@ class PipeState:
     @cached_property
     def seen(self) -> SeenTexts | None:
         """Digests of the fit documents, to recognize them in other data; None for a pipe that was fitted without."""
-        from ..expect.record import SeenTexts  # scoring does not need it
+        from ..pairs.seen_texts import SeenTexts  # scoring does not need it
 
         return None if self.seen_state is None else SeenTexts.read(self.seen_state)
 

@@ -17,14 +17,12 @@ from spacy.training import Example
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.recalibrators.logistic import combine
 from ..doc.annotations import LINK, Annotation, get_annotation
-from ..doc.annotations.base import NOT_THOSE
+from ..doc.annotations.base import NIL, NOT_THOSE
 from ..errors import calib_error
 from ..pairs.build import SparseScores
 from ..types import Floats, Ints, Marginals
 from .base import OutputSource, has_weights, to_numpy
 
-# The columns: NIL beside candidates and NIL of an entity that has none, which have a group each, and the candidates by falling prior, who share one.
-NIL = EntityLinker.NIL
 NO_CANDIDATE = "no candidate"
 _MOST = 30
 _LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MOST)))

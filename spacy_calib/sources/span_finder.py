@@ -11,8 +11,8 @@ from spacy.pipeline.span_finder import SpanFinder
 from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, get_annotation
+from ..doc.annotations.span_events import EVENTS
 from ..doc.annotations.spans import FOUND, FOUND_PREFIX
-from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans

@@ -13,7 +13,7 @@ from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc, Span
 
 from ..doc.annotations import SPANS_PREFIX, Annotation, SpanAnnotation, get_annotation, span_scores
-from ..doc.events import EVENTS
+from ..doc.annotations.span_events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans

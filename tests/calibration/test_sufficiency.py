@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sets import quantile_rank
-from spacy_calib.calibration.sufficiency import HeldOut, documents_or_blocks, judge_held_out, tokens_for_sets
+from spacy_calib.calibration.sufficiency import documents_or_blocks, judge_held_out, tokens_for_sets
 from spacy_calib.metrics import log_loss
 from spacy_calib.pairs.build import JudgedPairs
 

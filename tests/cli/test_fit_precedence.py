@@ -9,7 +9,7 @@ import spacy
 
 from spacy_calib.cli.fitting.new_calib import own_block
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
-from spacy_calib.cli.shared.arguments import override, split_overrides
+from spacy_calib.cli.shared.options import override, split_overrides
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from spacy_calib.pipe.settings import BLOCKS

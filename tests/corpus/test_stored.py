@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from spacy_calib.corpus.stored import MadeOnDemand, for_json
+from spacy_calib.cli.shared.writing import for_json
+from spacy_calib.corpus.stored import MadeOnDemand
 
 
 def test_items_are_made_when_they_are_read_and_not_before():

@@ -14,9 +14,9 @@ from spacy_calib.corpus.queue.exports import Answer, Mark
 from spacy_calib.corpus.queue.formats import WRITERS
 from spacy_calib.doc.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.doc.annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
+from spacy_calib.doc.annotations.span_events import span_hits
 from spacy_calib.doc.answers import answered_doc, answered_docs
 from spacy_calib.doc.collect import scored_corpus
-from spacy_calib.doc.events import span_hits
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.example_reader import _hits_of

@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.doc.annotations import get_annotation, label_hashes
-from spacy_calib.doc.events import span_hits
+from spacy_calib.doc.annotations.span_events import span_hits
 
 HEAD, ARC = get_annotation("head"), get_annotation("arc")
 

@@ -14,18 +14,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.doc.annotations import SpanAnnotation, get_annotation
-from spacy_calib.doc.events import (
-    EVENTS,
-    ArcEvent,
-    EntityEvent,
-    GoldSpans,
-    OwnEvent,
-    SentenceEvent,
-    SpansEvent,
-    check_event,
-    check_is_event,
-    span_hits,
-)
+from spacy_calib.doc.annotations.span_events import EVENTS, GoldSpans, check_event, span_hits
+from spacy_calib.doc.events import ArcEvent, EntityEvent, OwnEvent, SentenceEvent, SpansEvent, check_is_event
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 

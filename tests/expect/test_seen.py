@@ -11,8 +11,8 @@ from spacy.training import Example
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.reading import TextWatch
 from spacy_calib.expect import record
-from spacy_calib.expect.record import SeenShare, SeenTexts, TextUnits, warning_of
 from spacy_calib.pairs.keyed import digest
+from spacy_calib.pairs.seen_texts import SeenShare, SeenTexts, TextUnits, warning_of
 
 SENTENCES = [[f"w{i}", "is", "not", "the", f"v{i}", "."] for i in range(20)]
 

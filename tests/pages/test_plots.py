@@ -9,13 +9,13 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error
+from spacy_calib.optional import picture_bytes
 from spacy_calib.pages.plot_data import HISTOGRAM_BINS, reliability_panel, share_interval
 from spacy_calib.pages.plots import (
     CALIBRATED_COLOR,
     RAW_COLOR,
     compare_reliability,
     draw_panels,
-    picture_bytes,
     plot_coverage,
     plot_errors,
     reliability_diagram,

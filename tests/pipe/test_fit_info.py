@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
-from spacy_calib.calibration.sufficiency import HeldOut
 from spacy_calib.pipe.calibrator_fit import summarize_fit
 from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo
 from spacy_calib.schema import Misfit

@@ -16,11 +16,11 @@ from spacy.training import Example
 
 from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.cli.expect import expect
-from spacy_calib.doc.annotations.base import NOT_THOSE
+from spacy_calib.doc.annotations.base import NIL, NOT_THOSE
 from spacy_calib.doc.score_rows import score_rows
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.view_server import Viewer, ways_of
-from spacy_calib.sources.links import FEATURES, NIL, EntityLinkerSource, Options, _GoldOptions, _learn
+from spacy_calib.sources.links import FEATURES, EntityLinkerSource, Options, _GoldOptions, _learn
 from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.links import NAMES, PRIORS, link_docs, linking

@@ -13,9 +13,8 @@ from ...metrics.by_document import mean_interval
 from ...metrics.calibration_error import calibration_error
 from ...metrics.proper import log_losses
 from ...pairs.documents import cross_fit, folds_of
-from ...schema import keyed, maybe, number, plain, record, whole
 from ...types import Floats, Groups, Ints
-from .adaptation import Adaptation, GoldEntries, Line, Prior
+from .adaptation import Adaptation, GoldEntries, Prior
 
 # With fewer documents each is left out by itself.
 _FOLDS = 10
@@ -23,28 +22,6 @@ _FOLDS = 10
 _PER_BIN, _BINS = 50, 10
 # Smaller offsets, in log-odds, are not named.
 _NAMED = 0.1
-
-_SHARE = number(0.0, 1.0)
-_JUDGED = record(
-    {
-        "expected": _SHARE,
-        "log_loss": number(0.0),
-        "ece": _SHARE,
-        "gap": record({"value": number(), "low": maybe(number()), "high": maybe(number())}),
-    }
-)
-# What `AdaptationFit.describe` gives.
-ADAPTED = record(
-    {
-        "entries": whole(),
-        "right": whole(),
-        "leading": plain(Line),
-        "other": plain(Line),
-        "offsets": keyed(number()),
-        "before": maybe(_JUDGED),
-        "after": maybe(_JUDGED),
-    }
-)
 
 
 @dataclass(frozen=True, eq=False)

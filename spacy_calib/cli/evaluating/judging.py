@@ -12,11 +12,10 @@ from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
 from ..fitting.new_calib import own_block, place_calib, ready_to_read
 from ..fitting.settings import DEFAULTS, pipe_settings
-from ..shared.checks import check_option
+from ..shared.command import check_option
 from ..shared.evidence import check_bins, report_dropped, unknown_sentence
 from ..shared.examples import read_examples
-from ..shared.run import judge, pipes_to_run
-from ..shared.scored import ScoredPipe
+from ..shared.run import ScoredPipe, judge, pipes_to_run
 from ..shared.screen import number, warn
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import calib_error
-from ..shared.checks import check_option
+from ..shared.command import check_option
 from ..shared.outputs import PICTURES, Output, is_stream
 from ..shared.run import GoldRun
 

@@ -14,14 +14,14 @@ from ...doc.annotations import plain_name
 from ...errors import calib_error
 from ..shared.conventions import conventions_of
 from ..shared.evidence import check_bins
-from ..shared.scored import fit_in_words, unit_of
+from ..shared.run import fit_in_words, unit_of
 from ..shared.screen import msg
 from .judging import Judgement, judged_units, nothing_to_show, table_of_unit
 from .options import UNITS
 
 if TYPE_CHECKING:
     from ...pages.judged import JudgedView
-    from ..shared.scored import ScoredPipe
+    from ..shared.run import ScoredPipe
     from .options import EvaluateRun
 
 
@@ -163,8 +163,9 @@ def picture_title(found: Judgement, numbers: Mapping[str, Any], run: EvaluateRun
 
 def write_pictures(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
     """Draw all pictures, then write them. numbers (Mapping): See `picture_numbers`. targets: Names and files. RAISES C055: a file cannot be written."""
+    from ...optional import picture_bytes
     from ...pages.plot_data import Panel
-    from ...pages.plots import draw_panels, picture_bytes, plot_coverage, plot_errors
+    from ...pages.plots import draw_panels, plot_coverage, plot_errors
     from ..shared.writing import write_file
 
     drawn = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...doc.events import UNIT_EVENTS
+from ...doc.annotations.span_events import UNIT_EVENTS
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
 from ..shared.examples import run_pipes

@@ -15,7 +15,7 @@ from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 
 if TYPE_CHECKING:
-    from ...calibration.sufficiency import HeldOut
+    from ...calibration.fit_summaries import HeldOut
     from ...pipe.component import Calibrator
     from ...pipe.fit_info import FitInfo, FitRow
 

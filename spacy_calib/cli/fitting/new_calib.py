@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
 from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
-from ..shared.arguments import override
-from ..shared.checks import check_option
+from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
+from ..shared.options import override
 from ..shared.screen import warn
 from .settings import DEFAULTS, Block, complete_source, pipe_settings
 

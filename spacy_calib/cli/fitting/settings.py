@@ -8,12 +8,12 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...doc.events import EVENTS
+from ...doc.annotations.span_events import EVENTS
 from ...errors import CalibError, brief, calib_error
 from ...pipe.loading import reason
 from ...pipe.settings import BLOCKS, PipeSettings, default_config
-from ..shared.arguments import override, override_path
-from ..shared.checks import check_option, check_registered, method_name
+from ..shared.command import check_option, check_registered, method_name
+from ..shared.options import override, override_path
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -12,7 +12,7 @@ from ...errors import CalibError, calib_error
 from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import UnknownGold, shorter
 from ...types import OPEN, OUTSIDE
-from .checks import check_option
+from .command import check_option
 from .screen import msg, shorten, warn
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ...corpus.scored import ScoredCorpus
     from ...doc.annotations import Annotation
-    from ...expect.record import SeenShare
+    from ...pairs.seen_texts import SeenShare
     from ...pipe.component import Calibrator
 
 
@@ -272,7 +272,7 @@ def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
 
 def show_seen(overlap: dict[str, Any] | None) -> None:
     """Warn that the data overlap with those of the fit."""
-    from ...expect.record import warning_of
+    from ...pairs.seen_texts import warning_of
 
     warning = warning_of(overlap)
     if warning:

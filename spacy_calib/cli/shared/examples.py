@@ -13,7 +13,7 @@ from ...corpus.visible import shown_path
 from ...errors import CalibError, calib_error
 from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import reason
-from .checks import check_option
+from .command import check_option
 from .outputs import READABLE
 from .records import FIELDS, KEYED, Fields, read_records, suffix_of, unreadable
 from .session import watched
@@ -71,7 +71,7 @@ def read_examples(
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
         that were labelled because their labels were doubtful, as all that is learned or estimated takes gold for a random sample.
     """
-    from ...corpus.queue.choosing import BY_DOUBT
+    from ...corpus.queue.exports import BY_DOUBT
     from ...doc.reading import DRAWN_KEY
 
     examples: list[Example] = []

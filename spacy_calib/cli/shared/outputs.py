@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import calib_error
-from .checks import check_option
+from .command import check_option
 from .records import KEYED, suffix_of
 
 # What data files end in: a DocBin, with gold or without; CoNLL-U; {"text": ...} on each line, compressed too; a text on each line; a text in each row.
@@ -44,7 +44,7 @@ def check_files(
     installed. C100: it lies in a pipeline. C102: two outputs are one.
     """
     if any(output.path.suffix.lower() in PICTURES for output in outputs):
-        from ...pages.plots import figure_class
+        from ...optional import figure_class
 
         figure_class()
     read = [path for path in inputs if path is not None]

@@ -12,8 +12,7 @@ import numpy as np
 from ...corpus.queue.units import KINDS
 from ...pairs.documents import DOCUMENT
 from ...types import OPEN, OUTSIDE
-from .checks import check_option, check_raw_cells
-from .command import option
+from .command import check_option, check_raw_cells, option
 from .examples import run_pipes, stream_examples
 from .options import FORMATS
 from .outputs import Output

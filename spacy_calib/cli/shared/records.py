@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from ...corpus.nesting import DEEPEST, parts
 from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
-from .checks import check_option
+from .command import check_option
 from .screen import shorten
 
 PARQUET = ".parquet"
@@ -157,7 +157,7 @@ def fault_of(data: Any) -> str | None:
 
 def _rows(file: Path, fields: Fields, also: str | None) -> Iterator[tuple[int, Record]]:
     """RAISES C074: no Parquet. C304: pyarrow is not installed. C441: it has no such column. C442: what stands in it is no text."""
-    from ...doc.score_rows import load_pyarrow
+    from ...optional import load_pyarrow
 
     pa = load_pyarrow()
     try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...errors import calib_error
-from ...pairs.documents import TOKEN
+from ...pairs.documents import DOCUMENT, TOKEN
 from ...pipe.loading import check_readable, open_model, pipe_of
 from .evidence import (
     FirstDoc,
@@ -25,6 +25,10 @@ from .examples import Pass, data_files, holds_gold, read_examples, read_through,
 from .gold_names import rename_gold
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
+
+if TYPE_CHECKING:
+    from ...corpus.scored import ScoredCorpus
+    from ...pipe.component import Calibrator
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -246,3 +250,48 @@ def judge(
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
     return evaluations, corpora, examples
+
+
+class ScoredPipe(NamedTuple):
+    """A fitted pipe and the data with its scores. seen (dict | None): See `expect.record.SeenShare`."""
+
+    pipe: Calibrator
+    corpus: ScoredCorpus
+    seen: dict[str, Any] | None
+
+
+def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
+    """Return the requested unit, else entities if scored, else that of the labels. RAISES C065, C265: no such unit."""
+    from ...doc.annotations import get_annotation
+
+    annotation, row_unit = get_annotation(pipe.fit_info.layer), pipe.fit_info.row_unit
+    names = {"name": pipe.name, "component": pipe.source.component or "the source"}
+    # A table of rows is evaluated as one of tokens; what people look at is the whole entity.
+    has_entities = pipe.spans.groups is not None or (whole and annotation.spans_are_units)
+    if unit == "entity" and not has_entities:
+        raise calib_error("C065", **names)
+    units = (row_unit, *(("sentence", DOCUMENT) if whole and row_unit != DOCUMENT else ()))
+    if unit not in (None, "entity", *units):
+        raise calib_error("C265", **names, own=row_unit, given=unit)
+    if whole and annotation.spans_are_units and unit == row_unit:  # the first word of an entity is no question
+        return "entity"
+    return unit or ("entity" if has_entities and annotation.spans_first else row_unit)
+
+
+def fit_in_words(pipe: Calibrator) -> str:
+    """Describe how a pipe was fitted, in a line."""
+    from ...doc.annotations import get_annotation
+    from ...pages.verdict import with_article
+    from ...pairs.documents import extent
+
+    info = pipe.fit_info
+    parts = [
+        f"calibrates {info.component or 'scores on the Doc'}",
+        f"method {info.steps}",
+        f"fitted on {extent(info.unit, info.docs, info.row_unit, info.tokens)}",
+        f"scores from {info.threshold:g}",
+    ]
+    if pipe.spans.groups is not None:
+        entity = get_annotation(info.layer).span_words[0]
+        parts.append(f"{with_article(entity)} is right by the event {info.span_event}")
+    return "; ".join(parts)

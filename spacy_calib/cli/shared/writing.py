@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
+import json
 import os
 import platform
 import re
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,9 +233,6 @@ def write_json(path: Path, data: Any) -> None:
 
 def json_pieces(data: Any) -> Iterator[str]:
     """The lines of a JSON file, piece by piece; items that are made on demand are written one by one."""
-    import json
-
-    from ...corpus.stored import for_json
 
     yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False, default=for_json).iterencode(data)
     yield "\n"
@@ -242,7 +240,7 @@ def json_pieces(data: Any) -> Iterator[str]:
 
 def write_picture(path: Path, figure: Any, **settings: Any) -> None:
     """Draw a figure of matplotlib into a file, by its suffix. RAISES C055: the file cannot be written."""
-    from ...pages.plots import picture_bytes
+    from ...optional import picture_bytes
 
     write_file(path, picture_bytes(figure, path.suffix, **settings))
 
@@ -288,3 +286,23 @@ def print_exact(pieces: Iterable[str], json: bool) -> None:
     unusual = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
     for piece in pieces:
         sys.stdout.write(visible(piece.replace("\r\n", "\n"), keep="\n", json=json) if unusual else piece)
+
+
+def for_json(value: Any) -> list[Any]:
+    """Make the items of a sequence one by one: the `default` of a JSON encoder. RAISES TypeError: no sequence."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise TypeError(f"{type(value).__name__} is nothing that JSON knows")
+    return _AsList(value)
+
+
+class _AsList(list[Any]):
+    """A sequence that the json module takes for a list."""
+
+    def __init__(self, items: Sequence[Any]):
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Any:
+        return iter(self._items)

@@ -14,6 +14,7 @@ from ...types import Floats, Ints
 from ..parts import Kept, numbered
 from ..scored import ScoredCorpus
 from ..stored import Stored
+from .exports import AT_RANDOM, BY_DOUBT
 from .orders import Order, priorities, token_values
 from .units import Units, labelled_keys, unit_keys, units_of
 
@@ -22,8 +23,6 @@ IN, ACCEPTED, SHORT = 0, 1, 2
 # The shortest documents that together hold less than this share of the words tell next to nothing, and cost a label each.
 SHARE_OF_SHORT = 0.1
 NONE: Digests = np.zeros(0, dtype=np.uint64)
-# How units came into a queue: the doubtful ones first, or all with one chance.
-BY_DOUBT, AT_RANDOM = "doubt", "random"
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ...errors import calib_error
-from .choosing import BY_DOUBT
 from .places import is_placed, place_of
 
 # Views of Prodigy that show the spans or the label to be accepted or rejected, and no others.
 _BINARY = ("ner", "spans", "classification")
 # Units of our queues whose text is shown with all that stands in it.
 _WHOLE_UNITS = ("sentence", "document")
+# How units came into a queue: the doubtful ones first, or sampled with equal probability.
+BY_DOUBT, AT_RANDOM = "doubt", "random"
 
 
 class Mark(NamedTuple):

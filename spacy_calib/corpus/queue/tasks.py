@@ -12,7 +12,8 @@ from ...pairs.documents import DOCUMENT
 from ...types import OUTSIDE, Floats
 from ..scored import UNKNOWN, ScoredCorpus
 from ..stored import MadeOnDemand
-from .choosing import BY_DOUBT, Queue
+from .choosing import Queue
+from .exports import BY_DOUBT
 from .units import Units
 
 N_ALTERNATIVES = 3

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import IDX, ORTH
+from spacy.pipeline import EntityLinker
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
@@ -284,3 +285,7 @@ def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
 def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
     """Return one attribute of all tokens, as signed numbers."""
     return doc.to_array([attribute]).astype(np.uint64, copy=False).reshape(-1).view(np.int64)
+
+
+# The identity of an entity that none of the candidates is; its column has a group of its own, the candidates, by falling prior, share one.
+NIL = EntityLinker.NIL

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from thinc.api import set_dropout_rate
 
 from ...doc.annotations import Annotation, get_annotation
-from ...doc.events import EVENTS
+from ...doc.annotations.span_events import EVENTS
 from ...errors import calib_error
 from ...pairs.build import DenseScores
 from ...types import Floats, Spans, stack_spans

@@ -1,0 +1,53 @@
+"""Packages that need not be installed: matplotlib, pyarrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import calib_error
+
+
+def load_pyarrow() -> Any:
+    """Import pyarrow with its Parquet module. RAISES C304: it is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise calib_error("C304") from None
+    return pyarrow
+
+
+# Limits of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
+MAX_SIDE, MAX_PIXELS = 2**16, 2**28
+
+# What in a file would tell when and by what it was made.
+_NO_TRACES: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def figure_class() -> Any:
+    """Return matplotlib's Figure, not pyplot, which keeps every figure. RAISES C061: matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise calib_error("C061") from None
+    return Figure
+
+
+def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
+    """Return a figure as bytes of a ".png", ".svg" or ".pdf" without dates. RAISES C104: it would have too many pixels."""
+    import io
+
+    from matplotlib import rc_context
+
+    width, height = (round(inches * dpi) for inches in figure.get_size_inches())
+    if suffix == ".png" and (max(width, height) >= MAX_SIDE or width * height > MAX_PIXELS):
+        raise calib_error("C104", width=f"{width:,}", height=f"{height:,}")
+    buffer = io.BytesIO()
+    metadata = _NO_TRACES[suffix]
+    with rc_context({"svg.hashsalt": "spacy-calib"}):
+        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
+    return buffer.getvalue()
