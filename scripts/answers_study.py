@@ -177,7 +177,7 @@ def measure(options: Any, folder: Path) -> None:
 def show(documents: Any, hits: Any, scores: dict[str, Any]) -> None:
     from sklearn.metrics import roc_auc_score
 
-    from spacy_calib.metrics.calibration_error import calibration_error
+    from spacy_calib.metrics.calibration_errors import calibration_error
     from spacy_calib.metrics.proper import log_losses, mean_with_error
 
     table_head("| scores | log loss | Brier | ECE | AUROC | log loss above calib fit |")

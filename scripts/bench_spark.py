@@ -49,8 +49,8 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
-        from spacy_calib.spark import local_session
-        from spacy_calib.spark.session import check_java
+        from spacy_calib.plugins.spark import local_session
+        from spacy_calib.plugins.spark.session import check_java
 
         check_java()
     except CalibError as error:
@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def compare(session: Any, model: str, options: argparse.Namespace) -> int:
-    from spacy_calib.spark import score
+    from spacy_calib.plugins.spark import score
 
     nlp = spacy.load(model)
     texts = read_texts(options.data, options.documents, nlp.vocab)

@@ -26,12 +26,12 @@ from spacy.tokens import Span
 from spacy.training import Example
 from tqdm import tqdm
 
-from spacy_calib.coref.component import CoreferenceResolver, clusters_of_several, found_clusters
-from spacy_calib.coref.inference.calibration import PairCalibration
-from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares
-from spacy_calib.coref.inference.pairs import pair_chances
-from spacy_calib.coref.mentions import clusters_in
-from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
+from spacy_calib.plugins.coref.component import CoreferenceResolver, clusters_of_several, found_clusters
+from spacy_calib.plugins.coref.inference.calibration import PairCalibration
+from spacy_calib.plugins.coref.inference.figures import FIGURES, NOTHING, Shares
+from spacy_calib.plugins.coref.inference.pairs import pair_chances
+from spacy_calib.plugins.coref.mentions import clusters_in
+from spacy_calib.metrics import brier, calibration_errors as calibration_error, log_loss, noise_floors as noise_floor, resample_error
 from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Floats, Ints
 
@@ -199,8 +199,8 @@ def by_document(found: Judged) -> None:
 
 def draw(found: Judged, file: Path) -> None:
     """Reliability of the pairs that reach LEAST, before and after; the corner in which most bins lie once more, larger."""
-    from spacy_calib.pages.plot_data import reliability_panel
-    from spacy_calib.pages.plots import LOOKS, draw_curve, draw_panels
+    from spacy_calib.plugins.report.plot_data import reliability_panel
+    from spacy_calib.plugins.report.plots import LOOKS, draw_curve, draw_panels
 
     raw, calibrated, hits = (np.concatenate(own) for own in (found.raw, found.calibrated, found.hits))
     kept = raw >= LEAST

@@ -135,7 +135,7 @@ def _attributes() -> list[str]:
 
 
 def _columns() -> str:
-    from spacy_calib.doc.score_rows import COLUMNS
+    from spacy_calib.plugins.spark.score_rows import COLUMNS
 
     return "\n".join(f"- {unit}: {_named(columns)}" for unit, columns in COLUMNS.items())
 

@@ -108,7 +108,7 @@ def view(model: str) -> None:
 
     import spacy
 
-    from spacy_calib.pipe.view_server import Server, Viewer
+    from spacy_calib.plugins.report.view_server import Server, Viewer
 
     with Server(Viewer(spacy.load(model))) as server, browser(1000) as shown:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -130,9 +130,9 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[Any], str]:
     import spacy
     from frame import bare
 
-    from spacy_calib.doc.conllu import read_conllu
-    from spacy_calib.metrics import calibration_error
-    from spacy_calib.pages.plot_data import reliability_panel
+    from spacy_calib.gold.conllu import read_conllu
+    from spacy_calib.metrics import calibration_errors as calibration_error
+    from spacy_calib.plugins.report.plot_data import reliability_panel
 
     nlp = spacy.load(model)
     panels, said = [], []
@@ -152,7 +152,7 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[Any], str]:
 def away_from_home(model: str, home: Path, away: Path) -> None:
     """Their picture."""
     from spacy_calib.optional import picture_bytes
-    from spacy_calib.pages.plots import draw_panels
+    from spacy_calib.plugins.report.plots import draw_panels
 
     panels, said = reliability(model, home, away)
     title = "Predicted tags of en_core_web_sm that agree with the gold"

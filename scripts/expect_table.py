@@ -29,8 +29,8 @@ from study_select_adapt import Texts
 from tqdm import tqdm
 
 import spacy_calib
-from spacy_calib.cli.expect import expect
-from spacy_calib.expect.survey import accuracy
+from spacy_calib.plugins.expect.expect_command import expect
+from spacy_calib.plugins.expect.survey import accuracy
 
 LABELLED = (5, 10, 20, 50)
 MEASURES = ("accuracy", "precision", "recall", "f")

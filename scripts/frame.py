@@ -180,7 +180,7 @@ def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
     """The tagger's pairs on a .spacy file with gold words and spaces, and the gold tag counts."""
     from spacy.training import Example
 
-    from spacy_calib.pipe.example_reader import ExampleReader
+    from spacy_calib.gold.example_reader import ExampleReader
     from spacy_calib.sources.bound import BoundSource
     from spacy_calib.sources.softmax import SoftmaxSource
 

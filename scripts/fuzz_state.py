@@ -31,7 +31,7 @@ from frame import make_parser
 from spacy.language import Language
 
 from spacy_calib import CalibError
-from spacy_calib.cli.info import describe, show
+from spacy_calib.cli.info_command import describe, show
 
 TEXT = "the old dog saw Jordan in New York ."
 WHEN_LOADED = ("C010", "C011", "C012", "C335", "C336")

@@ -22,8 +22,8 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from spacy_calib.cli.shared.writing import write_folder
-from spacy_calib.sequence.inference.sums import Sums, sum_chains
-from spacy_calib.sequence.labeller import ChainLabeller
+from spacy_calib.plugins.sequence.inference.sums import Sums, sum_chains
+from spacy_calib.plugins.sequence.labeller import ChainLabeller
 
 HMM, CLASSES, CRF, CRF_ALL, SPELLING = "HMM", "HMM, word classes", "CRF", "CRF, all of train", "CRF, spelling"
 PSEUDOCOUNTS = (0.001, 0.01, 0.1, 1.0)

@@ -36,9 +36,9 @@ from thinc.api import Model
 from tqdm import tqdm
 
 from spacy_calib.cli.fitting.settings import DEFAULTS
-from spacy_calib.doc.annotations.base import NIL
-from spacy_calib.metrics.calibration_error import ece
-from spacy_calib.sources.links import Options
+from spacy_calib.annotations.base import NIL
+from spacy_calib.metrics.calibration_errors import ece
+from spacy_calib.plugins.links import Options
 from spacy_calib.types import Floats, Ints, Pairs
 
 OF_GROUP, ONE_OF, DRAWN = 8, 6, 200

@@ -28,8 +28,8 @@ import numpy as np
 from frame import head, make_parser, row
 from tqdm import tqdm
 
-from spacy_calib.corpus.properties import Property
-from spacy_calib.corpus.slice_search import find_slices
+from spacy_calib.plugins.report.properties import Property
+from spacy_calib.plugins.report.slice_search import find_slices
 from spacy_calib.types import Floats, Ints
 
 OFF = 0.10

@@ -19,7 +19,7 @@ from typing import Any
 
 from frame import data_lines, make_parser
 
-from spacy_calib.cli.count import count
+from spacy_calib.plugins.counts.count_command import count
 
 # What a nation is called, by the first word. Nothing is uncertain about these words; but see docs/counts.md on asking for their label too.
 NATIONS = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from frame import COLORS, MARKERS, new_figure, save_figure
 
-from spacy_calib.pages.plots import QUIET, quiet_frame
+from spacy_calib.plugins.report.plots import QUIET, quiet_frame
 
 # The raw scores, and what the paper's methods are called: by TagCalibrator.
 NONE = "none"

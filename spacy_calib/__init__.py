@@ -27,19 +27,19 @@ from .doc.view import DocCalib
 from .errors import CalibError
 
 if TYPE_CHECKING:
-    from .doc.rendering import render
+    from .plugins.report.rendering import render
 
 # Imported when they are asked for: they need the command line, or scikit-learn.
 _LATER = {
-    "Answer": ".doc.answer",
-    "TagCalibrator": ".arrays",
+    "Answer": ".plugins.llm.response",
+    "TagCalibrator": ".plugins.arrays",
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
     "fit": ".cli.api",
-    "pretrained": ".extras.pretrained.applying",
-    "render": ".doc.rendering",
+    "pretrained": ".plugins.pretrained.applying",
+    "render": ".plugins.report.rendering",
     "report": ".cli.api",
-    "spans_from": ".doc.tool_spans",
+    "spans_from": ".sources.tool_spans",
 }
 
 

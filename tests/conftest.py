@@ -25,7 +25,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib.pipe.evaluation import event_table, gather_forecasts
-from spacy_calib.pipe.event import EventPipe
+from spacy_calib.plugins.events.component import EventPipe
 from spacy_calib.registry import registry
 from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)
 
@@ -37,11 +37,11 @@ settings.load_profile("spacy-calib")
 
 # Files that take longest: workers that get one of them last would leave the others with nothing to do.
 SLOWEST = (
-    "tests/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/spark/test_killed.py",
-    "tests/test_presidio.py", "tests/cli/test_evaluate.py", "tests/cli/test_bad_input.py",
+    "tests/plugins/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/plugins/spark/test_killed.py",
+    "tests/plugins/test_presidio.py", "tests/cli/test_evaluate_command.py", "tests/cli/test_bad_input.py",
     "tests/test_packaging.py", "tests/cli/test_fit_entities.py", "tests/scripts/test_quality_scripts.py",
     "tests/calibration/recalibrators/test_family.py", "tests/configs/test_ner_projects.py", "tests/sources/ner/test_decoding.py",
-    "tests/calibration/test_golden.py", "tests/sources/test_links.py", "tests/test_imports.py", "tests/test_registry.py",
+    "tests/calibration/test_golden.py", "tests/plugins/test_links.py", "tests/test_imports.py", "tests/test_registry.py",
 )  # fmt: skip
 
 

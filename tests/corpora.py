@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
+from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
 
 # A token: (word, label, {tag: calibrated score}); the label "" is none, and the raw score is the square of the calibrated one.
 Token = tuple[str, str, dict[str, float]]

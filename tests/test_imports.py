@@ -192,9 +192,10 @@ from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
 from spacy_calib.calibration.choice import Selector
 from spacy_calib.calibration.token_fit import FitData
-from spacy_calib.corpus import scored
-from spacy_calib.expect import drift, estimates, record, summary
-from spacy_calib.corpus.queue import choosing, findings, formats, orders, tasks
+from spacy_calib.pairs import scored_corpus as scored
+from spacy_calib.pipe.record import drift, estimates, fit_record as record
+from spacy_calib.plugins.expect import summary
+from spacy_calib.plugins.review.queue import choosing, findings, formats, orders, tasks
 made = nouns.Pairs(np.arange(20), np.zeros(20, int), np.linspace(0, 1, 20), np.arange(20) > 9, 20)
 fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {"A": 1})).fit(made)
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
@@ -209,7 +210,7 @@ found_spans = nouns.Spans(rows, rows + 1, ones, rows / 40, rows / 40, yes)
 scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(found_spans, found_spans.own)
 found = thresholds.find_threshold(scores, rows > 3, rows, 0.5, 0.5)
 assert cutoffs.Cutoffs(0.5, 0.5, "all", {"all": found.cutoff}).accepts(scores, ones, ["O", "A"], groups).sum() == found.kept > 0
-from spacy_calib.arrays import TagCalibrator
+from spacy_calib.plugins.arrays import TagCalibrator
 calibrator = TagCalibrator("isotonic", sets=0.1).fit(np.eye(40)[:, :20] * 0.9, np.arange(40) % 20)
 assert TagCalibrator.from_bytes(calibrator.to_bytes()).predict(np.eye(20)).tolist() == list(range(20))
 """

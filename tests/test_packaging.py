@@ -52,7 +52,7 @@ GROUPS = {
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}
 PARTS_OF_PAGES = {
     f"spacy_calib/{name}"
-    for name in ("pages/page.css", "pages/page.js", "pages/pictures.js", "pages/page.html.j2", "doc/marked_text.css")
+    for name in ("plugins/report/page.css", "plugins/report/page.js", "plugins/report/pictures.js", "plugins/report/page.html.j2", "plugins/report/marked_text.css")
 }
 
 

@@ -18,13 +18,13 @@ from pretrain.tags import JudgedTags, TagStudy
 
 from spacy_calib.calibration.saved import pack
 from spacy_calib.calibration.spans import SpanRecalibrator
-from spacy_calib.doc.reading import from_files
-from spacy_calib.extras.pretrained.card import FORMAT, card_folder
-from spacy_calib.extras.pretrained.evidence import EntityEvidence
-from spacy_calib.extras.pretrained.matching import probe
+from spacy_calib.gold.reading import from_files
+from spacy_calib.plugins.pretrained.card import FORMAT, card_folder
+from spacy_calib.plugins.pretrained.evidence import EntityEvidence
+from spacy_calib.plugins.pretrained.matching import probe
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.pipe.upstream import map_labels
+from spacy_calib.pipe.fit_preparation import map_labels
 from spacy_calib.sources.fingerprint import fingerprint
 from spacy_calib.types import Floats, Groups
 
@@ -239,7 +239,7 @@ def write_licences() -> None:
     """Write LICENSES_SOURCES beside the cards: what each was fitted on, and its licence."""
     held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
     parts = [
-        "The code of this package is under the MIT licence (LICENSE). The files in spacy_calib/extras/pretrained/cards hold numbers that were\n"
+        "The code of this package is under the MIT licence (LICENSE). The files in spacy_calib/plugins/pretrained/cards hold numbers that were\n"
         "fitted on the sources below; each file is under the licence that is named for it. No text of a source is in them."
     ]
     for card in held:

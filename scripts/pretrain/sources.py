@@ -19,7 +19,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_calib.doc.conllu import read_conllu
+from spacy_calib.gold.conllu import read_conllu
 from spacy_calib.pairs.documents import SENTENCE
 
 GITHUB = "https://github.com/"

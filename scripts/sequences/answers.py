@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_calib.expect.forecasters.base import Forecaster
-from spacy_calib.expect.forecasts import SIZES, Parts, split_loss, tune
-from spacy_calib.sequence.inference.best import k_best
-from spacy_calib.sequence.inference.chains import Chains
-from spacy_calib.sequence.inference.sums import Sums
+from spacy_calib.plugins.events.forecasters.base import Forecaster
+from spacy_calib.plugins.events.forecasts import SIZES, Parts, split_loss, tune
+from spacy_calib.plugins.sequence.inference.best import k_best
+from spacy_calib.plugins.sequence.inference.chains import Chains
+from spacy_calib.plugins.sequence.inference.sums import Sums
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 

@@ -11,7 +11,7 @@ import spacy
 from frame import blocks, data_lines
 from spacy.tokens import Doc
 
-from spacy_calib.sequence.features import CHUNKING, SPELLING, FeatureIndex, Sparse, feature_hashes, read_templates
+from spacy_calib.plugins.sequence.features import CHUNKING, SPELLING, FeatureIndex, Sparse, feature_hashes, read_templates
 from spacy_calib.types import Ints
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from spacy_calib.sequence.confidence import draws_of_learner, gaps, k_best_shares
-from spacy_calib.sequence.crfsuite import read_weights, train_crfsuite
-from spacy_calib.sequence.inference.best import viterbi_one
-from spacy_calib.sequence.inference.chains import Chains, Potentials
-from spacy_calib.sequence.inference.sums import sum_chains
-from spacy_calib.sequence.online import OnlineLearner, make_rule
+from spacy_calib.plugins.sequence.confidence import draws_of_learner, gaps, k_best_shares
+from spacy_calib.plugins.sequence.crfsuite import read_weights, train_crfsuite
+from spacy_calib.plugins.sequence.inference.best import viterbi_one
+from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
+from spacy_calib.plugins.sequence.inference.sums import sum_chains
+from spacy_calib.plugins.sequence.online import OnlineLearner, make_rule
 from spacy_calib.types import Floats, Ints
 
 from .data import Sentences

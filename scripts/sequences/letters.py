@@ -10,10 +10,10 @@ import numpy as np
 from frame import data_folder
 from scipy.optimize import minimize
 
-from spacy_calib.sequence.inference.best import viterbi
-from spacy_calib.sequence.inference.chains import Chains, Potentials
-from spacy_calib.sequence.inference.sums import sum_chains
-from spacy_calib.sequence.losses import Question, hinge
+from spacy_calib.plugins.sequence.inference.best import viterbi
+from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
+from spacy_calib.plugins.sequence.inference.sums import sum_chains
+from spacy_calib.plugins.sequence.losses import Question, hinge
 from spacy_calib.types import Floats, Ints
 
 LETTERS = 26

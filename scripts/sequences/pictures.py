@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from frame import COLORS, MARKERS, new_figure, save_figure
 
-from spacy_calib.pages.plots import quiet_frame
+from spacy_calib.plugins.report.plots import quiet_frame
 
 from .judge import BINS, FIRST, WAYS, Way, bins_of
 from .tables import NAMES, Found

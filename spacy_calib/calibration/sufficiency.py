@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from ..metrics.calibration_error import ece
+from ..metrics.calibration_errors import ece
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import JudgedPairs, top_pairs
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE, folds_of

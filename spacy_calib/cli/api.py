@@ -21,7 +21,7 @@ def fit(model: str | Path, data: str | Path, output: str | Path, *, component: s
     RETURNS (Calibrator): The fitted pipe; its `fit_info` holds the tables of the fit.
     RAISES CalibError: every fault of the input.
     """
-    from .fit import fit as run
+    from .fit_command import fit as run
 
     return run(str(model), Path(data), Path(output), component=component, **options)
 
@@ -34,7 +34,7 @@ def adapt(model: str | Path, data: str | Path, output: str | Path, **options: An
     RETURNS (Calibrator): The adapted pipe; its `fit_info.adaptations` says what it learned.
     RAISES CalibError: every fault of the input.
     """
-    from .adapt import adapt as run
+    from .adapt_command import adapt as run
 
     return run(str(model), Path(data), Path(output), **options)
 
@@ -46,7 +46,7 @@ def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, A
     RETURNS (dict): Pipe name -> figures raw and calibrated, see `spacy calib evaluate --output`.
     RAISES CalibError: every fault of the input.
     """
-    from .evaluate import evaluate as run
+    from .evaluate_command import evaluate as run
 
     return run(str(model), Path(data), **options)
 
@@ -60,8 +60,8 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     RETURNS (dict): All that the page shows.
     RAISES CalibError: every fault of the input.
     """
-    from .evaluate import evaluate as run
-    from .evaluate import page
+    from .evaluate_command import evaluate as run
+    from .evaluate_command import page
     from .evaluating.options import EvaluateRun
 
     return page(EvaluateRun(**run.checked(str(model), Path(data), output=[] if output is None else [Path(output)], **options)))

@@ -22,7 +22,7 @@ from spacy.tokens import Doc, Span
 
 from ..pairs.documents import TOKEN
 from ..types import ROUNDING
-from .annotations import Annotation, Hashes, get_annotation, head_places
+from ..annotations import Annotation, Hashes, get_annotation, head_places
 
 # Odd numbers that look like noise: those of splitmix64.
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9

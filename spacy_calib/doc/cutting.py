@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 
 from ..errors import CalibError
 from ..pairs.documents import TOKEN
-from .annotations import get_annotation
+from ..annotations import get_annotation
 from .blocks import BLOCK_VERSION, COLUMNS, Block, add_block, delete_blocks
 from .rows import is_whole
 

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
-from .annotations import get_annotation
+from ..annotations import get_annotation
 from .blocks import Block, said_by, said_digest, word_digest, word_digests
 
 # The part of a label's hash that a block keeps.

@@ -21,7 +21,7 @@ from spacy.tokens import Doc, Span, Token
 
 from ..pairs.documents import TOKEN
 from ..types import Ints
-from .annotations import Annotation, Hashes, get_annotation
+from ..annotations import Annotation, Hashes, get_annotation
 from .blocks import REMEMBERED, Block, UserData, sound_blocks, word_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
 

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, Token
 
 from ..pairs.documents import TOKEN
 from ..types import Marginals
-from .annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation, plain_name, unit_of
+from ..annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation, plain_name, unit_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from spacy.tokens import Doc
 
 from ..pairs.documents import counted
 from ..types import Floats, Ints
-from .annotations import get_annotation, plain_name
+from ..annotations import get_annotation, plain_name
 from .rows import claimed_rows, document_block, held_spans, link_values
 
 if TYPE_CHECKING:
-    from .sampling import Draws
+    from ..plugins.events.sampling import Draws
 
 
 class ScoredSpan(NamedTuple):
@@ -97,7 +97,7 @@ class DocCalib(dict):
 
     def sample(self, n: int = 100, seed: int = 0) -> Draws:
         """n whole annotations, drawn by the calibrated probabilities; parses by the parser's own. RAISES: see `sample_view`."""
-        from .sampling import sample_view
+        from ..plugins.events.sampling import sample_view
 
         return sample_view(self, n, seed)
 

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
-from .annotations import Annotation, get_annotation
+from ..annotations import Annotation, get_annotation
 from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
 
 

@@ -186,7 +186,7 @@ MESSAGES = {
     "C372": "Features must be finite numbers in an array of shape (rows, features), but {given} was given.",
     "C373": "Cannot fit a {what} on no rows; give it data with gold.",
     "C374": "This {what} learned from {wanted} features, but {given} were given; give the same ones.",
-    "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.events.Event, or an OwnEvent.",
+    "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.plugins.events.questions.Event, or an OwnEvent.",
     "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
     "C383": "The event {event} is about {about}, but '{component}' gives {what}; leave it out.",
     "C384": "The event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",
@@ -204,7 +204,7 @@ MESSAGES = {
     "C399": "The ranking of so many texts needs a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room, or give --repeats.",
     "C468": "The scores of so many texts need a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room.",
     # Draws
-    "C410": "Trees of the Doc that begins {text!r} cannot be drawn: no parser was read over this very Doc in this process (a copy is another Doc); run the pipeline over it, or give the parser to spacy_calib.sources.parser.trees.sample_trees.",
+    "C410": "Trees of the Doc that begins {text!r} cannot be drawn: no parser was read over this very Doc in this process (a copy is another Doc); run the pipeline over it, or give the parser to spacy_calib.plugins.events.trees.sample_trees.",
     "C411": "Sentence starts that were drawn cannot be written on a Doc with a parse; take them from `codes`, or draw before a parser has run.",
     "C412": "Labels of '{name}' cannot be drawn together from scores of '{layer}': it gives '{own}'; name the component that the calib pipe '{attr}' reads.",
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",

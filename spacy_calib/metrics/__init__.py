@@ -10,7 +10,7 @@ from .by_document import (
     resample_error,
     resample_mean,
 )
-from .calibration_error import (
+from .calibration_errors import (
     calibration_error,
     calibration_error_interval,
     debiased_calibration_error,
@@ -19,7 +19,7 @@ from .calibration_error import (
     mce,
     smce,
 )
-from .noise_floor import mean_gmce_floor, noise_floor
+from .noise_floors import mean_gmce_floor, noise_floor
 from .proper import accuracy, brier, log_loss, log_losses, squared_losses
 from .smooth_error import smooth_calibration_error
 

@@ -28,7 +28,7 @@ from ..errors import calib_error
 from ..pairs.bins import check_count, make_binner
 from ..pairs.documents import document_codes
 from ..types import Floats, Groups, Ints, Pairs, as_finite, as_hits, as_probabilities, check_lengths
-from .calibration_error import smce
+from .calibration_errors import smce
 from .error_sums import ErrorSums
 from .proper import brier, log_loss, log_losses, squared_losses
 

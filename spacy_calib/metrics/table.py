@@ -11,9 +11,9 @@ import numpy as np
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
 from .by_document import error_interval, mean_gmce_interval, paired_difference
-from .calibration_error import calibration_error, calibration_error_interval, ece, group_slices, mean_of
+from .calibration_errors import calibration_error, calibration_error_interval, ece, group_slices, mean_of
 from .metric import figure_of, listed, losses
-from .noise_floor import mean_gmce_floor, noise_floor
+from .noise_floors import mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import Calibrated, silent_tokens
-from ..doc.annotations import Annotation, label_hashes
+from ..annotations import Annotation, label_hashes
 from ..doc.write import CalibratedBatch, CalibratedSpans, Flags
 from ..pairs.build import Scores
 from ..sources.bound import BoundSource

@@ -19,7 +19,7 @@ from ..calibration.steps import Predictions, walk
 from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
-from ..expect.record import record_fit
+from .record.fit_record import record_fit
 from ..pairs.build import JudgedPairs, interleave
 from ..types import Groups
 from .calibrating import CalibratingPipe

@@ -32,8 +32,8 @@ from ..calibration.token_fit import (
 from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
 from ..context.tokens import TagsOfSpans, TokenContext
-from ..expect.record import record_fit
-from ..metrics.calibration_error import calibration_error, group_slices
+from .record.fit_record import record_fit
+from ..metrics.calibration_errors import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.progress import UNREPORTED, Progress

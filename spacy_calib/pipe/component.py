@@ -15,11 +15,11 @@ from spacy.training import Example
 from ..calibration.tokens import CarriedLabels
 from ..context.tokens import FurtherScores
 from ..context.words import Words
-from ..doc.annotations import columns_of, get_annotation
+from ..annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.top_labels import TopLabels
 from ..doc.view import doc_view
-from ..doc.words import functions_in, words_of
+from .doc_words import functions_in, words_of
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
-from ..corpus.missed import EntityTokens, review_of
-from ..corpus.scored import ScoredCorpus
-from ..doc.annotations import get_annotation
+from ..calibration.missed import EntityTokens, review_of
+from ..pairs.scored_corpus import ScoredCorpus
+from ..annotations import get_annotation
 from .component import Calibrator
 
 

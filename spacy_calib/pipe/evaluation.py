@@ -11,20 +11,20 @@ import numpy as np
 from spacy.training import Example
 
 from ..calibration.conventions import find_conventions
-from ..corpus.missed import rows_of
-from ..corpus.scored import ScoredCorpus, ScoredSpans
-from ..doc.annotations import Annotation, count_misaligned, get_annotation
-from ..doc.reading import texts_of
-from ..expect.forecasts import split_loss
+from ..calibration.missed import rows_of
+from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from ..annotations import Annotation, count_misaligned, get_annotation
+from ..gold.reading import texts_of
+from ..plugins.events.forecasts import split_loss
 from ..metrics.by_document import mean_interval
-from ..metrics.calibration_error import calibration_error
-from ..metrics.noise_floor import noise_floor
+from ..metrics.calibration_errors import calibration_error
+from ..metrics.noise_floors import noise_floor
 from ..metrics.proper import squared_losses
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..sources.mapped import map_of, with_map
 from ..types import Floats, Groups, Ints
-from .event import EventPipe
+from ..plugins.events.component import EventPipe
 from .fit_inputs import may_differ
 from .gold_entities import entity_tokens
 from .scorer import CalibScorer, scorer_like

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
-from ..doc.annotations import unit_of
+from ..annotations import unit_of
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
 

@@ -18,9 +18,9 @@ from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
-from ..doc.annotations import Annotation
-from ..doc.reading import TextWatch
-from ..doc.words import functions_in, words_of
+from ..annotations import Annotation
+from ..gold.reading import TextWatch
+from .doc_words import functions_in, words_of
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
@@ -30,8 +30,8 @@ from ..pairs.seen_texts import SeenTexts, TextUnits
 from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
-from .example_reader import ExampleReader
-from .gold_checks import GoldWatch, check_fit_inputs
+from ..gold.example_reader import ExampleReader
+from ..gold.checks import GoldWatch, check_fit_inputs
 from .settings import PipeSettings
 
 HERE = "the fit data"

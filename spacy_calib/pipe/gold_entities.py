@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from spacy.training import Example
 
-from ..corpus.missed import EntityTokens, GoldEntities
-from ..corpus.scored import ScoredCorpus
-from ..doc.annotations import Annotation, get_annotation
+from ..calibration.missed import EntityTokens, GoldEntities
+from ..pairs.scored_corpus import ScoredCorpus
+from ..annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..types import OUTSIDE
 

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..doc.annotations import Hashes
+from ..annotations import Hashes
 from ..doc.top_labels import TopLabels
 from ..doc.write import CalibratedBatch
 from ..errors import calib_error

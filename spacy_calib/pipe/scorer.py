@@ -11,21 +11,21 @@ from spacy.training import Example
 
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..calibration.registered import by_short
-from ..doc.annotations import get_annotation
+from ..annotations import get_annotation
 from ..doc.view import doc_view
-from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
+from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
 from ..metrics.metric import figure_of, listed
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs
 from ..types import Groups
 
 if TYPE_CHECKING:
-    from ..corpus.scored import ScoredCorpus
+    from ..pairs.scored_corpus import ScoredCorpus
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
     """What a calib pipe of this prefix wrote on the predicted Docs, with gold. labels: Of its source, as columns."""
-    from ..doc.collect import scored_corpus  # evaluates; a pipeline that only scores does not load it
+    from ..gold.collect import scored_corpus  # evaluates; a pipeline that only scores does not load it
 
     views = (doc_view(example.predicted, attr) for example in examples)
     first = next((view for view in views if view is not None), None)

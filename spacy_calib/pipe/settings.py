@@ -73,7 +73,7 @@ class PipeSettings:
     scorer: Callable[..., dict[str, Any]] | None = block_or_none("@scorers", "spacy-calib.Scorer.v1")
 
     def __post_init__(self) -> None:
-        from ..doc.annotations.span_events import check_event
+        from ..annotations.span_events import check_event
         from ..pairs.build import check_threshold
 
         check_attr(self.attr)

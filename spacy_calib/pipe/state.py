@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
-from ..expect.form import FIT_RECORD, SEEN_TEXTS
+from .record.form import FIT_RECORD, SEEN_TEXTS
 from ..schema import Misfit, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
 
 if TYPE_CHECKING:
-    from ..expect.record import FitRecord
+    from .record.fit_record import FitRecord
     from ..pairs.seen_texts import SeenTexts
 
 
@@ -90,7 +90,7 @@ class PipeState:
     @cached_property
     def record(self) -> FitRecord | None:
         """What new documents are compared with; None for a pipe that was fitted without."""
-        from ..expect.record import FitRecord  # scoring does not need it
+        from .record.fit_record import FitRecord  # scoring does not need it
 
         return None if self.record_state is None else FitRecord.read(self.record_state)
 

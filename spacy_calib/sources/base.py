@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..calibration.spans import product_of
-from ..doc.annotations import Annotation
+from ..annotations import Annotation
 from ..pairs.build import Scores
 from ..types import Floats, Spans
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from ..doc.annotations import Annotation, Hashes, label_hashes
+from ..annotations import Annotation, Hashes, label_hashes
 from ..pairs.build import Scores
 from .base import Source
 from .mapped import with_map

@@ -15,7 +15,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..calibration.registered import prototypes
-from ..doc.annotations import Annotation, get_annotation
+from ..annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..pairs.documents import TOKEN

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from spacy.tokens import Doc
 
-from ..doc.annotations import MappedAnnotation
+from ..annotations import MappedAnnotation
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
 from ..pairs.label_map import LabelMap, merge_labels, shorter

@@ -19,7 +19,7 @@ from spacy.pipeline.multitask import MultitaskObjective
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 
-from ..doc.annotations import Annotation, get_annotation
+from ..annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals

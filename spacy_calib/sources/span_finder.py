@@ -10,9 +10,9 @@ from spacy.language import Language
 from spacy.pipeline.span_finder import SpanFinder
 from spacy.tokens import Doc
 
-from ..doc.annotations import Annotation, get_annotation
-from ..doc.annotations.span_events import EVENTS
-from ..doc.annotations.spans import FOUND, FOUND_PREFIX
+from ..annotations import Annotation, get_annotation
+from ..annotations.span_events import EVENTS
+from ..annotations.spans import FOUND, FOUND_PREFIX
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans

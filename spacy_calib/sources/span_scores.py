@@ -12,8 +12,8 @@ from spacy.language import Language
 from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc, Span
 
-from ..doc.annotations import SPANS_PREFIX, Annotation, SpanAnnotation, get_annotation, span_scores
-from ..doc.annotations.span_events import EVENTS
+from ..annotations import SPANS_PREFIX, Annotation, SpanAnnotation, get_annotation, span_scores
+from ..annotations.span_events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans

@@ -13,8 +13,8 @@ from spacy.pipeline.textcat import TextCategorizer
 from spacy.pipeline.textcat_multilabel import MultiLabel_TextCategorizer
 from spacy.tokens import Doc, Token
 
-from ..doc.annotations import Annotation, CatsAnnotation, get_annotation
-from ..doc.annotations.cats import CATS
+from ..annotations import Annotation, CatsAnnotation, get_annotation
+from ..annotations.cats import CATS
 from ..errors import calib_error
 from ..pairs.build import DenseScores, SparseScores, leading
 from ..types import ROUNDING, Marginals

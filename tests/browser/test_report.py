@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spacy_calib.pages.page import render_report
-from tests.pages.made_up import EVIL_TAG, EVIL_WORD, evil_contents
+from spacy_calib.plugins.report.page import render_report
+from tests.plugins.report.made_up import EVIL_TAG, EVIL_WORD, evil_contents
 
 POINTS = "#view-0 .diagram .point"
 BARS = "#view-0 .scores .bar"

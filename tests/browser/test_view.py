@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spacy_calib.pipe.view_server import Server, Viewer
+from spacy_calib.plugins.report.view_server import Server, Viewer
 from tests.conftest import revive
 
 from .test_report import axe_faults

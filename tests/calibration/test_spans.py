@@ -27,8 +27,8 @@ from spacy_calib.calibration.spans import (
     span_features,
 )
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics.calibration_error import calibration_error
-from spacy_calib.metrics.noise_floor import noise_floor
+from spacy_calib.metrics.calibration_errors import calibration_error
+from spacy_calib.metrics.noise_floors import noise_floor
 from spacy_calib.metrics.proper import log_loss
 from spacy_calib.pipe import saved
 from spacy_calib.schema import Misfit, record

@@ -21,8 +21,8 @@ from tests.categories import WORDS as CATEGORIES
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
 from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_pipeline
-from tests.links import link_docs, linking
-from tests.sequence.trained import SMALL
+from tests.plugins.links_made import link_docs, linking
+from tests.plugins.sequence.trained import SMALL
 from tests.sources.parser import gold_doc as tree_doc
 from tests.sources.parser import trained as trained_parser
 

@@ -13,7 +13,7 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_calib.cli.fit import fit
+from spacy_calib.cli.fit_command import fit
 from spacy_calib.pipe.component import Calibrator
 from tests.cli.conftest import calib, ok, refuses
 from tests.forked import fork
@@ -106,7 +106,7 @@ def test_cut_offs_are_not_applied_when_their_file_cannot_be_written(calibrated_n
 
 def test_an_output_below_a_file_is_refused_before_the_work(model, test_file, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr("spacy_calib.cli.fit.fit_pipe", lambda *args, **kwargs: pytest.fail("the fit was done in vain"))
+    monkeypatch.setattr("spacy_calib.cli.fit_command.fit_pipe", lambda *args, **kwargs: pytest.fail("the fit was done in vain"))
     for output in (tmp_path / "file" / "out", tmp_path / "file" / "deeper" / "out"):
         refuses(calib("fit", model, test_file, output), "Cannot write the output")
     assert [file.name for file in tmp_path.iterdir()] == ["file"]

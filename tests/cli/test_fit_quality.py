@@ -9,7 +9,7 @@ import pytest
 
 from spacy_calib.calibration.fit_summaries import HeldOut
 from tests.cli.conftest import TAG_OFFSETS, calib, docs_in, ok, refuses, scaling, setting
-from tests.cli.test_fit import loaded, some_docs
+from tests.cli.test_fit_command import loaded, some_docs
 from tests.conftest import made_up_sentences
 
 SCALINGS = ("Temperature", "Vector", "Matrix")

@@ -48,7 +48,7 @@ def test_faults_are_one_sentence(model, gold_files, tmp_path):
 
 
 def test_a_convention_is_reported_with_its_file(model, trained_bytes, tmp_path):
-    from tests.cli.shared.test_conventions import OTHER, SAID, save_overconfident
+    from tests.cli.fitting.test_conventions import OTHER, SAID, save_overconfident
 
     save_overconfident(trained_bytes, tmp_path / "sure")
     data = save_gold(tmp_path / "data.spacy", 60, seed=11)
@@ -66,7 +66,7 @@ def test_a_convention_is_reported_with_its_file(model, trained_bytes, tmp_path):
 
 
 def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
-    from spacy_calib.cli.shared.conventions import show_conventions
+    from spacy_calib.cli.fitting.conventions import show_conventions
 
     show_conventions([])
     assert not capsys.readouterr().out

@@ -21,7 +21,7 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
     def end(server: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spacy_calib.pipe.view_server.Server.serve_forever", end)
+    monkeypatch.setattr("spacy_calib.plugins.report.view_server.Server.serve_forever", end)
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
         "evaluate": [calibrated, test_file],

@@ -21,7 +21,7 @@ from weasel.util import load_project_config
 
 from spacy_calib.calibration.recalibrators.binning import HistogramBinning, ScalingBinning
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
-from spacy_calib.cli.fit import fit
+from spacy_calib.cli.fit_command import fit
 from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from tests.catalogue_tables import find_transformers

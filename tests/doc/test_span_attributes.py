@@ -19,7 +19,7 @@ from spacy.training import Example
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.doc.annotations import get_annotation
+from spacy_calib.annotations import get_annotation
 from spacy_calib.doc.blocks import word_digest
 from spacy_calib.doc.cutting import cut
 from spacy_calib.pairs.build import SparseScores

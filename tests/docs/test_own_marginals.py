@@ -65,7 +65,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_unless_that_is_said():
     ],
 )  # fmt: skip
 def test_labels_are_written_on_every_layer(layer, labels, attribute):
-    from spacy_calib.doc.annotations import get_annotation
+    from spacy_calib.annotations import get_annotation
 
     doc = Doc(NLP.vocab, words=["x", "y"])
     write_labels(doc, layer, labels)

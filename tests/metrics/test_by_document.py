@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import brier, calibration_error, gmce, log_loss, smce
+from spacy_calib.metrics import brier, calibration_errors as calibration_error, gmce, log_loss, smce
 from spacy_calib.metrics.by_document import (
     Resampled,
     ResampledMean,
@@ -25,7 +25,7 @@ from spacy_calib.metrics.by_document import (
     resample_mean,
     resamples,
 )
-from spacy_calib.metrics.calibration_error import error_of_table
+from spacy_calib.metrics.calibration_errors import error_of_table
 from spacy_calib.metrics.proper import log_losses, squared_losses
 from spacy_calib.pairs.bins import assign, bin_table, equal_mass_edges
 from spacy_calib.types import Groups

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics.calibration_error import CalibrationError
+from spacy_calib.metrics.calibration_errors import CalibrationError
 from spacy_calib.metrics.metric import figure_of, listed, losses, title_of
 from spacy_calib.metrics.proper import Brier, LogLoss
 

@@ -15,13 +15,13 @@ from spacy.training import Example
 from spacy_calib.errors import CalibError
 from tests.asked import asking, gold_docs
 from tests.conftest import examples_for, run_upstream
-from tests.coref import made as coreferent
-from tests.links import linking
-from tests.sequence.trained import FACTORIES, trained_labeller
+from tests.plugins.coref import made as coreferent
+from tests.plugins.links_made import linking
+from tests.plugins.sequence.trained import FACTORIES, trained_labeller
 from tests.sources.parser import gold_examples
 from tests.sources.parser import trained as trained_parser
 from tests.sources.parser.test_source import fitted_on
-from tests.sources.test_links import examples_of as link_examples
+from tests.plugins.test_links import examples_of as link_examples
 
 CASES = 150
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_calib.metrics import paired_difference
-from spacy_calib.metrics.calibration_error import calibration_error
-from spacy_calib.metrics.noise_floor import noise_floor
+from spacy_calib.metrics.calibration_errors import calibration_error
+from spacy_calib.metrics.noise_floors import noise_floor
 from spacy_calib.pipe.evaluation import Forecasts, event_table
 
 EVENT = {"name": "calib_event", "event": "all right", "called": ["sentence", "sentences"], "rivals": ["raw", "calibrated"]}

@@ -8,8 +8,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_calib.doc.annotations import get_annotation, label_hashes
-from spacy_calib.pipe.example_reader import gold_columns
+from spacy_calib.annotations import get_annotation, label_hashes
+from spacy_calib.gold.example_reader import gold_columns
 from spacy_calib.types import Marginals
 
 UNKNOWN, NONE = -1, -2

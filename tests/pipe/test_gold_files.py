@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.doc.reading import document_of, from_files
+from spacy_calib.gold.reading import document_of, from_files
 from spacy_calib.pipe.fit_inputs import FitArguments, gather
 from tests.conftest import examples_for, run_upstream
 

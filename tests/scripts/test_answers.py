@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sequences.answers import FARTHEST_GAP, Answers, Rows, answer_features, best_answers, position_features, size_curve
 
-from spacy_calib.expect.forecasters.trees import Tree
-from spacy_calib.sequence.inference.chains import Chains, Potentials
-from spacy_calib.sequence.inference.sums import sum_chains
+from spacy_calib.plugins.events.forecasters.trees import Tree
+from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
+from spacy_calib.plugins.sequence.inference.sums import sum_chains
 
 # Two answers over labels a, b, c: "aab" and "cc".
 LABELS, LENGTHS = np.array([0, 0, 1, 2, 2]), np.array([3, 2])

@@ -132,7 +132,7 @@ def test_the_picture_keeps_its_words_apart_and_inside():
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from spacy_calib.pages.plots import compare_reliability
+    from spacy_calib.plugins.report.plots import compare_reliability
 
     hits = np.array([False, True])
     panel = {"title": "in domain\nnews", "hits": hits, "raw": [0.2, 0.8], "calibrated": [0.1, 0.9]}

@@ -14,8 +14,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 from study_tag_pairs import corpus_pairs, places_of, product_pairs
 
-from spacy_calib.doc.annotations import get_annotation
-from spacy_calib.doc.collect import scored_corpus
+from spacy_calib.annotations import get_annotation
+from spacy_calib.gold.collect import scored_corpus
 from tests.conftest import gold_doc, made_up_sentences
 
 from ..strategies import make_pairs, pairs_of_tokens

@@ -15,14 +15,14 @@ from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.find import find_component, registered_sources, source_for
-from spacy_calib.sources.links import EntityLinkerSource
+from spacy_calib.plugins.links import EntityLinkerSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from tests.categories import revive_categorizer
 from tests.conftest import revive
-from tests.links import linking
-from tests.sequence.trained import FACTORIES, trained_labeller
+from tests.plugins.links_made import linking
+from tests.plugins.sequence.trained import FACTORIES, trained_labeller
 from tests.sources.ner import trained_once
 from tests.sources.parser import trained as trained_parser
 from tests.sources.test_span_finder import finding

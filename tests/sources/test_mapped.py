@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.doc.annotations import MappedAnnotation, get_annotation
+from spacy_calib.annotations import MappedAnnotation, get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import DenseScores
 from spacy_calib.sources.left_scores import DocTensorSource

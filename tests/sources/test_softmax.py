@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.doc.annotations import get_annotation
+from spacy_calib.annotations import get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import DenseScores, LogitScores, SparseScores
 from spacy_calib.sources.base import to_numpy

@@ -73,7 +73,7 @@ def test_gold_spans_are_right_whatever_their_labels_and_one_that_ends_elsewhere_
     gold = gold_doc(nlp.vocab, [("the", "DET"), ("dog", "NOUN"), ("run", "VERB")])
     example = Example(Doc(nlp.vocab, words=["the", "dog", "run"]), gold)
     assert {span.label_ for span in gold.spans[KEY]} == {"N", "NP"}
-    from spacy_calib.doc.annotations.span_events import span_hits
+    from spacy_calib.annotations.span_events import span_hits
 
     assert span_hits(example, annotation, [(0, 2, 0), (1, 2, 0), (0, 3, 0)], "exact").tolist() == [1, 1, 0]
     assert [annotation.label(token) for token in gold] == ["SPAN", "SPAN", "O"]

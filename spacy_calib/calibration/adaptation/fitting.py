@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.by_document import mean_interval
-from ...metrics.calibration_error import calibration_error
+from ...metrics.calibration_errors import calibration_error
 from ...metrics.proper import log_losses
 from ...pairs.documents import cross_fit, folds_of
 from ...types import Floats, Groups, Ints

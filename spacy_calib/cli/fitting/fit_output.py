@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER
 from ...pairs.documents import LABEL_WORDS, caveat_of
-from ..shared.conventions import show_conventions
+from .conventions import show_conventions
 from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 
@@ -162,7 +162,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
 
 def verdict_on(info: FitInfo) -> str:
     """How far the scores of a component were off, and how far calibrated ones are, in one sentence; "" where that was not judged."""
-    from ...doc.annotations import get_annotation
+    from ...annotations import get_annotation
 
     held, of = info.held_out, f"the likeliest label of each {info.row_unit}"
     if info.spans is not None and info.spans.held_out is not None and get_annotation(info.layer).spans_first:
@@ -173,7 +173,7 @@ def verdict_on(info: FitInfo) -> str:
 
 def verdict_sentence(whose: str, held: HeldOut, of: str) -> str:
     """whose (str): Begins it. of (str): What was judged."""
-    from ...pages.verdict import leaning_in_words
+    from ...metrics.verdict import leaning_in_words
 
     before = f"off by {number(held.off_raw, 3)} on average, {leaning_in_words(held.excess, held.off_raw)}"
     where = f"({of}, on parts of the data that were held out in turn)"
@@ -184,7 +184,7 @@ def verdict_sentence(whose: str, held: HeldOut, of: str) -> str:
 
 def words_of_spans(info: FitInfo) -> tuple[str, str]:
     """What the spans of a fitted pipe are called, one and several."""
-    from ...doc.annotations import get_annotation
+    from ...annotations import get_annotation
 
     return get_annotation(info.layer).span_words
 

@@ -152,7 +152,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[st
     RAISES C317, C318: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
     """
     from ...pipe.component import Calibrator
-    from ...pipe.upstream import map_labels
+    from ...pipe.fit_preparation import map_labels
     from ...sources.find import no_component
     from ...sources.mapped import map_of
 
@@ -215,7 +215,7 @@ def ready_to_read(
     RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the
         recognizer sets entities. C030: no example has gold of the annotation.
     """
-    from ...pipe.upstream import without_presets
+    from ...pipe.fit_preparation import without_presets
 
     pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
     is_enabled = component in order

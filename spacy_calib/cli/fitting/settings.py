@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...doc.annotations.span_events import EVENTS
+from ...annotations.span_events import EVENTS
 from ...errors import CalibError, brief, calib_error
 from ...pipe.loading import reason
 from ...pipe.settings import BLOCKS, PipeSettings, default_config
@@ -207,7 +207,7 @@ def complete_source(
 
 def _cannot_read(block: Mapping[str, Any], pipe: Any) -> CalibError:
     """C340, with what the source can read, where it says so."""
-    from ...sequence.factory import WAYS
+    from ...plugins.sequence.factory import WAYS
 
     way = block.get("way", "kd_pc") if block["@calib_sources"] == "spacy-calib.Confidence.v1" else None
     why = f" by way {way}: {WAYS[way]}" if way in WAYS else ""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    from ...corpus.scored import ScoredCorpus
-    from ...doc.annotations import Annotation
+    from ...pairs.scored_corpus import ScoredCorpus
+    from ...annotations import Annotation
     from ...pairs.seen_texts import SeenShare
     from ...pipe.component import Calibrator
 
@@ -31,7 +31,7 @@ _WIDTH = 90
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Return why a pipe scored none of these Docs, by the first that it should have read; "" if it had nothing to score."""
-    from ...doc.annotations import get_annotation
+    from ...annotations import get_annotation
 
     annotation = get_annotation(pipe.fit_info.layer)
     source = pipe.lookup.component()
@@ -55,7 +55,7 @@ class FirstDoc:
     """Notes why a pipe is silent as Docs pass, since they are gone afterwards."""
 
     def __init__(self, nlp: Language, pipe: Calibrator):
-        from ...doc.annotations import get_annotation
+        from ...annotations import get_annotation
 
         self._nlp, self._pipe, self._annotation = nlp, pipe, get_annotation(pipe.fit_info.layer)
         self._why: str | None = None
@@ -88,8 +88,8 @@ def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent
     """Compare the gold labels of examples that passed the pipe with those of the component. RAISES C151: see `check_gold`."""
     from spacy.strings import get_string_id
 
-    from ...doc.annotations import get_annotation, label_hashes
-    from ...doc.annotations.base import NOT_THOSE
+    from ...annotations import get_annotation, label_hashes
+    from ...annotations.base import NOT_THOSE
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in examples)
@@ -113,7 +113,7 @@ def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent
 
 def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
     """Compare the gold labels of a scored corpus with those of the component. RAISES C151: see `check_gold`."""
-    from ...doc.annotations import get_annotation
+    from ...annotations import get_annotation
 
     gold_places = np.flatnonzero(corpus.gold >= 0)
     names = (*corpus.names, "")  # the place -1 is that of no label
@@ -156,8 +156,8 @@ class GoldSays:
     """Whether gold tells anything of the scores of a pipe. pipe (Calibrator): Fitted."""
 
     def __init__(self, pipe: Calibrator):
-        from ...doc.annotations import get_annotation
-        from ...pipe.gold_checks import GoldWatch
+        from ...annotations import get_annotation
+        from ...gold.checks import GoldWatch
 
         self._pipe, self._watch = pipe, GoldWatch(get_annotation(pipe.fit_info.layer))
         self.over = self._watch.over
@@ -165,7 +165,7 @@ class GoldSays:
     def check(self, corpus: ScoredCorpus, silent: bool, least: float = 0.0) -> None:
         """Check the gold that has passed; warn where it has hardly an error. RAISES C800 to C804: see `pipe.gold_checks`."""
         from ...errors import WARNINGS
-        from ...pipe.gold_checks import check_corpus
+        from ...gold.checks import check_corpus
 
         component = self._pipe.source.component or "the source"
         few = check_corpus(self._watch, self._pipe.fit_info.layer, component, corpus, least)
@@ -184,7 +184,7 @@ def check_gold_says(
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     """Check before the pipeline runs. RAISES C030: no gold of the pipe's annotation. C263: categories of another scheme."""
-    from ...doc.annotations import has_gold
+    from ...annotations import has_gold
 
     annotation = pipe.source.annotation(pipe.lookup.component())
     references = [example.reference for example in examples]
@@ -215,7 +215,7 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
 
 def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:
     """Report what of the gold takes no part. examples: Their predicted Docs have the tokens of the pipeline. silent (bool): True reports nothing."""
-    from ...pipe.dropped import DroppedGold
+    from ...gold.left_out import DroppedGold
 
     for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
         warn(sentence)
@@ -243,8 +243,8 @@ class Seen:
     """Measures the overlap of texts with gold, as they pass, with the fit data of a pipe."""
 
     def __init__(self, pipe: Calibrator):
-        from ...doc.annotations import get_annotation
-        from ...doc.reading import TextWatch
+        from ...annotations import get_annotation
+        from ...gold.reading import TextWatch
 
         self._watch = TextWatch(get_annotation(pipe.fit_info.layer))
         self._texts, self.over = pipe.learned.seen, self._watch.over
@@ -281,7 +281,7 @@ def show_seen(overlap: dict[str, Any] | None) -> None:
 
 def show_other_weights(has_changed: bool | None) -> None:
     """Warn that the component has other weights than at the fit."""
-    from ...expect.drift import OTHER_WEIGHTS_SENTENCE
+    from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 
     if has_changed:
         msg.fail(OTHER_WEIGHTS_SENTENCE)
@@ -294,7 +294,7 @@ def differences_in(drift: dict[str, Any]) -> str:
 
 def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
     """Warn where texts are not known to be like the fit data. from_found: Queries that are counted from found numbers."""
-    from ...expect.drift import DIFFERENT, TOO_FEW
+    from ...pipe.record.drift import DIFFERENT, TOO_FEW
 
     if drift["verdict"] == TOO_FEW:
         msg.warn(TOO_FEW_TO_TELL)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...corpus.visible import shown_path
+from ...errors.visible import shown_path
 from ...errors import CalibError, calib_error
 from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import reason
@@ -46,8 +46,8 @@ def data_files(path: Path) -> list[Path]:
 
     RAISES C051: the path does not exist. C052: a folder without such files. C053: an empty file, or one of another kind.
     """
-    from ...corpus.queue.answers import ANSWER_SUFFIXES
-    from ...doc.reading import GOLD_SUFFIXES, gold_files
+    from ...gold.answer_files import ANSWER_SUFFIXES
+    from ...gold.reading import GOLD_SUFFIXES, gold_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
@@ -71,8 +71,8 @@ def read_examples(
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
         that were labelled because their labels were doubtful, as all that is learned or estimated takes gold for a random sample.
     """
-    from ...corpus.queue.exports import BY_DOUBT
-    from ...doc.reading import DRAWN_KEY
+    from ...gold.tool_exports import BY_DOUBT
+    from ...gold.reading import DRAWN_KEY
 
     examples: list[Example] = []
     for file in data_files(path):
@@ -94,7 +94,7 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
     RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
         C692 to C696: no answers of people.
     """
-    from ...doc.reading import GoldReader
+    from ...gold.reading import GoldReader
     from ...pipe.component import Calibrator
 
     if not file.stat().st_size:
@@ -186,7 +186,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     fields (Fields): What text and id are called in them. RAISES C051: the path does not exist. C056: a column is named, and no file has columns, or keys.
         C073: a folder without such files, or a file of another kind.
     """
-    from ...doc.reading import GOLD_SUFFIXES, gold_files
+    from ...gold.reading import GOLD_SUFFIXES, gold_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
@@ -206,7 +206,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
 
 def holds_gold(path: Path) -> bool:
     """Whether there are gold files at a path, whose Docs are read as a whole. RAISES C051, C073: see `text_files`."""
-    from ...doc.reading import GOLD_SUFFIXES
+    from ...gold.reading import GOLD_SUFFIXES
 
     return any(file.suffix in GOLD_SUFFIXES for file in text_files(path))
 
@@ -230,7 +230,7 @@ def stream_examples(
     RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
         C052: there are no documents.
     """
-    from ...doc.reading import GOLD_SUFFIXES
+    from ...gold.reading import GOLD_SUFFIXES
 
     n_examples = 0
     files = text_files(path)
@@ -252,8 +252,8 @@ def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) ->
     """RAISES C448: the text is longer than nlp.max_length. C074: no Doc can be made of it."""
     from spacy.training import Example
 
-    from ...doc.collect import ORIGIN
-    from ...doc.reading import DOC_KEY
+    from ...gold.collect import ORIGIN
+    from ...gold.reading import DOC_KEY
     from ...pairs.documents import TEXT, SourceDocument
 
     if len(text) > nlp.max_length:
@@ -272,7 +272,7 @@ def check_lines(file: Path, fields: Fields = FIELDS) -> None:
 
     RAISES C074, C304, C440 to C442: see `read_records`.
     """
-    from ...doc.reading import GOLD_SUFFIXES
+    from ...gold.reading import GOLD_SUFFIXES
 
     if file.suffix not in GOLD_SUFFIXES and file.is_file():
         for _ in read_texts(file, fields=fields):
@@ -295,8 +295,8 @@ def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[P
     can be read once only, are looked at as they come, and so is all where the key is a registered function. RAISES C074: see `read_texts`.
     """
     from ...calibration.registered import REGISTRIES
-    from ...doc.keys import IN_LINE
-    from ...doc.reading import GOLD_SUFFIXES
+    from ...gold.keys import IN_LINE
+    from ...gold.reading import GOLD_SUFFIXES
 
     for file in text_files(path):
         if file.suffix not in GOLD_SUFFIXES and file.is_file() and key not in REGISTRIES["calib_keys"]:
@@ -309,7 +309,7 @@ def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> di
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
     if key is None:
         return origin
-    from ...doc.keys import IN_LINE
+    from ...gold.keys import IN_LINE
 
     meta = record.get("meta")
     return {**origin, IN_LINE: record.get(key, meta.get(key) if isinstance(meta, dict) else None)}

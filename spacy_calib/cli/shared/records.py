@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...corpus.nesting import DEEPEST, parts
+from ...errors.nesting import DEEPEST, parts
 from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
 from .command import check_option

@@ -22,19 +22,19 @@ from .evidence import (
     report_dropped,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
-from .gold_names import rename_gold
+from ...pipe.gold_names import rename_gold
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
 
 if TYPE_CHECKING:
-    from ...corpus.scored import ScoredCorpus
+    from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from ...corpus.scored import ScoredCorpus
+    from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...pipe.evaluation import Judged
 
@@ -74,8 +74,8 @@ def score_blocks(
     one: bool = False,
 ) -> Iterator[ScoredCorpus]:
     """Yield `score` of some texts at a time to save memory; of gold, or with `one`, all at once. RAISES C075: no scores."""
-    from ...doc.annotations import get_annotation
-    from ...doc.collect import Collector
+    from ...annotations import get_annotation
+    from ...gold.collect import Collector
 
     annotation = get_annotation(pipe.fit_info.layer)
     names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
@@ -150,7 +150,7 @@ class Run:
         """Return the gold examples annotated by these pipes and `also`, in memory. RAISES C030, C151: no gold that is known."""
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        from ...doc.annotations import get_annotation
+        from ...annotations import get_annotation
 
         examples = rename_gold(nlp, read_examples(nlp, self.data, self.gold_preproc, self.doc_key))
         if len(pipes) == 1:
@@ -227,10 +227,10 @@ def judge(
     also (Sequence[str]): Other pipes to run. RAISES C021, C069: see `check_readable`. C030, C075: no gold, or no score; and see
     `Run.annotate`.
     """
-    from ...doc.annotations import plain_name
+    from ...annotations import plain_name
     from ...pipe.evaluation import judge_pipe
-    from ...pipe.event import event_pipes
-    from ...pipe.gold_checks import EXPECTED
+    from ...plugins.events.component import event_pipes
+    from ...gold.checks import EXPECTED
     from ...pipe.scorer import corpus_of
 
     if len(pipes) == 1:
@@ -262,7 +262,7 @@ class ScoredPipe(NamedTuple):
 
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
     """Return the requested unit, else entities if scored, else that of the labels. RAISES C065, C265: no such unit."""
-    from ...doc.annotations import get_annotation
+    from ...annotations import get_annotation
 
     annotation, row_unit = get_annotation(pipe.fit_info.layer), pipe.fit_info.row_unit
     names = {"name": pipe.name, "component": pipe.source.component or "the source"}
@@ -280,8 +280,8 @@ def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
 
 def fit_in_words(pipe: Calibrator) -> str:
     """Describe how a pipe was fitted, in a line."""
-    from ...doc.annotations import get_annotation
-    from ...pages.verdict import with_article
+    from ...annotations import get_annotation
+    from ...metrics.verdict import with_article
     from ...pairs.documents import extent
 
     info = pipe.fit_info

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wasabi import Printer
 
-from ...corpus.visible import visible
+from ...errors.visible import visible
 from ...errors import CalibError
 
 

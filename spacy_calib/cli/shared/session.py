@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, TextIO
 
-from ...corpus.visible import visible
+from ...errors.visible import visible
 from ...errors import calib_error
 from .screen import Screen, user_errors
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...corpus.visible import visible
+from ...errors.visible import visible
 from ...errors import calib_error
 from .outputs import check_folder, is_stream, standard_stream
 

@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 
 from ...errors import calib_error
 from ...types import Floats, Ints
-from ..kept import get_state2vec
+from ..transitions import get_state2vec
 from .actions import Actions, Bools, RuleInput, opening_columns, read_rule_input, valid_inside, valid_openings
 
 # Widths of the state features that spaCy's architectures have: without and with `extra_state_tokens`.

@@ -12,13 +12,13 @@ from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
 from thinc.api import set_dropout_rate
 
-from ...doc.annotations import Annotation, get_annotation
-from ...doc.annotations.span_events import EVENTS
+from ...annotations import Annotation, get_annotation
+from ...annotations.span_events import EVENTS
 from ...errors import calib_error
 from ...pairs.build import DenseScores
 from ...types import Floats, Spans, stack_spans
 from ..base import has_weights
-from ..kept import KeptReadings, ParsedDocs, TransitionSource, clear_copy
+from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .actions import read_actions
 from .decoding import decode
 from .readings import EntityReading, Preset, biluo_labels, read_beams, split_decoded, type_labels

@@ -20,7 +20,7 @@ from thinc.api import set_dropout_rate
 
 from ...errors import calib_error
 from ...types import Floats, Ints
-from ..kept import get_state2vec
+from ..transitions import get_state2vec
 
 # What a transition does, as spaCy names it (arc_eager): S, D, L, R and B.
 N_MOVES = 5

@@ -15,15 +15,15 @@ from spacy.tokens import Doc
 
 from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.spans import product_of
-from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
-from ...doc.sampling import DRAWERS
+from ...annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
+from ...plugins.events.sampling import DRAWERS
 from ...errors import calib_error
 from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
 from ..base import has_weights
-from ..kept import KeptReadings, ParsedDocs, TransitionSource, clear_copy
+from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
-from .trees import draw_trees
+from ...plugins.events.trees import draw_trees
 
 kept_reading = KeptReadings()
 

@@ -39,7 +39,7 @@ def fit_reporting(model, enough, tmp_path_factory):
             yield Progress(lambda share, stage: calls.append((share, stage)))
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("spacy_calib.cli.fit.share_bar", share_bar)
+            patch.setattr("spacy_calib.cli.fit_command.share_bar", share_bar)
             ok(calib("fit", model, enough, output, *options))
         return output, calls
 

@@ -9,7 +9,7 @@ import pytest
 from spacy.lang.en.tokenizer_exceptions import TOKENIZER_EXCEPTIONS
 from spacy.tokens import Doc
 
-from spacy_calib.sources.kept import clear_copy
+from spacy_calib.sources.transitions import clear_copy
 from spacy_calib.sources.ner.source import decode_docs, search_beam
 from tests.sources.ner import (
     PRESETS,

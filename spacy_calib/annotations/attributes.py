@@ -1,0 +1,117 @@
+"""Labels in the attributes of tokens: tags, lemmas, parts of speech, features, sentence starts, and user extensions."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from spacy import attrs
+from spacy.morphology import Morphology
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Token
+
+from ..errors import calib_error
+from .base import Annotation, Hashes, map_unique
+
+# The name of the annotation that an extension of Token holds: this, then the name of the extension.
+EXTENSION_PREFIX = "_."
+
+
+class AttributeAnnotation(Annotation):
+    """A label in one attribute of the token: TAG, LEMMA, POS, ENT_TYPE, DEP."""
+
+    def __init__(self, name: str, attribute: str):
+        self.name = name
+        self._number = attrs.IDS[attribute]  # `Doc.to_array` is slower by name
+        self._of_token = f"{attribute.lower()}_"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        return cast(Hashes, doc.to_array([self._number]))
+
+    def label(self, token: Token) -> str:
+        return getattr(token, self._of_token)
+
+
+class PosAnnotation(AttributeAnnotation):
+    """UPOS: spaCy keeps it as a small number, not as a hash."""
+
+    def __init__(self) -> None:
+        super().__init__("pos", "POS")
+
+    def hashes(self, doc: Doc) -> Hashes:
+        codes = super().hashes(doc)
+        return map_unique(codes, lambda code: get_string_id(doc.vocab.strings[int(code)]) if code else 0)
+
+
+class MorphAnnotation(Annotation):
+    """UPOS and features as the morphologizer joins them: "Number=Sing|POS=NOUN"."""
+
+    name = "morph"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        if not len(doc):
+            return np.zeros(0, dtype=np.uint64)
+        codes = doc.to_array(["POS", "MORPH"]).astype(np.uint64)
+        kinds, inverse = np.unique(codes, axis=0, return_inverse=True)
+        strings = doc.vocab.strings
+        labels = [self._join(doc.vocab, strings[int(pos)], strings[int(morph)]) for pos, morph in kinds]
+        return np.array([get_string_id(label) if label else 0 for label in labels], dtype=np.uint64)[inverse.reshape(-1)]
+
+    def label(self, token: Token) -> str:
+        return self._join(token.vocab, token.pos_, str(token.morph) if token.has_morph() else "", token.has_morph())
+
+    @staticmethod
+    def _join(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
+        if not pos and not morph and not has_morph:
+            return ""
+        feats = Morphology.feats_to_dict(morph)
+        if pos:
+            feats["POS"] = pos
+        return vocab.strings[vocab.morphology.add(feats)]  # type: ignore[attr-defined]
+
+
+class SentAnnotation(Annotation):
+    """ "S" where a sentence starts, "I" inside it; no label for the first token of a Doc, which always starts one."""
+
+    name = "sent"
+    starts = {1: "S", -1: "I"}
+    first = 1
+
+    def hashes(self, doc: Doc) -> Hashes:
+        signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
+        hashes = map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
+        hashes[: self.first] = 0
+        return hashes
+
+    def gold_hashes(self, doc: Doc) -> Hashes:
+        if not doc.has_annotation("SENT_START"):
+            return np.zeros(len(doc), dtype=np.uint64)
+        hashes = self.hashes(doc)
+        hashes[hashes == 0] = get_string_id("I")
+        hashes[: self.first] = 0
+        return hashes
+
+    def label(self, token: Token) -> str:
+        is_start = token.is_sent_start if token.i >= self.first else None
+        return "" if is_start is None else self.starts[1 if is_start else -1]
+
+    def _string(self, key: int, strings: object) -> str:
+        return "S" if key == get_string_id("S") else "I"
+
+
+class ExtensionAnnotation(Annotation):
+    """The text in an extension attribute of the user's, Token._.<extension>."""
+
+    def __init__(self, extension: str):
+        self.name = f"{EXTENSION_PREFIX}{extension}"
+        self.extension = extension
+
+    def hashes(self, doc: Doc) -> Hashes:
+        strings = doc.vocab.strings  # which learn the labels: nothing else puts them there
+        return np.array([strings.add(label) if (label := self.label(token)) else 0 for token in doc], dtype=np.uint64)
+
+    def label(self, token: Token) -> str:
+        """RAISES C324: there is no such extension."""
+        if not Token.has_extension(self.extension):
+            raise calib_error("C324", name=self.extension)
+        return token._.get(self.extension) or ""

@@ -1,0 +1,232 @@
+"""`spacy calib fit`: learn calibrated probabilities from held-out gold and write the pipeline with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ..calibration.sufficiency import tokens_for_sets
+from ..errors.visible import shown_path
+from ..annotations import ARC_EVENTS, get_annotation
+from ..annotations.span_events import EVENTS, UNIT_EVENTS
+from ..errors import calib_error
+from ..pipe.loading import import_user_code, use_gpu
+from ..plugins.events.fit_event import drop_events, fit_event, show_event
+from .fitting.fit_output import show_fit
+from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
+from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
+from .shared.command import argument, command, option
+from .shared.evidence import check_apart, report_dropped
+from .shared.examples import data_files, read_examples, share_bar
+from .shared.options import (
+    AllowUnknown,
+    Code,
+    Component,
+    DocKey,
+    Force,
+    Format,
+    GoldPreproc,
+    GpuId,
+    LabelMap,
+    Method,
+    Silent,
+    WithOverrides,
+)
+from .shared.outputs import check_pipeline_folder
+from .shared.screen import msg, warn
+from .shared.writing import print_json
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ..pipe.component import Calibrator
+    from ..plugins.events.component import EventPipe
+    from ..pipe.fit_info import FitInfo
+
+
+class FitCommand(WithOverrides):
+    """With dotted settings of the pipe."""
+
+    headings = {
+        "How the maps are learned": ("groups", "config", "event"),
+        "Where the scores come from": ("second_pass", "label_map"),
+        "Which documents": ("gold", "doc_key"),
+        "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
+    }
+
+
+DATA_HELP = (
+    "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them"
+)
+EVENT_HELP = (
+    "What counts as right: an entity by exact tokens (article: but for a leading one), its type, or any overlap; an arc of a parser by its head, or (arc) head and label. "
+    "sentence and tree also tell how likely all labels of a sentence, or all its arcs, are right (Span._.calib_right)"
+)
+Groups = Annotated[
+    int | None, option("Number of groups of tags that are about equally frequent and share a map", show_default="5")
+]
+Config = Annotated[
+    Path | None, option("Config whose [components.calib] block has the settings, in place of those that the pipeline may have")
+]
+Event = Annotated[
+    str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS, *UNIT_EVENTS), show_default="exact; of parsers head")
+]
+Attr = Annotated[
+    str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; of entities calib_ent")
+]
+SecondPass = Annotated[
+    bool, option("Leave a recognizer or parser as it is and run it again for the scores, which takes longer")
+]
+
+
+@command(example="en_core_web_sm dev.spacy ./calibrated", kind=FitCommand)
+def fit(
+    model: Annotated[str, argument("MODEL", "Pipeline to calibrate: package name or path")],
+    data: Annotated[Path, argument("DATA", DATA_HELP)],
+    output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline")],
+    *,
+    component: Component = None,
+    train_data: Annotated[
+        Path | None, option("Training gold, to count how frequent tags are; else counted in DATA", "-t")
+    ] = None,
+    method: Method = None,
+    attr: Attr = None,
+    force: Force = False,
+    groups: Groups = None,
+    config: Config = None,
+    event: Event = None,
+    second_pass: SecondPass = False,
+    label_map: LabelMap = None,
+    gold: Annotated[list[Path] | None, option("More held-out gold, fitted on together with DATA (repeat it for each)")] = None,
+    doc_key: DocKey = None,
+    gold_preproc: GoldPreproc = False,
+    allow_unknown: AllowUnknown = False,
+    allow_seen: Annotated[bool, option("Go on even if much of the fit data stands in --train-data too")] = False,
+    format: Format = "table",
+    n_process: Annotated[int, option("Worker processes; recognizers take one in any case")] = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = True,
+    overrides: Mapping[str, Any] | None = None,
+) -> Calibrator:
+    """
+    Learn from gold how far the scores of a component of a trained pipeline can be trusted, and write the whole pipeline, with
+    calibrated probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
+
+    Any setting of the pipe can be given as in `spacy train`, for instance --components.calib.grouping.n_groups 3. Precedence,
+    highest first: options, such settings, --config, the calib pipe of the pipeline, the defaults named here.
+
+    RETURNS (Calibrator): The fitted pipe.
+    RAISES CalibError: every fault of the input.
+    """
+    from ..pairs.label_map import read_map
+    from .shared.writing import write_pipeline
+
+    unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
+    options = {"attr": attr, "component": component, "method": method, "groups": groups, "event": label_event}
+    options = {name: value for name, value in options.items() if value is not None}
+    gold_paths = [data, *map(Path, gold or ())]
+    inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
+    import_user_code(code)
+    check_settings(options)
+    table = None if label_map is None else read_map(label_map)
+    base = None if config is None else settings_from_file(config)
+    check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
+    use_gpu(gpu_id, n_process)
+    nlp, unreadable = load_readable(model)
+    own, block, overrides = block_to_fit(nlp, base, options, overrides)
+    how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
+    nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
+    drop_events(nlp, calib, unit_event)
+    examples = _read(nlp, gold_paths, gold_preproc, doc_key)
+    training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
+    max_unknown = 1.0 if allow_unknown else MAX_UNKNOWN
+    fit_pipe(nlp, calib, examples, n_process=n_process, silent=silent, max_unknown=max_unknown, **training)
+    event_pipe = None
+    if unit_event is not None:
+        event_pipe = fit_event(nlp, calib, unit_event, _read(nlp, gold_paths, gold_preproc, doc_key), silent=silent)
+    write_pipeline(nlp, output, force)
+    if not silent:
+        show_output(nlp, calib, own and own[0], event_pipe, output, format)
+    return calib
+
+
+def _read(nlp: Language, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None) -> list[Example]:
+    """Read the examples of all gold."""
+    from ..gold.reading import from_files
+
+    return list(from_files(read_examples(nlp, path, gold_preproc, doc_key) for path in paths))
+
+
+def count_training(
+    nlp: Language, calib: Calibrator, path: Path, examples: Iterable[Example], allow_seen: bool, silent: bool
+) -> dict[str, Any]:
+    """Count the gold labels of training data, for `Calibrator.fit`, with a progress bar (on a terminal only).
+
+    examples: Those of the fit, which should not be among the training data.
+    RAISES C030: the training data has no gold for the component. C482: it has much of the fit data, and that was not allowed.
+    """
+    from ..gold.reading import texts_of
+    from ..pairs.seen_texts import SeenTexts
+
+    pipe = calib.lookup.component()
+    annotation = calib.source.annotation(pipe)
+    training = read_examples(nlp, path, gold_preproc=False, silent=silent)
+    references = [example.reference for example in training]
+    tag_counts = dict(calib.source.count(pipe, references))
+    if not tag_counts:
+        raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
+    texts = SeenTexts().plus(texts_of(annotation, training))
+    check_apart(texts.share_of(texts_of(annotation, examples)), allow_seen)
+    span_counts = dict(annotation.count_spans(references))
+    return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
+
+
+def fit_pipe(
+    nlp: Language, calib: Calibrator, examples: list[Example], *, n_process: int, silent: bool, **arguments: Any
+) -> None:
+    """Run the pipes before the source over the examples, and fit. arguments: Further fields of `FitArguments`."""
+    n_bins = getattr(calib.scorer, "n_bins", 10)
+    with share_bar(silent) as progress:
+        reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])
+        reading.at(0.0)
+        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process)
+        calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
+    report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
+    check_fit(calib.fit_info)
+
+
+def check_fit(info: FitInfo) -> None:
+    """RAISES C130: by cross-validation calibrated scores are clearly worse than raw ones. C131: only sets of all tags keep the promise."""
+    held_out = info.held_out
+    if held_out is not None and held_out.verdict == "worse":
+        figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
+        raise calib_error("C130", method=info.method.split(".")[-2], rows=f"{info.row_unit}s", more="give more data", **figures)
+    sets = info.sets
+    if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
+        alpha, n = sets["alpha"], sets["tokens"]
+        reached = ceil(1000 / (n + 1)) / 1000
+        raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
+
+
+def show_output(
+    nlp: Language, calib: Calibrator, own: str | None, event_pipe: EventPipe | None, output: Path, format: str
+) -> None:
+    """Print what was fitted, as JSON or in words. own (str | None): The pipe whose settings were taken over. event_pipe: Of whole units."""
+    component, event_info = calib.source.component, None if event_pipe is None else event_pipe.info
+    if component and component not in nlp.pipe_names:
+        warn(
+            f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
+        )
+    if format == "json":
+        event_fields = {} if event_info is None else {"event": event_info.state()}
+        print_json({"output": str(output), "pipe": calib.name, **calib.fit_info.state(), **event_fields})
+        return
+    if own is not None:
+        msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
+    show_fit(calib, output)
+    if event_pipe is not None and event_info is not None:
+        show_event(event_pipe, event_info)

@@ -1,1 +1,0 @@
-"""Scored corpora, and what people do with them."""

@@ -1,0 +1,1 @@
+"""Gold: files of it, answers of people, checks, and Examples as spaCy evaluates them."""

@@ -1,0 +1,180 @@
+"""Answers of people -> gold Docs, with the rejected labels in span groups, which DocBin keeps."""
+
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.morphology import Morphology
+from spacy.parts_of_speech import IDS
+from spacy.pipeline import EntityLinker
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+
+from .answer_files import read_answers
+from .tool_exports import Answer, Mark
+from ..errors import WARNINGS
+from ..pairs.documents import DOCUMENT, TOKEN
+from ..pairs.label_map import map_label
+from ..types import OUTSIDE
+from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation
+from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
+from ..doc.top_labels import erase_label, write_labels
+
+# Of spans where no component of the pipeline names another key, as in spaCy's own.
+_SPANS_KEY = "sc"
+
+
+def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
+    """Yield a gold Doc for each text with answers, with the tokens of the pipeline, cut where an answer begins or ends.
+
+    Its user data says how the text was sampled. RAISES C692 to C696: see `corpus.queue.answers`.
+    """
+    from .reading import DOC_KEY, DRAWN_KEY
+
+    keys, answers = _span_keys(nlp), read_answers(file)
+    of_links = _are_identities(nlp, {mark.label for person_answer in answers for mark in person_answer.spans})
+    is_open = any(_leaves_open(person_answer) for person_answer in answers)
+    if n := sum(len(_torn(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):
+        warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
+    for answer in answers:
+        doc = answered_doc(nlp, answer, keys, of_links, is_open)
+        if "drawn" in answer.meta:
+            doc.user_data[DRAWN_KEY] = answer.meta["drawn"]
+            if isinstance(answer.meta.get("doc"), int):
+                doc.user_data[DOC_KEY] = answer.meta["doc"]
+        yield doc
+
+
+def _span_keys(nlp: Language) -> list[str]:
+    """Return the keys of span groups that components write or read."""
+    keys = [getattr(pipe, "key", None) for _, pipe in nlp.components]
+    keys += [getattr(getattr(pipe, "source", None), "spans_key", None) for _, pipe in nlp.components]
+    return list(dict.fromkeys([*(key for key in keys if isinstance(key, str) and key), _SPANS_KEY]))
+
+
+def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
+    """Return whether a label is an identity of a knowledge base of the pipeline, or NIL."""
+    bases = [pipe.kb for _, pipe in nlp.components if isinstance(pipe, EntityLinker)]
+    return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
+
+
+def _leaves_open(answer: Answer) -> bool:
+    """Return whether a label of some span was rejected without another accepted."""
+    right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
+    return any(mark[:2] not in right for mark in answer.spans)
+
+
+def answered_doc(
+    nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KEY,), of_links: bool = False, is_open: bool = True
+) -> Doc:
+    """Return a Doc with entities, span groups, categories, and labels of single tokens unless two were accepted.
+
+    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some
+    answer of the file leaves a label open; then for tokens and links only what was asked about is known. RAISES ValueError:
+    spaCy cannot take the text.
+    """
+    doc = _cut_at(nlp.make_doc(answer.text), answer.spans)
+    spans: dict[bool, list[Span]] = {True: [], False: []}
+    for mark, is_right in answer.spans.items():
+        marked_span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
+        assert marked_span is not None
+        spans[is_right].append(marked_span)
+    right, wrong = spans[True], spans[False]
+    if answer.cats:
+        doc.cats = {name: float(has) for name, has in answer.cats.items()}
+        if not answer.whole:
+            doc.spans[REJECTED_CATS] = [
+                doc[:].char_span(0, len(doc.text), label=name) for name, has in answer.cats.items() if not has
+            ]
+        return doc
+    entities = list({(span.start, span.end): span for span in right}.values())  # the last of two labels counts
+    if len(filter_spans(entities)) == len(entities):
+        doc.set_ents(entities, default="outside" if answer.whole else "missing")
+    if of_links and is_open:
+        doc.spans[REJECTED_LINKS] = wrong
+    for key in keys:
+        doc.spans[key] = right
+    single = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
+    if not answer.whole:
+        doc.spans[REJECTED] = wrong
+        if single and is_open:
+            doc.spans[REJECTED_TOKENS] = [span for span in wrong if len(span) == 1]
+    torn = _torn(answer)
+    for span in right if single else ():
+        if len(span) == 1 and (span.start_char, span.end_char) not in torn:
+            _set_label(span[0], span.label_)
+    return doc
+
+
+def _torn(answer: Answer) -> set[tuple[int, int]]:
+    """Return the places where two labels were accepted."""
+    places = Counter(_trim(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
+    return {place for place, n in places.items() if n > 1}
+
+
+def _set_label(token: Any, label: str) -> None:
+    token.tag_ = token.lemma_ = label
+    has_features = all(
+        part.count("=") == 1 for part in label.split("|")
+    )  # as features are; another label may have these signs too
+    feats = Morphology.feats_to_dict(label) if has_features else {}
+    pos = feats.pop("POS", label)
+    if pos in IDS:
+        token.pos_ = pos
+    if has_features:
+        token.set_morph(Morphology.dict_to_feats(feats))
+
+
+def _trim(text: str, mark: Mark) -> tuple[int, int]:
+    """Return the mark without white space around it."""
+    stretch = text[mark.start : mark.end]
+    return mark.start + len(stretch) - len(stretch.lstrip()), mark.end - len(stretch) + len(stretch.rstrip())
+
+
+def _cut_at(doc: Doc, marks: Iterable[Mark]) -> Doc:
+    """Split tokens where a mark begins or ends."""
+    text = doc.text  # which spaCy joins anew each time
+    cuts = sorted({place for mark in marks for place in _trim(text, mark)})
+    words, spaces = [], []
+    for token in doc:
+        first, end_cut = bisect_right(cuts, token.idx), bisect_left(cuts, token.idx + len(token))
+        offsets = [place - token.idx for place in cuts[first:end_cut]]
+        for start, end in zip([0, *offsets], [*offsets, len(token)], strict=True):
+            words.append(token.text[start:end])
+            spaces.append(end == len(token) and bool(token.whitespace_))
+    return Doc(doc.vocab, words=words, spaces=spaces)
+
+
+def write_gold_names(doc: Doc, annotation: Annotation) -> None:
+    """Replace the predicted labels of a Doc by what the gold calls them, so that what people correct is gold; without a map nothing changes."""
+    if not isinstance(annotation, MappedAnnotation):
+        return
+    layer, table = annotation.inner.name, annotation.table
+    if annotation.unit == DOCUMENT:
+        values: dict[str, float] = {}
+        for label, value in doc.cats.items():
+            name = map_label(table, label)
+            values[name] = max(value, values.get(name, 0.0))
+        doc.cats = {name: value for name, value in values.items() if name}
+        return
+    spans = [
+        Span(doc, span.start, span.end, label=name, kb_id=span.kb_id)
+        for span in annotation.spans_on(doc)
+        if (name := map_label(table, span.label_)) not in ("", OUTSIDE)
+    ]
+    if layer.startswith(SPANS_PREFIX):
+        doc.spans[layer.removeprefix(SPANS_PREFIX)] = spans
+    elif annotation.prefixed or layer == "ner":
+        doc.set_ents(spans, default="outside")
+    else:
+        names = [annotation.label(token) for token in doc]
+        for token, name in zip(doc, names, strict=True):
+            if not name:
+                erase_label(token, layer)
+        write_labels(doc, layer, names)

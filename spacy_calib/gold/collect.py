@@ -1,0 +1,260 @@
+"""Collects a scored corpus from Docs that a calib pipe has scored: a few dozen bytes a token.
+
+Where a label is of a whole document, the document is a row, as a token is elsewhere, and its text is the word.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..pairs.scored_corpus import UNKNOWN, ScoredCorpus, ScoredSpans
+from ..pairs.documents import TOKEN, DocumentNumbers
+from ..types import Floats, Ints
+from ..annotations import Annotation, Hashes, texts_of
+from ..annotations.base import NOT_THOSE, map_unique
+from ..annotations.span_events import span_hits
+from ..doc.attributes import unit_values
+from .reading import document_of
+from ..doc.view import DocCalib, doc_view
+
+
+class _Names:
+    """Labels as small numbers, in order of occurrence."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self.numbers: dict[str, int] = {}
+        self._of_hash: dict[int, int] = {}
+        for label in labels:
+            self.number(label)
+
+    def number(self, name: str) -> int:
+        result = self.numbers.setdefault(name, len(self.numbers))
+        if name:  # the hash of "" is 0, which stands for no label
+            self._of_hash[get_string_id(name)] = result
+        return result
+
+    def of_strings(self, names: NDArray[Any]) -> Ints:
+        for name in sorted({*names.tolist()} - self.numbers.keys()):
+            self.number(name)
+        return np.array([self.numbers[name] for name in names.tolist()], dtype=np.intp)
+
+    def of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
+        """Return -1 for no label (0). in_doc (Hashes): Label hash of each unit of the Doc."""
+        for key in sorted({*hashes.tolist()} - self._of_hash.keys() - {0}):
+            name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
+            self._of_hash[key] = self.number(name)
+        return np.array([self._of_hash.get(key, -1) for key in hashes.tolist()], dtype=np.intp)
+
+
+# Key of `Doc.user_data` with which the reader of a text says where it comes from: see `ScoredCorpus.origins`.
+ORIGIN = "calib_origin"
+_TOKENS = {
+    "docs": np.intp, "words": object, "spaces": bool, "starts": bool, "labels": np.intp, "raw": np.float64,
+    "calibrated": np.float64, "gold": np.intp, "right": np.int8,
+}  # fmt: skip
+_SCORES = {
+    "rows": np.intp, "tags": np.intp, "columns": np.intp, "tag_raw": np.float64, "tag_calibrated": np.float64, "hits": np.int8,
+}  # fmt: skip
+_SPANS = {
+    "docs": np.intp, "starts": np.intp, "ends": np.intp, "labels": np.intp, "raw": np.float64, "calibrated": np.float64,
+    "right": np.int8, "accept": np.int8,
+}  # fmt: skip
+_Columns = dict[str, Any]
+# Docs whose columns wait to be joined: many small arrays take more room than what is in them.
+_WAITING = 500
+
+
+def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
+    """Collect what a calib pipe wrote on the predicted Docs, and compare it with the gold. labels: Those of the source."""
+    collector = Collector(attr, annotation, labels)
+    collector.add(examples)
+    return collector.take()
+
+
+class Collector:
+    """Collects what a calib pipe wrote on Docs. Arguments: see `scored_corpus`."""
+
+    def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
+        self._attr, self._annotation, self._labels = attr, annotation, labels
+        self._begin()
+
+    def _begin(self) -> None:
+        self._names = _Names(self._labels)
+        self._tokens, self._scores, self._spans = _Growing(_TOKENS), _Growing(_SCORES), _Growing(_SPANS)
+        self._words: dict[str, str] = {}  # one string for each word, not one for each token
+        self._origins: list[dict[str, Any]] = []
+        self._documents, self._doc_documents = DocumentNumbers(), array("q")
+        self.n_rows = 0
+
+    @property
+    def n_docs(self) -> int:
+        """Docs since the last `take`."""
+        return len(self._origins)
+
+    def add(self, examples: Iterable[Example]) -> None:
+        """Collect the next Docs."""
+        attr, annotation, names = self._attr, self._annotation, self._names
+        for example in examples:
+            number = self.n_docs
+            view = doc_view(example.predicted, attr)
+            gold = annotation.aligned_gold(example)
+            scores = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
+            tokens = _tokens_of(number, example, view, attr, annotation, gold, scores, names)
+            if annotation.unit == TOKEN:
+                tokens["words"][:] = [self._words.setdefault(word, word) for word in tokens["words"].tolist()]
+            self._tokens.append(tokens)
+            if scores:
+                self._scores.append({**scores, "rows": scores["rows"] + self.n_rows})
+            if view is not None and view.ents:
+                self._spans.append(_spans_of(number, example, view, annotation, names))
+            self.n_rows += annotation.n_units(example.predicted)
+            self._doc_documents.append(self._documents.number(document_of(example)))
+            self._origins.append(example.reference.user_data.get(ORIGIN, {}))
+
+    def take(self) -> ScoredCorpus:
+        """Return what was collected since the last `take`."""
+        corpus = ScoredCorpus(
+            names=tuple(self._names.numbers),
+            n_docs=self.n_docs,
+            spans=ScoredSpans(**self._spans.join_all()),
+            origins=tuple(self._origins) if any(self._origins) else (),
+            doc_documents=np.array(self._doc_documents, dtype=np.intp),
+            unit=self._documents.unit,
+            row_unit=self._annotation.unit,
+            **self._tokens.join_all(),
+            **self._scores.join_all(),
+        )
+        self._begin()
+        return corpus
+
+
+class _Growing:
+    """Columns that grow Doc by Doc. dtypes (dict): Name of each column -> type."""
+
+    def __init__(self, dtypes: dict[str, Any]):
+        self._dtypes = dtypes
+        self._parts: list[_Columns] = []
+        self._waiting: list[_Columns] = []
+
+    def append(self, columns: _Columns) -> None:
+        self._waiting.append(columns)
+        if len(self._waiting) == _WAITING:
+            self._parts.append(self._join(self._waiting))
+            self._waiting = []
+
+    def join_all(self) -> _Columns:
+        """Return the columns of all Docs, which are given away."""
+        return self._join([*self._parts, *self._waiting])
+
+    def _join(self, parts: Sequence[_Columns]) -> _Columns:
+        return {
+            key: np.concatenate([np.zeros(0, dtype=dtype), *(np.asarray(part.pop(key), dtype=dtype) for part in parts)])
+            for key, dtype in self._dtypes.items()
+        }
+
+
+def _tokens_of(
+    number: int,
+    example: Example,
+    view: DocCalib | None,
+    attr: str,
+    annotation: Annotation,
+    gold: Hashes,
+    scores: _Columns,
+    names: _Names,
+) -> _Columns:
+    doc, reference = example.predicted, example.reference
+    hashes = annotation.hashes(doc)
+    labels = names.of_hashes(hashes, annotation, doc, hashes)
+    raw, calibrated = _carried_scores(doc, view, attr, annotation.unit, scores, labels)
+    rows, whole = np.arange(len(hashes)), annotation.unit != TOKEN
+    right = _hits(example, annotation, gold, rows, hashes)
+    right[hashes == 0] = UNKNOWN
+    return {
+        "docs": np.full(len(rows), number),
+        "words": np.array([*texts_of(annotation, doc), None], dtype=object)[:-1],
+        "spaces": np.zeros(len(rows), dtype=bool) if whole else doc.to_array(["SPACY"]).reshape(-1),
+        "starts": np.ones(len(rows), dtype=bool) if whole else _sentence_starts(doc, reference),
+        "labels": labels,
+        "raw": raw,
+        "calibrated": calibrated,
+        "gold": names.of_hashes(
+            np.where(gold == NOT_THOSE, 0, gold), annotation.gold, reference, annotation.gold_hashes(reference)
+        ),
+        "right": right,
+    }
+
+
+def _scores_of(
+    view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _Names, n_labels: int
+) -> _Columns:
+    """n_labels (int): Number of the source's labels; they are the first names, so that their numbers are columns."""
+    hits = _hits(example, annotation, gold, view.rows, map_unique(view.tags, get_string_id))
+    places = names.of_strings(view.tags)
+    return {
+        "rows": view.rows,
+        "tags": places,
+        "columns": np.where(view.columns >= 0, view.columns, np.where(places < n_labels, places, -1)),
+        "tag_raw": view.raw,
+        "tag_calibrated": view.calibrated,
+        "hits": hits,
+    }
+
+
+def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
+    """Return whether each label is right, UNKNOWN without gold. gold (Hashes): `aligned_gold`."""
+    if annotation.judges or annotation.overlapping or annotation.refused(example) is not None:
+        has_gold, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
+    else:
+        has_gold, right = gold[rows] != 0, gold[rows] == hashes
+    return np.where(has_gold, right, UNKNOWN).astype(np.int8)
+
+
+def _carried_scores(
+    doc: Doc, view: DocCalib | None, attr: str, unit: str, scores: _Columns, labels: Ints
+) -> tuple[Floats, Floats]:
+    """Return (raw, calibrated) of each unit's label, NaN for none."""
+    raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
+    if view is None:
+        return raw, calibrated
+    entries = np.flatnonzero(scores["tags"] == labels[scores["rows"]])
+    raw[scores["rows"][entries]] = scores["tag_raw"][entries]
+    calibrated[scores["rows"][entries]] = scores["tag_calibrated"][entries]
+    below_threshold = view.scored & np.isnan(raw) & (labels >= 0)
+    for i in np.flatnonzero(below_threshold).tolist():
+        values = unit_values(doc, i, attr, unit)
+        if values is not None:
+            raw[i], calibrated[i] = values.raw, values.calibrated
+    return raw, calibrated
+
+
+def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
+    """Return which tokens begin sentences, by the Doc, or by a gold Doc with the same tokens if only that has sentences."""
+    source = doc
+    if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
+        source = reference
+    starts = source.to_array(["SENT_START"]).reshape(-1).astype(np.int64) == 1
+    starts[:1] = True
+    return starts
+
+
+def _spans_of(number: int, example: Example, view: DocCalib, annotation: Annotation, names: _Names) -> _Columns:
+    keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
+    return {
+        "docs": np.full(len(keys), number),
+        "starts": [span.start for span in view.ents],
+        "ends": [span.end for span in view.ents],
+        "labels": [names.number(span.label) for span in view.ents],
+        "raw": [span.raw for span in view.ents],
+        "calibrated": [span.score for span in view.ents],
+        "right": span_hits(example, annotation, keys, view.ents[0].event),
+        "accept": [UNKNOWN if span.accept is None else int(span.accept) for span in view.ents],
+    }

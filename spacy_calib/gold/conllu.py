@@ -1,0 +1,146 @@
+"""CoNLL-U files -> gold Docs whose text is the text of the file.
+
+spaCy's converter joins the syntactic words of a sentence. Where these do not spell a multiword token (French "du" is annotated as "de" and "le"), no such
+text exists. These words are merged, with the labels that `spacy convert --merge-subtokens` gives them; "do" and "n't" spell their token and stay two words.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
+from pathlib import Path
+
+import numpy as np
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.training.converters import conllu_to_docs
+from spacy.vocab import Vocab
+
+from ..errors.visible import shown_path
+from ..errors import WARNINGS, brief, calib_error
+from ..pairs.documents import DOCUMENT, SENTENCE, SourceDocument
+
+_NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
+_TEXT = re.compile(r"#\s*text\s*=\s?(?P<text>.*)")
+_MULTIWORD = re.compile(r"(\d+)-(\d+)$")
+_NO_SPACE = "SpaceAfter=No"
+# Columns of a row.
+_ID, _FORM, _MISC, _N_COLUMNS = 0, 1, 9, 10
+# So many words of a file, and such a share of them, are joined where the tokenizer sees one: in English one in 400 is, in French one in 30.
+_FEWEST_JOINED, _SHARE_JOINED = 10, 0.01
+Row = list[str]
+
+
+def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]]:
+    """Read the documents of a CoNLL-U file (`# newdoc`), or its sentences where it marks none.
+
+    Warns (CW60) of sentences whose words are not those of their `# text` comment.
+    RAISES C161: it is no CoNLL-U, or not UTF-8.
+    """
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if re.search(r"^\d", block, re.MULTILINE)]
+        restored, unlike = zip(*map(_restore_text, blocks), strict=True) if blocks else ((), ())
+        sentences = (
+            list(conllu_to_docs("\n\n".join(restored), n_sents=1, merge_subtokens=True, no_print=True)) if blocks else []
+        )
+    except Exception as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise calib_error("C161", path=file, why=why) from None
+    if any(unlike):
+        first = brief(next(filter(None, unlike)))
+        n = sum(map(bool, unlike))
+        warnings.warn(WARNINGS["CW60"].format(n=f"{n:,}", of=f"{len(blocks):,}", path=file, text=first), stacklevel=2)
+    pairs = zip(_documents_of(file, blocks), sentences, strict=True)
+    grouped = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
+    doc_bin = DocBin(docs=[Doc.from_docs(parts) for _, parts in grouped], store_user_data=True)
+    for (document, _), doc in zip(grouped, doc_bin.get_docs(vocab), strict=True):
+        yield document, doc
+
+
+def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
+    """The document of each sentence; a sentence outside of documents is one by itself."""
+    document, n_documents = None, 0
+    for number, block in enumerate(blocks):
+        for mark in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
+            n_documents += 1
+            document = SourceDocument(DOCUMENT, mark["id"] or (shown_path(file), n_documents))
+        yield document or SourceDocument(SENTENCE, (shown_path(file), number))
+
+
+def _restore_text(block: str) -> tuple[str, str]:
+    """(the block with spaces as in its `# text`, and no multiword token that its words spell; that text if the words are others, else "")."""
+    lines = block.splitlines()
+    text = next((comment["text"].strip() for comment in map(_TEXT.match, lines) if comment), "")
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    if any(len(row) != _N_COLUMNS for row in rows):
+        raise ValueError(f"not enough values to unpack (expected {_N_COLUMNS}, got {min(map(len, rows))})")
+    ranges = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
+    inside = {number for first, last in ranges.items() for number in range(first, last + 1)}
+    words = {int(row[_ID]): row for row in rows if row[_ID].isdecimal()}
+    tokens = [row for row in rows if _MULTIWORD.match(row[_ID]) or (row[_ID].isdecimal() and int(row[_ID]) not in inside)]
+    agrees = not text or _set_spaces(tokens, text)
+    spelled = [row for row in tokens if (bounds := _MULTIWORD.match(row[_ID])) and _split(row, _parts(words, bounds))]
+    kept = ["\t".join(row) for row in rows if not any(row is token for token in spelled)]
+    return "\n".join(kept), "" if agrees else text
+
+
+def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
+    """RAISES ValueError: the words of a multiword token are missing."""
+    numbers = range(int(bounds[1]), int(bounds[2]) + 1)
+    if not numbers or not words.keys() >= set(numbers):
+        raise ValueError(f"a multiword token {bounds[0]} without its words")
+    return [words[number] for number in numbers]
+
+
+def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
+    """Set which tokens a space follows in the text; False if the text is not that of the tokens. The last token keeps what its row says."""
+    starts, end = [], 0
+    for token in tokens:
+        start = end + len(text[end:]) - len(text[end:].lstrip())
+        if not text.startswith(token[_FORM], start):
+            return False
+        starts.append(start)
+        end = start + len(token[_FORM])
+    for token, start, following in zip(tokens, starts, starts[1:], strict=False):
+        _set_space(token, following > start + len(token[_FORM]))
+    return not text[end:].strip()
+
+
+def _set_space(row: Row, follows: bool) -> None:
+    if follows is (_NO_SPACE in row[_MISC]):
+        others = [part for part in row[_MISC].split("|") if part not in (_NO_SPACE, "_")]
+        row[_MISC] = "|".join(others if follows else [*others, _NO_SPACE]) or "_"
+
+
+def _split(token: Row, parts: Sequence[Row]) -> bool:
+    """Whether the parts spell the token, whatever its case and apostrophes; they are then written as it is, and followed by a space as it is."""
+    form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
+    spelled, written = (word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form))
+    if sum(sizes) != len(form) or spelled != written:
+        return False
+    for part, end, size in zip(parts, accumulate(sizes), sizes, strict=True):
+        part[_FORM] = form[end - size : end]
+        _set_space(part, part is parts[-1] and _NO_SPACE not in token[_MISC])
+    return True
+
+
+def with_joined_words(examples: Iterable[Example], file: Path) -> Iterator[Example]:
+    """The examples of a DocBin. Warns (CW62) behind the last one where contractions were taken apart when the file was made: their text is lost."""
+    n_words = n_spaces = n_joined = 0
+    first = ""
+    for example in examples:
+        words = list(example.reference)
+        spaces = example.reference.to_array(["SPACY"]).reshape(-1)
+        starts = {token.idx for token in example.predicted} if len(words) else set()
+        for place in np.flatnonzero(spaces[:-1] == 0).tolist():
+            word, following = words[place], words[place + 1]
+            if word.text[-1:].isalpha() and following.text[:1].isalpha() and following.idx not in starts:
+                n_joined, first = n_joined + 1, first or word.text + following.text
+        n_words, n_spaces = n_words + len(words), n_spaces + int(spaces.sum())
+        yield example
+    if n_joined >= max(_FEWEST_JOINED, _SHARE_JOINED * n_words) and 2 * n_spaces > n_words:
+        share = f"{100 * n_joined / n_words:.1f}"
+        warnings.warn(WARNINGS["CW62"].format(share=share, path=file, first=brief(first)), stacklevel=2)

@@ -1,0 +1,69 @@
+"""What of the gold takes no part in a fit or an evaluation: counted once, reported in the same words by every command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spacy.training import Example
+
+from ..annotations import Annotation, count_misaligned, has_gold, plain_name
+from ..pairs.documents import DOCUMENT, TOKEN
+
+# Texts with fewer small letters may well have no capital one.
+_LETTERS = 5000
+
+
+@dataclass(frozen=True)
+class DroppedGold:
+    """layer (str): Name of the annotation. unit (str): What carries a label. documents, without_gold (int): Gold Docs, and those without this annotation
+    among others that have it. tokens, left_out (int): Predicted tokens of Docs with gold; those that align with no single gold token. lower_case (bool):
+    Whether tokens have labels and no gold text has a capital letter, where there are so many small ones that this is no chance.
+    """
+
+    layer: str
+    unit: str
+    documents: int
+    without_gold: int
+    tokens: int
+    left_out: int
+    lower_case: bool
+
+    @classmethod
+    def from_examples(cls, annotation: Annotation, examples: Iterable[Example]) -> DroppedGold:
+        """annotation (Annotation): Of the predicted Docs."""
+        gold, with_gold, n_documents, n_small, n_capital = annotation.gold, [], 0, 0, 0
+        for example in examples:
+            doc = example.reference
+            if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
+                continue
+            n_documents += 1
+            if has_gold(gold, doc):
+                with_gold.append(example)
+                n_small += sum(map(str.islower, doc.text))
+                n_capital += sum(map(str.isupper, doc.text))
+        misaligned = count_misaligned(gold, with_gold) if annotation.unit == TOKEN else {"tokens": 0, "left_out": 0}
+        without_gold = 0 if annotation.spans_are_units or not with_gold else n_documents - len(with_gold)
+        lower_case = annotation.unit == TOKEN and n_small >= _LETTERS and not n_capital
+        return cls(plain_name(annotation.name), annotation.unit, n_documents, without_gold, lower_case=lower_case, **misaligned)
+
+    def sentences(self) -> list[str]:
+        """A sentence for each kind of loss."""
+        sentences = []
+        if self.without_gold:
+            mend = (
+                ": if a text has none of the categories, give each of them the value 0 there" if self.unit == DOCUMENT else ""
+            )
+            sentences.append(
+                f"{self.without_gold:,} of {self.documents:,} documents have no gold {self.layer} annotation and take no part{mend}"
+            )
+        if self.left_out:
+            sentences.append(
+                f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as they align with no single gold "
+                "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
+            )
+        if self.lower_case:
+            sentences.append(
+                "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; give the texts as they were written"
+            )
+        return sentences

@@ -1,0 +1,162 @@
+"""Judged pairs -> a row for each tag; the tags that are farthest from calibrated, and labels that are never right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .calibration_errors import calibration_error, debiased_calibration_error
+from .noise_floors import noise_floor
+from ..pairs.build import JudgedPairs, top_pairs
+from ..types import Ints
+from .judged_view import JudgedView, in_context
+
+if TYPE_CHECKING:
+    from ..pairs.scored_corpus import ScoredCorpus
+
+MAX_WORST = 6
+MAX_EXAMPLES = 3
+# A mean gap below this share of the error is no direction: the tag is too sure in places and too modest in others.
+ONE_SIDED = 0.25
+
+
+def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
+    """Return a row for each tag that has pairs, gold or predictions in the data; the one with most pairs first.
+
+    RETURNS (list): "tag", "column", "group", "counted" (frequency for the groups), "gold" (here), "pairs", "mean_raw",
+    "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration error, if pairs are enough), "precision"; None
+    if unknown.
+    """
+    gold, n_predicted, precision = _count_predictions(corpus, view)
+    slices = view.tag_slices()
+    present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
+    present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
+    has_names = view.kind != "entities" and view.named
+    return [
+        {
+            "tag": view.labels[tag],
+            "column": tag,
+            "group": view.group_name(tag),
+            "counted": int(view.groups.counts[tag]) if tag < len(view.groups.counts) else None,
+            "gold": int(gold[tag]) if has_names else None,
+            **_scores_of(view, slices.get(tag)),
+            "precision": float(precision[tag]) if has_names and n_predicted[tag] else None,
+        }
+        for tag in present
+    ]
+
+
+def _count_predictions(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Any]:
+    """Return (gold tokens, tokens predicted so, share of these that is right) of each tag; zeros for entities."""
+    n = len(view.labels)
+    if view.kind == "entities" or not view.named:
+        return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
+    gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
+    has_gold = (corpus.right >= 0) & (corpus.labels >= 0)
+    n_predicted = np.bincount(corpus.labels[has_gold], minlength=n)[:n]
+    right = np.bincount(corpus.labels[has_gold], corpus.right[has_gold], minlength=n)[:n]
+    return gold, n_predicted, right / np.maximum(n_predicted, 1)
+
+
+def _scores_of(view: JudgedView, index: Ints | None) -> dict[str, Any]:
+    if index is None:
+        return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
+    raw, new, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
+    enough = len(index) >= view.enough
+    return {
+        "pairs": len(index),
+        "mean_raw": float(raw.mean()),
+        "mean_calibrated": float(new.mean()),
+        "right": float(hits.mean()),
+        "raw": calibration_error(raw, hits, view.n_bins) if enough else None,
+        "calibrated": calibration_error(new, hits, view.n_bins) if enough else None,
+    }
+
+
+def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
+    """Return the tags whose calibrated error is farthest beyond chance.
+
+    RETURNS (dict): "enough" (pairs that a tag needs), "judged" (tags that have so many), "beyond" (those beyond chance),
+    "tags": the worst of them, each with "tag", "pairs", "error", "floor95" (of perfectly calibrated scores), "mean", "right",
+    "leaning" ("sure", "modest", "both"), "examples".
+    """
+    slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.enough}
+    excess = {
+        tag: debiased_calibration_error(view.calibrated[part], view.pairs.hits[part], view.n_bins) or 0.0
+        for tag, part in slices.items()
+    }
+    order = sorted((tag for tag in excess if excess[tag] > 0), key=lambda tag: (-excess[tag], tag))
+    rows = [row for row in (_worst_row(view, tag, slices[tag]) for tag in order) if row["error"] > row["floor95"]]
+    worst = [{**row, "examples": _examples(corpus, view, slices[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
+    return {"enough": view.enough, "judged": len(slices), "beyond": len(rows), "tags": worst}
+
+
+def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
+    new, hits = view.calibrated[index], view.pairs.hits[index]
+    error = calibration_error(new, hits, view.n_bins)
+    floor = noise_floor(new, view.n_bins, seed=view.seed)
+    assert error is not None
+    assert floor is not None
+    gap = float(new.mean() - hits.mean())
+    leaning = "both" if abs(gap) < ONE_SIDED * error else "sure" if gap > 0 else "modest"
+    return {
+        "tag": view.labels[tag],
+        "column": tag,
+        "pairs": len(index),
+        "error": error,
+        "floor95": floor.q95,
+        "mean": float(new.mean()),
+        "right": float(hits.mean()),
+        "leaning": leaning,
+    }
+
+
+def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str) -> list[dict[str, Any]]:
+    """Return where the tag had a high score and is wrong, or, if underconfident, where it had a low one and is right."""
+    candidates = index[view.pairs.hits[index] == (leaning == "modest")]
+    sign = 1.0 if leaning == "modest" else -1.0
+    order = candidates[np.argsort(sign * view.calibrated[candidates], kind="stable")]
+    examples: list[dict[str, Any]] = []
+    for pair in order.tolist():
+        example = in_context(corpus, view, pair)
+        if all((other["before"], other["text"]) != (example["before"], example["text"]) for other in examples):
+            examples.append(example)
+        if len(examples) == MAX_EXAMPLES:
+            break
+    return examples
+
+
+# So many predictions without a single hit are worth a word.
+MANY = 20
+# Where such labels' scores promise so many hits in all, scores that look true on the whole are not called so.
+PROMISED = 3.0
+_NAMED = 8
+
+
+def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Labels predicted MANY times or more and never right: "label", "predicted", and "promised" hits; most frequent first."""
+    top, n = top_pairs(view.pairs), len(labels)
+    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
+    tags = view.pairs.tags[top]
+    n_predicted, right, expected_hits = (
+        np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])
+    )
+    tags_never_right = np.flatnonzero((n_predicted >= MANY) & (right == 0)).tolist()
+    tags_never_right.sort(key=lambda tag: (-n_predicted[tag], labels[tag]))
+    return [
+        {"label": labels[tag], "predicted": int(n_predicted[tag]), "promised": float(expected_hits[tag])}
+        for tag in tags_never_right
+    ]
+
+
+def warning_of(rows: Sequence[dict[str, Any]]) -> str | None:
+    """Return a sentence that warns of the labels never right, or None."""
+    if not rows:
+        return None
+    listing = ", ".join(f"{row['label']} ({row['predicted']:,} times)" for row in rows[:_NAMED])
+    rest_note = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    expected_hits = sum(row["promised"] for row in rows)
+    note = f", though by the scores {expected_hits:,.0f} of these should be" if expected_hits >= PROMISED else ""
+    return f"Predicted and never right: {listing}{rest_note}{note}. Do the model and the gold use the same labels?"

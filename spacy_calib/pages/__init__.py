@@ -1,1 +1,0 @@
-"""Pairs -> rows -> tables, pages and pictures. Knows arrays and rows, never Docs."""

@@ -1,0 +1,194 @@
+"""Flat arrays of scored tokens, tags and spans; `doc.collect` makes them from Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .build import JudgedPairs
+from .documents import DOCUMENT, TOKEN
+from ..types import Floats, Ints, Pairs
+
+# Right, wrong, and without known gold.
+RIGHT, WRONG, UNKNOWN = 1, 0, -1
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSpans:
+    """n spans (entities) with a score, in text order.
+
+    docs (Ints): Number of the Doc. starts, ends (Ints): In the Doc. labels (Ints): In `names`. right, accept (NDArray[int8]):
+    Whether it is right, and reaches its cut-off; -1 without gold, or cut-offs.
+    """
+
+    docs: Ints
+    starts: Ints
+    ends: Ints
+    labels: Ints
+    raw: Floats
+    calibrated: Floats
+    right: NDArray[np.int8]
+    accept: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredCorpus:
+    """n tokens of some Docs, their m scores above the threshold, and their spans. Where documents have labels, a document is a
+    row, as a token is elsewhere.
+
+    names (tuple[str, ...]): All labels that occur.
+    docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
+    doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What a document is. row_unit
+    (str): "token" or "document".
+    words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
+    starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
+    labels, gold (Ints): Predicted and gold label, a place in names; -1 for none. raw, calibrated (Floats): Probability of the
+    predicted label; NaN for none.
+    right (NDArray[int8]): Whether the predicted label is a gold one: 1 or 0, -1 without label or gold.
+    rows, tags, columns (Ints): Token of each score, ascending; tag, in names; column, in the source's labels; (m,).
+    tag_raw, tag_calibrated (Floats): Score before and after calibration. hits (NDArray[int8]): See `right`.
+    numbers (Ints | None): Number of each Doc in the data; None if all Docs are here. origins (tuple[dict, ...]): "line",
+    "file", "id", "meta" of each, or ().
+    """
+
+    names: tuple[str, ...]
+    docs: Ints
+    n_docs: int
+    words: NDArray[np.object_]
+    spaces: NDArray[np.bool_]
+    starts: NDArray[np.bool_]
+    labels: Ints
+    raw: Floats
+    calibrated: Floats
+    gold: Ints
+    right: NDArray[np.int8]
+    rows: Ints
+    tags: Ints
+    columns: Ints
+    tag_raw: Floats
+    tag_calibrated: Floats
+    hits: NDArray[np.int8]
+    spans: ScoredSpans
+    origins: tuple[dict[str, Any], ...] = ()
+    doc_documents: Ints | None = None
+    unit: str = DOCUMENT
+    row_unit: str = TOKEN
+    numbers: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def origin(self, doc: int) -> dict[str, Any]:
+        """Where a Doc came from; {} if unknown."""
+        return self.origins[doc] if self.origins else {}
+
+    @property
+    def numbers_of_docs(self) -> Ints:
+        """Number of each Doc in the data."""
+        return np.arange(self.n_docs) if self.numbers is None else self.numbers
+
+    @cached_property
+    def documents(self) -> Ints:
+        """Number of each token's document."""
+        return self.documents_of(self.docs)
+
+    def documents_of(self, docs: Ints) -> Ints:
+        """Return the document of each of these Docs."""
+        return docs if self.doc_documents is None else self.doc_documents[docs]
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents, with or without tokens."""
+        return self.n_docs if self.doc_documents is None else int(self.doc_documents.max(initial=-1)) + 1
+
+    @cached_property
+    def doc_starts(self) -> Ints:
+        """First token of each Doc, and the number of tokens at the end: shape (n_docs + 1,)."""
+        return np.searchsorted(self.docs, np.arange(self.n_docs + 1))
+
+    @cached_property
+    def sentences(self) -> Ints:
+        """Number of each token's sentence, from 0, shape (n,)."""
+        return np.cumsum(self.starts) - 1
+
+    @cached_property
+    def sentence_starts(self) -> Ints:
+        """First token of each sentence, and the number of tokens at the end."""
+        return np.append(np.flatnonzero(self.starts), len(self))
+
+    @cached_property
+    def indptr(self) -> Ints:
+        """Where each token's scores begin: shape (n + 1,)."""
+        return np.searchsorted(self.rows, np.arange(len(self) + 1))
+
+    @cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which tokens have a scored label and are not white space."""
+        is_space = np.array([word.isspace() for word in self.words.tolist()], dtype=bool)
+        return ~np.isnan(self.calibrated) & ~is_space
+
+    @cached_property
+    def is_word(self) -> NDArray[np.bool_]:
+        """Tokens with a letter or a digit, shape (n,)."""
+        return np.array([any(map(str.isalnum, word)) for word in self.words.tolist()], dtype=bool)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Words in each row; 0 for white space."""
+        words = self.words.tolist()
+        counts = (not word.isspace() for word in words) if self.row_unit == TOKEN else (len(word.split()) for word in words)
+        return np.fromiter(counts, dtype=np.intp, count=len(words))
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether the gold label of any counted token is known."""
+        return bool((self.right[self.counted] != UNKNOWN).any())
+
+    def pairs(self) -> JudgedPairs:
+        """Return the scores of tokens with gold, as pairs of token and tag."""
+        keep = self.hits != UNKNOWN
+        has_gold = np.zeros(len(self), dtype=bool)
+        has_gold[self.rows[keep]] = True
+        rows = self.rows[keep]
+        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(has_gold.sum()))
+        return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
+
+    def carried_pairs(self) -> JudgedPairs:
+        """Return the units with gold, each paired with its predicted label."""
+        columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
+        columns[self.rows[matches]] = self.columns[matches]
+        keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated))
+        pairs = Pairs(np.arange(len(keep)), columns[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
+        return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
+
+    def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
+        """Return the spans with gold, each a unit. labels (Sequence[str]): The source's span labels, as columns."""
+        spans, column = self.spans, {label: i for i, label in enumerate(labels)}
+        keep = np.flatnonzero(spans.right != UNKNOWN)
+        of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
+        tags = of_name[spans.labels[keep]]
+        pairs = Pairs(np.arange(len(keep)), tags, spans.raw[keep], spans.right[keep] == RIGHT, len(keep))
+        return JudgedPairs(pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep]), self.unit)
+
+    def tags_met(self) -> list[str]:
+        """Return the tags with a score, in order of first occurrence."""
+        tags, first = np.unique(self.tags, return_index=True)
+        return [self.names[tag] for tag in tags[np.argsort(first)].tolist()]
+
+    def text(self, first: int, last: int) -> str:
+        """Return the text of the tokens from `first` to before `last`, stripped."""
+        words, spaces = self.words[first:last].tolist(), self.spaces[first:last].tolist()
+        return "".join(word + " " * space for word, space in zip(words, spaces, strict=True)).strip()
+
+    def sentence_of(self, token: int) -> tuple[int, int]:
+        """Return (first token, the one after the last) of the sentence around a token."""
+        number = int(self.sentences[token])
+        return int(self.sentence_starts[number]), int(self.sentence_starts[number + 1])

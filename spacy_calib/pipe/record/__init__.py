@@ -1,0 +1,1 @@
+"""What a fit keeps of its documents, and what it says of others."""

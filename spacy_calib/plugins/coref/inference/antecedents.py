@@ -1,0 +1,160 @@
+"""The antecedent of each mention: independent distributions (Nguyen & O'Connor 2015, definition 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....calibration.conditional_logit import softmax
+from ....errors import calib_error
+from ....types import ROUNDING, Floats, Ints
+
+# No antecedent: the mention begins a new cluster.
+NEW = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The earlier mentions that each mention may choose as its antecedent. RAISES C355: a wrong order.
+
+    starts (Ints): First candidate of each of the n mentions, and the end, shape (n + 1,). earlier (Ints): The candidates,
+    ascending within a mention.
+    """
+
+    starts: Ints
+    earlier: Ints
+
+    def __post_init__(self) -> None:
+        if (
+            len(self.starts) < 1
+            or self.starts[0] != 0
+            or self.starts[-1] != len(self.earlier)
+            or (np.diff(self.starts) < 0).any()
+        ):
+            raise calib_error("C355", why="the starts of their candidates do not rise from 0 to the end of the last")
+        mentions = self.mentions
+        if len(mentions) and (self.earlier.min() < 0 or (self.earlier >= mentions).any()):
+            raise calib_error("C355", why="an antecedent has to stand before its mention")
+        if ((np.diff(self.earlier) <= 0) & (np.diff(mentions) == 0)).any():
+            raise calib_error("C355", why="the candidates of a mention have to rise")
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def mentions(self) -> Ints:
+        """The mention of each candidate."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @property
+    def options(self) -> Ints:
+        """First option of each mention, with NEW before the candidates; shape (n + 1,)."""
+        return self.starts + np.arange(len(self.starts))
+
+    def of(self, mention: int) -> Ints:
+        return self.earlier[self.starts[mention] : self.starts[mention + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Antecedents:
+    """P(a_j) of each mention j of a document, in text order.
+
+    chances (Floats): P(a_j = k) of each candidate; NEW has the rest. RAISES C355: no probabilities, or not one for each
+    candidate.
+    """
+
+    candidates: Candidates
+    chances: Floats
+
+    def __post_init__(self) -> None:
+        if self.chances.shape != self.candidates.earlier.shape:
+            raise calib_error("C355", why=f"{len(self.candidates.earlier)} candidates have {self.chances.size} probabilities")
+        sums = np.bincount(self.candidates.mentions, weights=self.chances, minlength=len(self.candidates))
+        # NaN fails this too
+        if len(self.chances) and not (self.chances.min() >= 0 and sums.max() <= 1 + ROUNDING):
+            raise calib_error("C355", why="the chances of the candidates of a mention are not in [0, 1], or sum to more than 1")
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @classmethod
+    def from_scores(cls, scores: Floats, candidates: Candidates) -> Antecedents:
+        """Apply the softmax to each mention's scores. scores (Floats): Of all options, see `Candidates.options`."""
+        chances = softmax(scores, candidates.options)
+        keep = np.ones(len(scores), dtype=bool)
+        keep[candidates.options[:-1]] = False
+        return cls(candidates, chances[keep])
+
+    def of(self, mention: int) -> tuple[Ints, Floats]:
+        """Return (the candidates of a mention, their probabilities)."""
+        part = slice(self.candidates.starts[mention], self.candidates.starts[mention + 1])
+        return self.candidates.earlier[part], self.chances[part]
+
+    def best(self) -> Ints:
+        """Return the top antecedent of each mention, or NEW."""
+        best = np.full(len(self), NEW)
+        for mention in range(len(self)):
+            earlier, chances = self.of(mention)
+            if len(chances) and chances.max() > max(0.0, 1.0 - chances.sum()):
+                best[mention] = earlier[chances.argmax()]
+        return best
+
+    def sample(self, n: int, seed: int) -> Ints:
+        """Sample clusterings: the first mention of each one's cluster, (n, n_mentions). RAISES C001: n is negative."""
+        if n < 0:
+            raise calib_error("C001", name="n", wanted="0 or more", given=n)
+        return self.drawn(np.random.default_rng(seed).random((len(self), n)).T)
+
+    def drawn(self, numbers: Floats) -> Ints:
+        """Return `sample` for given random numbers in [0, 1), one for each clustering and mention."""
+        n = len(numbers)
+        labels = np.tile(np.arange(len(self)), (n, 1))
+        rows = np.arange(n)
+        for mention in range(len(self)):
+            earlier, chances = self.of(mention)
+            choices = np.searchsorted(np.cumsum(chances), numbers[:, mention], side="right")
+            is_linked = choices < len(earlier)
+            labels[is_linked, mention] = labels[rows[is_linked], earlier[choices[is_linked]]]
+        return labels
+
+
+def first_mentions(antecedents: Ints) -> Ints:
+    """Return the first mention of each mention's cluster. antecedents (Ints): Of each mention, NEW for none."""
+    first = np.arange(len(antecedents))
+    for mention, earlier in enumerate(antecedents.tolist()):
+        if earlier != NEW:
+            first[mention] = first[earlier]
+    return first
+
+
+# Weight of the distance from the model's chances, beside 1 for pair probabilities: it decides between antecedents in
+# one cluster. Weight of the distance of a mention's sum from 1, which is made exact in the end.
+_HOLD, _WHOLE = 0.01, 100.0
+
+
+def refit(antecedents: Antecedents, target: Floats) -> Antecedents:
+    """Fit probabilities of the same candidates to target pair probabilities.
+
+    Mention by mention, P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the chances of j, so non-negative least
+    squares find them. Some pair probabilities belong to no distribution of clusterings, whose P(a ~ c) is at least P(a ~ b) +
+    P(b ~ c) - 1. target (Floats): Symmetric, shape (n, n).
+    """
+    from scipy.optimize import nnls
+
+    n = len(antecedents)
+    pair_chances, chances = np.eye(n), antecedents.chances.copy()
+    for mention in range(1, n):
+        earlier, raw = antecedents.of(mention)
+        if not len(earlier):
+            continue
+        options = np.append(raw, max(0.0, 1.0 - raw.sum()))  # NEW is the last
+        pairs = np.column_stack([pair_chances[earlier, :mention].T, np.zeros(mention)])
+        table = np.vstack([pairs, _HOLD * np.eye(len(options)), np.full(len(options), _WHOLE)])
+        solution = nnls(table, np.concatenate([target[mention, :mention], _HOLD * options, [_WHOLE]]))[0]
+        new_chances = solution[:-1] / solution.sum()
+        chances[antecedents.candidates.starts[mention] : antecedents.candidates.starts[mention + 1]] = new_chances
+        pair_chances[mention, :mention] = pair_chances[:mention, mention] = np.minimum(
+            new_chances @ pair_chances[earlier, :mention], 1.0
+        )
+    return Antecedents(antecedents.candidates, chances)

@@ -1,0 +1,177 @@
+"""Calibrated pair probabilities, learned from cross-validated documents: a map for each kind of pair, or a context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....calibration.grouped import GROUPED, GroupedRecalibrator
+from ....calibration.recalibrators.base import Recalibrator
+from ....calibration.recalibrators.logistic import log_odds
+from ....context.ridge import RidgeModel, fit_ridge
+from ....errors import calib_error
+from ....pairs.documents import DOCUMENTS_TO_CHOOSE
+from ....schema import floats, lengths, maybe, record
+from ....types import Floats, Groups, Ints, Pairs
+from .pairs import MentionPairs
+
+# Of more pairs than this, so many at equal distances are used: pairs of one document tell much the same.
+_MOST = 100_000
+
+
+def expected_sizes(pairs: MentionPairs) -> Floats:
+    """Return the expected size of each mention's cluster: 1, plus the sum of its pairs' probabilities."""
+    ends = np.concatenate([pairs.later, pairs.earlier])
+    return np.asarray(1.0 + np.bincount(ends, weights=np.tile(pairs.chances, 2), minlength=pairs.n_mentions), dtype=np.float64)
+
+
+def context_columns(pairs: MentionPairs, groups: Ints, n_kinds: int) -> list[Floats]:
+    """Return 2 * n_kinds + 4 features of each pair: indicators of its kinds and of distant mentions, the mean log of the
+    expected cluster sizes; then these times its log-odds.
+
+    groups (Ints): Twice the number of the kinds, below n_kinds, plus 1 for distant mentions.
+    """
+    logs: Floats = np.log(expected_sizes(pairs))
+    kinds = [(groups // 2 == kind).astype(np.float64) for kind in range(n_kinds)]
+    features = [*kinds, (groups % 2).astype(np.float64), (logs[pairs.later] + logs[pairs.earlier]) / 2]
+    odds = log_odds(pairs.chances)
+    return features + [column * odds for column in features]
+
+
+def fit_context(
+    documents: Sequence[MentionPairs], groups: Sequence[Ints], hits: NDArray[np.bool_], n_kinds: int
+) -> RidgeModel | None:
+    """Fit a logistic regression on the pairs' log-odds and these features; None for too few documents."""
+    if len(documents) < DOCUMENTS_TO_CHOOSE:
+        return None
+    numbers = np.repeat(np.arange(len(documents)), [len(pairs) for pairs in documents])
+    subset = np.arange(0, len(numbers), -(-len(numbers) // _MOST))
+    columns_by_document = [context_columns(pairs, odds, n_kinds) for pairs, odds in zip(documents, groups, strict=True)]
+    columns = [np.concatenate(parts)[subset] for parts in zip(*columns_by_document, strict=True)]
+    odds = log_odds(np.concatenate([pairs.chances for pairs in documents]))
+    return fit_ridge(odds[subset], columns, hits[subset], numbers[subset]).model
+
+
+def in_context(model: RidgeModel, pairs: MentionPairs, groups: Ints, n_kinds: int) -> Floats:
+    """Return the probability of each pair of a document. groups, n_kinds: See `context_columns`."""
+    return model.predict(log_odds(pairs.chances), model.margins(context_columns(pairs, groups, n_kinds)))
+
+
+# The kinds of mentions.
+KINDS = ("nominal", "proper", "pronoun")
+# A pair is near if its mentions are in one sentence, or in consecutive ones.
+_NEAR = 1
+_KINDS = tuple(combinations_with_replacement(range(len(KINDS)), 2))
+PAIR_GROUPS = tuple(f"{KINDS[a]}, {KINDS[b]}, {place}" for a, b in _KINDS for place in ("near", "far"))
+_OF_KINDS = np.zeros((len(KINDS), len(KINDS)), dtype=np.intp)
+for _number, (_a, _b) in enumerate(_KINDS):
+    _OF_KINDS[_a, _b] = _OF_KINDS[_b, _a] = _number
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The properties that decide the group of a pair. kinds (Ints): Of each mention, in KINDS. sentences (Ints): Its own."""
+
+    kinds: Ints
+    sentences: Ints
+
+    def groups(self, later: Ints, earlier: Ints) -> Ints:
+        """Return the group of each pair, a number of PAIR_GROUPS."""
+        is_far = self.sentences[later] - self.sentences[earlier] > _NEAR
+        return 2 * _OF_KINDS[self.kinds[later], self.kinds[earlier]] + is_far
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedMentions:
+    """A document with gold, and pairs by a model that did not learn from it. clusters (Ints): Gold ones of mentions."""
+
+    places: Places
+    pairs: MentionPairs
+    clusters: Ints
+
+    @property
+    def kept(self) -> tuple[Ints, Ints]:
+        """The mentions of each pair that reaches the threshold."""
+        return self.pairs.later, self.pairs.earlier
+
+    def hits(self, later: Ints, earlier: Ints) -> NDArray[np.bool_]:
+        return self.clusters[later] == self.clusters[earlier]
+
+
+def _form(fields: dict[str, Any]) -> str:
+    if (fields["maps"] is None) == (fields["context"] is None):
+        return "maps or a context, not both"
+    if fields["context"] is None:
+        return lengths({"rest": len(fields["maps"]["groups"])}, fields)
+    return lengths({"rest": len(PAIR_GROUPS)}, fields) or lengths({"weights": 2 * len(_KINDS) + 4}, vars(fields["context"]))
+
+
+CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": maybe(RidgeModel.read)}, _form)
+
+
+@dataclass(frozen=True, eq=False)
+class PairCalibration:
+    """The calibration of pairs: maps by group, or a context. rest (Floats): Probability of pairs below the threshold, by group."""
+
+    maps: GroupedRecalibrator | None
+    rest: Floats
+    context: RidgeModel | None = None
+
+    @classmethod
+    def fit(
+        cls, documents: Sequence[JudgedMentions], prototype: Recalibrator, name: str, context: bool = False
+    ) -> PairCalibration:
+        """prototype (Recalibrator): Of the maps. context (bool): Use it if documents suffice. RAISES C361: too few pairs."""
+        groups = [document.places.groups(*document.kept) for document in documents]
+        empty = np.zeros(0, dtype=np.intp)
+        tags = np.concatenate([empty, *groups])
+        hits = np.concatenate([empty.astype(bool), *(document.hits(*document.kept) for document in documents)])
+        scores = np.concatenate([np.zeros(0), *(document.pairs.chances for document in documents)])
+        if len(scores) < max(2, prototype.min_pairs):
+            raise calib_error("C361", name=name, why=f"{len(scores)} of them reach the threshold")
+        shares = shares_below(documents, tags, hits)
+        model = fit_context([document.pairs for document in documents], groups, hits, len(_KINDS)) if context else None
+        if model is not None:
+            return cls(None, shares, model)
+        pair_groups = Groups(PAIR_GROUPS, np.arange(len(PAIR_GROUPS)), np.bincount(tags, minlength=len(PAIR_GROUPS)))
+        pairs = Pairs(np.arange(len(tags)), tags, scores, hits, len(tags))
+        return cls(GroupedRecalibrator(prototype, pair_groups).fit(pairs), shares)
+
+    def predict(self, pairs: MentionPairs, places: Places) -> Floats:
+        """Return the calibrated probability of each pair."""
+        groups = places.groups(pairs.later, pairs.earlier)
+        if self.context is not None:
+            return in_context(self.context, pairs, groups, len(_KINDS))
+        assert self.maps is not None
+        return self.maps.predict(pairs.chances, groups)
+
+    def state(self) -> dict[str, Any]:
+        """Return plain data and arrays of the form CALIBRATION."""
+        maps, context = (None if part is None else part.state() for part in (self.maps, self.context))
+        return {"maps": maps, "rest": self.rest, "context": context}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> PairCalibration:
+        """Rebuild from a state that CALIBRATION has read. load (Callable): Rebuilds a map by its name."""
+        if state["context"] is not None:
+            return cls(None, state["rest"], state["context"])
+        return cls(GroupedRecalibrator.from_state(state["maps"], load), state["rest"])
+
+
+def shares_below(documents: Sequence[JudgedMentions], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
+    """Return for each group the share in one cluster of the pairs below the threshold, or 0. tags, hits: Of the others."""
+    n = len(PAIR_GROUPS)
+    all_hits, all_pairs = np.zeros(n), np.zeros(n)
+    for document in documents:
+        later, earlier = np.tril_indices(len(document.clusters), -1)
+        groups = document.places.groups(later, earlier)
+        all_pairs += np.bincount(groups, minlength=n)
+        all_hits += np.bincount(groups, weights=document.hits(later, earlier), minlength=n)
+    pairs_below = all_pairs - np.bincount(tags, minlength=n)
+    hits_below = all_hits - np.bincount(tags, weights=hits, minlength=n)
+    return np.divide(hits_below, pairs_below, out=np.zeros(n), where=pairs_below > 0)

@@ -1,0 +1,1 @@
+"""What satisfies a query, counted with an interval."""

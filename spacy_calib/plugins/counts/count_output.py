@@ -1,0 +1,81 @@
+"""Output of `calib count`: the lines of a CSV file, and the printed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from ...pairs.documents import several
+from ...cli.shared.evidence import show_drift_of_counts, show_other_weights
+from ...cli.shared.screen import Column, msg, number, show_rows, whole
+
+# Columns of the CSV file.
+COLUMNS = (
+    *("name", "query", "unit", "group", "documents", "tokens", "raw", "expected", "low", "high"),
+    *("raw_expected", "raw_low", "raw_high"),
+)
+
+
+def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
+    """Yield the lines of a CSV file: a row for each group of each query, or for all texts. raw (bool): See `csv_lines`."""
+    from ...errors.visible import csv_lines
+
+    lines = (
+        [query["name"], query["query"], query["unit"], *(row[name] for name in COLUMNS[3:])]
+        for query in result["queries"]
+        for row in (query["rows"] or [query["total"]])
+    )
+    return csv_lines(COLUMNS, lines, raw=raw)
+
+
+# Printing
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the counts."""
+    per = result["per"]
+    show_other_weights(result["weights_changed"])
+    for query in result["queries"]:
+        msg.divider(f"{query['name']} ({several(query['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
+        rows = [*query["rows"], {**query["total"], "group": "all"}]
+        show_rows([told_by(row, per) for row in rows], columns_of(result["by"] or "Texts", result["confidence"], per))
+        if not query["matched"]:
+            msg.warn(
+                "Nothing satisfies this query in any of the texts, and nothing has a chance to: look at how it is written."
+            )
+        elif (
+            not query["drawn"]
+            and query["effects"] is None
+            and result["gold"] is None
+            and query["total"]["low"] < query["total"]["high"]
+        ):
+            msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
+    if result["gold"] is None:
+        for drift in result["drift"].values():
+            show_drift_of_counts(drift, [query for query in result["queries"] if query["centre"] == "found"])
+    else:
+        among = result["gold_among"]
+        note = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
+        msg.text(f"Corrected by {result['gold']:,} labelled documents{note}.")
+
+
+def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:
+    """Return the columns of a query's table: counts, or rates."""
+    digits = 0 if per is None else 2
+    return (
+        Column(title, "group", align="l"),
+        Column("Documents", "documents", whole),
+        Column("Tokens", "tokens", whole),
+        Column("Found", "raw", whole if per is None else partial(number, digits=2)),
+        Column("Expected", "expected", partial(number, digits=1 if per is None else 2)),
+        Column(
+            f"{100 * confidence:g} % interval", "", lambda row: f"{number(row['low'], digits)} to {number(row['high'], digits)}"
+        ),
+    )
+
+
+def told_by(row: dict[str, Any], per: int | None) -> dict[str, Any]:
+    """Return a row with rates for so many tokens in place of counts; None leaves the counts."""
+    counts = ("raw", "expected", "low", "high")
+    return row if per is None else {**row, **{name: row[name] * per / row["tokens"] for name in counts}}

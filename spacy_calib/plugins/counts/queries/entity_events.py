@@ -1,0 +1,100 @@
+"""In how many documents an entity, known by its mentions, is a verb's agent (Nguyen & O'Connor 2015, section 6.1).
+
+Which mentions are one entity is uncertain: the answer comes from draws of whole clusterings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from spacy.tokens import Doc, Token
+
+from ....types import Ints
+from ....doc.view import doc_view
+from .base import DOCUMENT, ENTITY, Answer, Query, ViewOf
+
+# Dependencies of an agent: spaCy's for English, and those of Universal Dependencies.
+_AGENTS = ("nsubj", "agent", "obl:agent")
+_MODIFIERS = ("nmod", "amod", "compound", "poss")
+COREF = "coref"
+
+
+@dataclass(frozen=True)
+class EventQuery(Query):
+    """Whether an entity does something. verbs (frozenset[str]): Lemmas. names (frozenset[str]): Lower-case words, one of which
+    has to describe the entity; none for any entity. others (frozenset[str]): Words that must not describe it. n_draws, seed
+    (int): Of clusterings.
+    """
+
+    units: ClassVar[tuple[str, ...]] = (DOCUMENT, ENTITY)
+
+    text: str
+    unit: str
+    verbs: frozenset[str]
+    names: frozenset[str]
+    others: frozenset[str] = frozenset()
+    n_draws: int = 200
+    seed: int = 0
+
+    @property
+    def of_scores(self) -> bool:
+        return False
+
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
+        view = doc._.get(COREF)
+        empty = np.zeros(0)
+        if view is None or not len(view):
+            return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
+        heads = view.found.heads.tolist()
+        agents = [_is_agent(doc[head], self.verbs) for head in heads]
+        is_named = [not self.names or _is_described(doc[head], self.names) for head in heads]
+        is_excluded = [_is_described(doc[head], self.others) for head in heads]
+        roles = np.array(agents, dtype=bool), np.array(is_named, dtype=bool), np.array(is_excluded, dtype=bool)
+        if not (roles[0].any() and roles[1].any()):
+            return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
+        draws = self._count_satisfied(view.sample(self.n_draws, self.seed), *roles)
+        n_found = int(self._count_satisfied(view.first[None, :], *roles)[0])
+        if self.unit == DOCUMENT:
+            draws, n_found = np.minimum(draws, 1), min(n_found, 1)
+        share = np.array([float(np.minimum(draws, 1).mean())])
+        return Answer(share, share, n_found, draws)
+
+    def true(self, doc: Doc) -> int:
+        """Return 0: gold Docs have no clusterings."""
+        return 0
+
+    def _count_satisfied(self, clusters: Ints, agents: Any, is_named: Any, is_excluded: Any) -> Ints:
+        """Return how many entities satisfy the query. clusters (Ints): First mention of each one's cluster, (n, mentions)."""
+        has_role = np.zeros(
+            (3, *clusters.shape), dtype=bool
+        )  # of each clustering and cluster: whether a mention of it has the role
+        rows = np.arange(len(clusters))[:, None]
+        for role, mentions in enumerate((agents, is_named, is_excluded)):
+            has_role[role][rows, clusters[:, mentions]] = True
+        return (has_role[0] & has_role[1] & ~has_role[2]).sum(axis=1)
+
+
+def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
+    """Return whether it is the subject of one of these verbs, or the agent in the passive ("attacked by them")."""
+    governor = token.head
+    if token.dep_ == "pobj" and governor.dep_ == "agent":
+        governor = governor.head
+    elif token.dep_ not in _AGENTS:
+        return False
+    return governor.lemma_.lower() in verbs
+
+
+def _is_described(token: Token, words: frozenset[str]) -> bool:
+    """Return whether the head of a mention or a modifier is one of the words ("American forces", "president of Iraq")."""
+    return bool(words) and any(word.lower_ in words for word in (token, *_modifiers(token)))
+
+
+def _modifiers(token: Token) -> Iterable[Token]:
+    for child in token.children:
+        if child.dep_ in _MODIFIERS:
+            yield child
+        elif child.dep_ == "prep" and child.lower_ == "of":
+            yield from (noun for noun in child.children if noun.dep_ == "pobj")

@@ -1,0 +1,1 @@
+"""Yes-or-no questions about units of a Doc."""

@@ -1,0 +1,172 @@
+"""One decision tree, and gradient boosting of many small ones; trees as arrays of nodes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....calibration.recalibrators.logistic import log_odds, sigmoid
+from ....errors import calib_error
+from ....pairs.bins import check_count
+from ....schema import Saved, floats, kept, lengths, number, record, whole, wholes
+from ....types import Floats, Ints
+from .base import Forecaster
+
+_LEAF = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes(Saved):
+    """Trees whose m nodes follow one another: roots, children (-1 for a leaf), and feature with threshold (at most: left)."""
+
+    n_features: int = kept(whole(1))
+    roots: Ints = kept(wholes())
+    left: Ints = kept(wholes(_LEAF))
+    right: Ints = kept(wholes(_LEAF))
+    feature: Ints = kept(wholes())
+    threshold: Floats = kept(floats())
+    value: Floats = kept(floats())
+
+    @classmethod
+    def agree(cls, fields: dict[str, Any]) -> str:
+        """Children follow their parents, so that no walk is endless."""
+        left_children, right, roots = fields["left"], fields["right"], fields["roots"]
+        n = len(left_children)
+        wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), fields)
+        if wrong:
+            return wrong
+        inner = np.flatnonzero(left_children != _LEAF)
+        if not len(roots) or (roots >= n).any() or ((left_children == _LEAF) != (right == _LEAF)).any():
+            return "each tree begins at a node, and each node has two children or none"
+        children = np.concatenate([left_children[inner], right[inner]])
+        if (children <= np.tile(inner, 2)).any() or (children >= n).any():
+            return "children stand behind their parents"
+        return "" if (fields["feature"][inner] < fields["n_features"]).all() else f"there are {fields['n_features']} features"
+
+    @classmethod
+    def of(cls, trees: Sequence[Any], n_features: int) -> Nodes:
+        """trees: `tree_` of scikit-learn's regression trees."""
+        sizes = np.array([tree.node_count for tree in trees], dtype=np.intp)
+        roots = np.cumsum(sizes) - sizes
+        starts = np.repeat(roots, sizes)
+
+        def concatenate(name: str, kind: Any) -> Any:
+            return np.concatenate([np.zeros(0, dtype=kind), *(getattr(tree, name).reshape(-1) for tree in trees)]).astype(kind)
+
+        left_children, right = concatenate("children_left", np.intp), concatenate("children_right", np.intp)
+        leaf = left_children == _LEAF
+        feature, threshold = concatenate("feature", np.intp), concatenate("threshold", np.float64)
+        return cls(
+            n_features,
+            roots,
+            np.where(leaf, _LEAF, left_children + starts),
+            np.where(leaf, _LEAF, right + starts),
+            np.where(leaf, 0, feature),
+            np.where(leaf, 0.0, threshold),
+            concatenate("value", np.float64),
+        )
+
+    def values_of(self, features: Floats) -> Floats:
+        """Return the value of each tree for each of n rows, shape (n, number of trees)."""
+        rows = features.astype(np.float32)  # as scikit-learn compares them
+        nodes = np.tile(self.roots, (len(rows), 1))
+        inner = self.left[nodes] != _LEAF
+        while inner.any():
+            row, _ = np.nonzero(inner)
+            node = nodes[inner]
+            goes_left = rows[row, self.feature[node]] <= self.threshold[node]
+            nodes[inner] = np.where(goes_left, self.left[node], self.right[node])
+            inner = self.left[nodes] != _LEAF
+        return self.value[nodes]
+
+
+class _OfTrees(Forecaster):
+    nodes_: Nodes
+
+    @property
+    def width(self) -> int:
+        return self.nodes_.n_features
+
+    @abstractmethod
+    def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None: ...
+
+
+class Tree(_OfTrees):
+    """A decision tree by squared error; a leaf gives its rows' share of yes (Kuleshov and Liang 2015, section 4)."""
+
+    registered = "spacy-calib.Tree.v1"
+    short = "tree"
+    size_name = "min_leaf"
+    _learned = ("nodes_",)
+    learned_form = record({"nodes_": Nodes.read})
+
+    def __init__(self, min_leaf: int = 25):
+        """min_leaf (int): Least number of fit rows in a leaf. RAISES C001: below 1."""
+        self.min_leaf = check_count("min_leaf", min_leaf)
+
+    def settings(self) -> dict[str, Any]:
+        return {"min_leaf": self.min_leaf}
+
+    def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None:
+        from sklearn.tree import DecisionTreeRegressor
+
+        model = DecisionTreeRegressor(min_samples_leaf=self.min_leaf, random_state=0).fit(features, hits.astype(np.float64))
+        self.nodes_ = Nodes.of([model.tree_], features.shape[1])
+
+    def _predict(self, features: Floats) -> Floats:
+        return np.clip(self.nodes_.values_of(features)[:, 0], 0.0, 1.0)
+
+
+class Boosting(_OfTrees):
+    """Gradient boosting of small trees by log loss: sigmoid(start_ + rate * their values); no nodes_ if one answer is all."""
+
+    registered = "spacy-calib.Boosting.v1"
+    short = "boosting"
+    size_name = "n_trees"
+    _learned = ("nodes_", "start_")
+    learned_form = record({"nodes_": Nodes.read, "start_": number()})
+    start_: float
+
+    def __init__(self, n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25):
+        """Take scikit-learn's `n_estimators`, `max_depth`, `learning_rate`, `min_samples_leaf`. RAISES C001: out of range."""
+        self.n_trees, self.depth = check_count("n_trees", n_trees), check_count("depth", depth)
+        self.min_leaf = check_count("min_leaf", min_leaf)
+        if not 0 < rate <= 1:
+            raise calib_error("C001", name="rate", wanted="above 0 and at most 1", given=repr(rate))
+        self.rate = float(rate)
+
+    def settings(self) -> dict[str, Any]:
+        return {"n_trees": self.n_trees, "depth": self.depth, "rate": self.rate, "min_leaf": self.min_leaf}
+
+    def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None:
+        from sklearn.ensemble import GradientBoostingClassifier
+
+        trees: list[Any] = []
+        if hits.any() and not hits.all():
+            model = GradientBoostingClassifier(
+                n_estimators=self.n_trees,
+                max_depth=self.depth,
+                learning_rate=self.rate,
+                min_samples_leaf=self.min_leaf,
+                random_state=0,
+            ).fit(features, hits)
+            trees = [tree.tree_ for tree in model.estimators_[:, 0]]
+        self.start_ = float(log_odds(np.array([hits.mean()]))[0])
+        self.nodes_ = Nodes.of(trees, features.shape[1])
+
+    def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], new_features: Floats, sizes: Sequence[int]) -> Floats:
+        """Fit once for all sizes, as the first trees of many are those of a fit of few."""
+        largest = Boosting(max(sizes), self.depth, self.rate, self.min_leaf)
+        largest._fit(features, hits)
+        sums = largest.nodes_.values_of(new_features).cumsum(axis=1)
+        if not sums.shape[1]:
+            return np.tile(largest._predict(new_features), (len(sizes), 1))
+        return sigmoid(largest.start_ + self.rate * sums[:, np.asarray(sizes) - 1]).T
+
+    def _predict(self, features: Floats) -> Floats:
+        return sigmoid(self.start_ + self.rate * self.nodes_.values_of(features).sum(axis=1))

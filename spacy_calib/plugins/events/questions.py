@@ -1,0 +1,189 @@
+"""Events: when a predicted span is right, and yes-or-no questions about units (spans) of a Doc (Kuleshov and Liang 2015)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ...errors import calib_error
+from ...types import Ints
+from ...annotations import ARC_EVENTS, get_annotation, is_space
+from ...annotations.span_events import (
+    check_event,
+    span_hits,
+)
+
+if TYPE_CHECKING:
+    from .forecasts import Evidence
+
+
+YES, NO, UNKNOWN = 1, 0, -1
+
+
+class Event(ABC):
+    """A question about some spans of a Doc.
+
+    registered (str): Name in the registry `calib_events`. called (tuple[str, str]): Name of a unit, and plural. what (str):
+    When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` returns; None: scores of the units'
+    tokens. of_labels (bool): Whether `evidence` reads the predicted labels. needs_no_fit (bool): Whether a forecaster must be
+    surely better than the event's own estimate. rivals (tuple[str, str]): Baselines, raw and calibrated.
+    """
+
+    registered: ClassVar[str] = ""
+    called: tuple[str, str] = ("span", "spans")
+    features: ClassVar[tuple[str, ...] | None] = None
+    of_labels: ClassVar[bool] = False
+    needs_no_fit: ClassVar[bool] = False
+    rivals: ClassVar[tuple[str, str]] = ("product of raw scores", "product of calibrated scores")
+
+    @property
+    @abstractmethod
+    def what(self) -> str: ...
+
+    def bind(self, attr: str, component: Callable[[], Any]) -> None:  # noqa: B027
+        """Receive the prefix of the scores, and a function that returns the component that they are of, or None."""
+
+    @abstractmethod
+    def units(self, doc: Doc) -> Sequence[Span]:
+        """Return the spans of a predicted Doc that the question is asked about."""
+
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
+        """Return the features of its units, for events with `features`."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        """Return the answer for each unit: 1, 0, or -1 without gold. right (Ints): The same for the label of each token."""
+
+
+class LabelsRight(Event):
+    """Whether a unit has at most so many wrong labels. RAISES C001: max_errors is not a whole number from 0 up."""
+
+    def __init__(self, max_errors: int = 0):
+        if isinstance(max_errors, bool) or not isinstance(max_errors, int) or max_errors < 0:
+            raise calib_error("C001", name="max_errors", wanted="a whole number of at least 0", given=repr(max_errors))
+        self.max_errors = max_errors
+
+    @property
+    def what(self) -> str:
+        if not self.max_errors:
+            return "all labels right"
+        return f"at most {self.max_errors} label{'s' if self.max_errors > 1 else ''} wrong"
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        words = ~is_space(example.predicted)
+        answers = []
+        for unit in units:
+            word_rights = right[unit.start : unit.end][words[unit.start : unit.end]]
+            has_gold = len(word_rights) > 0 and (word_rights != UNKNOWN).all()
+            answers.append(int((word_rights == NO).sum() <= self.max_errors) if has_gold else UNKNOWN)
+        return np.array(answers, dtype=np.intp)
+
+
+class SentenceEvent(LabelsRight):
+    """Whether a sentence (`doc.sents`) has at most so many wrong labels."""
+
+    registered = "spacy-calib.Sentence.v1"
+    called = ("sentence", "sentences")
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return list(doc.sents) if doc.has_annotation("SENT_START") else ()
+
+
+class SpansEvent(LabelsRight):
+    """Whether a span of a group in `doc.spans` has at most so many wrong labels. key (str): The group's."""
+
+    registered = "spacy-calib.Spans.v1"
+
+    def __init__(self, key: str, max_errors: int = 0):
+        super().__init__(max_errors)
+        self.key = key
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return list(doc.spans[self.key]) if self.key in doc.spans else ()
+
+
+class EntityEvent(Event):
+    """Whether an entity of `doc.ents` is right. event (str): exact, type or overlap; RAISES C001: another."""
+
+    registered = "spacy-calib.Entity.v1"
+    called = ("entity", "entities")
+
+    def __init__(self, event: str = "exact"):
+        self.event = check_event(event)
+
+    @property
+    def what(self) -> str:
+        return self.event
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return doc.ents
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        keys = [(unit.start, unit.end, get_string_id(unit.label_)) for unit in units]
+        return span_hits(example, get_annotation("ner"), keys, self.event)
+
+
+class ArcEvent(Event):
+    """Whether the arc to a token is right. event (str): "head", or "arc" for head and label. RAISES C001: another."""
+
+    registered = "spacy-calib.Arc.v1"
+    called = ("arc", "arcs")
+
+    def __init__(self, event: str = "head"):
+        if event not in ARC_EVENTS:
+            raise calib_error("C001", name="event", wanted=f"one of {', '.join(ARC_EVENTS)}", given=repr(event))
+        self.event = event
+
+    @property
+    def what(self) -> str:
+        return f"{'head' if self.event == 'head' else 'head and label'} right"
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return [doc[i : i + 1] for i in range(len(doc))] if doc.has_annotation("DEP") else ()
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        annotation = get_annotation(self.event)
+        rows = np.array([unit.start for unit in units], dtype=np.intp)
+        hashes = annotation.hashes(example.predicted)[rows]
+        has_gold = annotation.is_known(example, rows, hashes)
+        return np.where(has_gold, annotation.is_gold(example, rows, hashes), UNKNOWN).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class OwnEvent(Event):
+    """A question of one's own, to return from a function registered in `calib_events`.
+
+    of (Callable): Doc -> spans. ask (Callable): (Example, span of its predicted Doc) -> True, False, or None without gold. said
+    (str): When the answer is yes. called (tuple[str, str]): Name of a unit, and plural.
+    """
+
+    of: Callable[[Doc], Sequence[Span]]
+    ask: Callable[[Example, Span], bool | None]
+    said: str = "yes"
+    called: tuple[str, str] = ("span", "spans")
+
+    @property
+    def what(self) -> str:
+        return self.said
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        return list(self.of(doc))
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        answers = [self.ask(example, unit) for unit in units]
+        return np.array([UNKNOWN if answer is None else int(answer) for answer in answers], dtype=np.intp)
+
+
+def check_is_event(event: Any) -> Event:
+    """Return the event. RAISES C380: it is no event."""
+    if not isinstance(event, Event):
+        raise calib_error("C380", given=type(event).__name__)
+    return event

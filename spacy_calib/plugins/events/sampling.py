@@ -1,0 +1,311 @@
+"""Whole annotations of a Doc, sampled by their calibrated probabilities: `Doc._.<attr>.sample(n, seed)`.
+
+What a program makes of the samples is a sample of what the truth would give (Nguyen and O'Connor 2015, section 6).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, overload
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span, SpanGroup
+
+from ...errors import calib_error
+from .draws import REST, draw_apart, draw_each, draw_entries, generator
+from ...types import Floats, Ints
+from ...annotations import (
+    ARC_EVENTS,
+    SPANS_PREFIX,
+    Annotation,
+    CatsAnnotation,
+    MappedAnnotation,
+    SpanAnnotation,
+    get_annotation,
+    is_space,
+    plain_name,
+)
+from ...doc.top_labels import erase_label, write_labels
+
+if TYPE_CHECKING:
+    from ...doc.view import DocCalib, ScoredSpan
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draws(Sequence["Draw"]):
+    """n annotations of a Doc, sampled independently: a sequence of Draw; the subclasses hold them as arrays.
+
+    of (Doc): The Doc, which is not changed. scale (Floats): Factor of each unit's or span's probability: below 1 where those of
+    exclusive events sum to more than 1. words: Hashes of its words at the time.
+    """
+
+    of: Doc
+    scale: Floats
+    words: NDArray[np.uint64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", self.of.to_array("ORTH"))
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many draws there are."""
+
+    @overload
+    def __getitem__(self, number: int) -> Draw: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Draw]: ...
+    def __getitem__(self, number: int | slice) -> Draw | list[Draw]:
+        if isinstance(number, slice):
+            return [Draw(self, i) for i in range(*number.indices(len(self)))]
+        return Draw(self, range(len(self))[number])
+
+    def __iter__(self) -> Iterator[Draw]:
+        return (Draw(self, number) for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} of '{self.of.text[:40].strip()}'>"
+
+    def docs(self) -> Iterator[Doc]:
+        """Return a copy of the Doc for each draw, made on demand."""
+        return (draw.doc() for draw in self)
+
+    @abstractmethod
+    def write(self, doc: Doc, number: int) -> None:
+        """Write a draw on a Doc with the same tokens."""
+
+
+class Draw(NamedTuple):
+    """One of the draws. number (int): Its place among them."""
+
+    draws: Draws
+    number: int
+
+    def doc(self, onto: Doc | None = None) -> Doc:
+        """Return the Doc with what was sampled in place of what was predicted.
+
+        onto (Doc | None): A Doc with the same tokens to write on, as another annotation's draw; None for a copy. RAISES C411:
+        sentence starts, on a Doc with a parse. C414: the Doc has other words.
+        """
+        onto = self.draws.of.copy() if onto is None else onto
+        if not np.array_equal(onto.to_array("ORTH"), self.draws.words):
+            raise calib_error("C414", text=onto.text[:40].strip())
+        self.draws.write(onto, self.number)
+        return onto
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelDraws(Draws):
+    """Labels of tokens.
+
+    layer (str): Name of the annotation. codes (Ints): Place of each token's label in `labels`, -1 for none, (n, n_tokens).
+    scored (NDArray[bool]): Which tokens have scores; the others keep their labels. gap (float): Maximum error of a label's
+    share; 0 but for chains.
+    """
+
+    layer: str
+    labels: tuple[str, ...]
+    codes: Ints
+    scored: NDArray[np.bool_]
+    gap: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def write(self, doc: Doc, number: int) -> None:
+        layer = plain_name(self.layer)
+        if layer == "sent" and doc.has_annotation("DEP"):
+            raise calib_error("C411")
+        names = (*self.labels, "")  # code -1
+        codes = self.codes[number].tolist()
+        for i in np.flatnonzero(self.scored & (self.codes[number] == REST)).tolist():
+            erase_label(doc[i], layer)
+        write_labels(doc, layer, [names[code] if has_score else "" for code, has_score in zip(codes, self.scored, strict=True)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpanDraws(Draws):
+    """Entities, or spans of a span group.
+
+    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans sampled from. held (NDArray[bool]): Whether
+    each is in each draw, shape (n, n_spans). Spans without a score stay on the Doc.
+    """
+
+    layer: str
+    spans: tuple[ScoredSpan, ...]
+    held: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def write(self, doc: Doc, number: int) -> None:
+        scored_keys = {(scored_span.start, scored_span.end, scored_span.label) for scored_span in self.spans}
+        on_doc = {(span.start, span.end, span.label_): span for span in get_annotation(self.layer).spans_on(self.of)}
+        keys_without_score = [key for key in on_doc if key not in scored_keys]
+        sampled_keys = [self.spans[i][:3] for i in np.flatnonzero(self.held[number]).tolist()]
+        spans = [_span_like(doc, key, on_doc.get(key)) for key in sorted([*keys_without_score, *sampled_keys])]
+        inner = plain_name(self.layer)
+        if inner.startswith(SPANS_PREFIX):
+            name = inner.removeprefix(SPANS_PREFIX)
+            doc.spans[name] = SpanGroup(doc, name=name, spans=spans)
+        else:
+            tokens = {i for span in spans for i in range(span.start, span.end)}
+            missing = [doc[i : i + 1] for i, token in enumerate(self.of) if not token.ent_iob and i not in tokens]
+            doc.set_ents(spans, missing=missing)
+
+
+def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
+    """Copy a span to another Doc, with the identifiers of `span` on the first Doc."""
+    start, end, label = key
+    return Span(doc, start, end, label) if span is None else Span(doc, start, end, label, kb_id=span.kb_id, span_id=span.id)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoryDraws(Draws):
+    """Text categories.
+
+    layer (str): Name of the annotation. held (NDArray[bool]): Whether each of `labels` is in each draw, (n, n_labels). Where
+    exclusive categories sum to less than 1, some draws have none.
+    """
+
+    layer: str
+    labels: tuple[str, ...]
+    held: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def write(self, doc: Doc, number: int) -> None:
+        inner = _inner(self.layer)
+        values = inner.values(doc) if isinstance(inner, CatsAnnotation) else {}
+        doc.cats.update(dict.fromkeys((*values, *self.labels), 0.0))
+        doc.cats.update({self.labels[i]: 1.0 for i in np.flatnonzero(self.held[number]).tolist()})
+
+
+class Tree(NamedTuple):
+    """A distinct tree. draw (Draw): Its likeliest draw. share (float): Of the draws. log_probability (float): Of that draw."""
+
+    draw: Draw
+    share: float
+    log_probability: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeDraws(Draws):
+    """Whole parses, sampled from the parser's own distribution, not by calibrated scores: heads depend on each other.
+
+    layer (str): "head" or "arc". heads (Ints): Place of each token's head in each draw, itself without one, (n, n_tokens).
+    codes (Ints): Place of its label in `labels`, (n, n_tokens). log_probability (Floats): Of each draw, (n,).
+    """
+
+    layer: str
+    labels: tuple[str, ...]
+    heads: Ints
+    codes: Ints
+    log_probability: Floats
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def write(self, doc: Doc, number: int) -> None:
+        labels = np.array([doc.vocab.strings.add(label) for label in self.labels], dtype=np.uint64)
+        heads = (self.heads[number] - np.arange(len(doc))).astype(np.int64).view(np.uint64)
+        doc.from_array(["HEAD", "DEP"], np.column_stack([heads, labels[self.codes[number]]]))  # type: ignore[arg-type]
+
+    def same_heads(self) -> NDArray[np.bool_]:
+        """Return which tokens have their head (with scores of arcs: and label) on the Doc in each draw, shape (n, n_tokens)."""
+        arcs = self.of.to_array(["HEAD", "DEP"]).astype(np.uint64).reshape(-1, 2)
+        is_same = self.heads == np.arange(len(arcs)) + arcs[:, 0].view(np.int64)
+        if self.layer == "arc":
+            is_same &= np.array([get_string_id(label) for label in self.labels], dtype=np.uint64)[self.codes] == arcs[:, 1]
+        return is_same
+
+    def same(self, span: Span | None = None) -> NDArray[np.bool_]:
+        """Return which draws have the tree of the Doc, white space aside. span (Span | None): Compare its tokens alone."""
+        start, end = (0, len(self.of)) if span is None else (span.start, span.end)
+        return np.asarray((self.same_heads() | is_space(self.of))[:, start:end].all(axis=1))
+
+    def best(self, n: int = 10, span: Span | None = None) -> list[Tree]:
+        """Return the n trees (heads and labels) with the largest shares of the draws, ties by probability. span: As in `same`."""
+        start, end = (0, len(self.of)) if span is None else (span.start, span.end)
+        trees = np.concatenate([self.heads[:, start:end], self.codes[:, start:end]], axis=1)
+        order = np.argsort(-self.log_probability, kind="stable")
+        _, first, counts = np.unique(trees[order], axis=0, return_index=True, return_counts=True)
+        top = sorted(zip((-counts).tolist(), first.tolist(), strict=True))[:n]
+        return [
+            Tree(self[int(order[index])], -count / len(self), float(self.log_probability[order[index]])) for count, index in top
+        ]
+
+    def head_shares(self) -> Floats:
+        """Return the share of draws in which token h heads token i: row i, column h; roots on the diagonal."""
+        n_tokens = self.heads.shape[1]
+        places = np.arange(n_tokens) * n_tokens + self.heads
+        return np.bincount(places.ravel(), minlength=n_tokens**2).reshape(n_tokens, n_tokens) / max(1, len(self))
+
+
+# What draws trees of each Doc, (view, n, seed) -> TreeDraws, as long as the Doc lives: left by what read the scores of its arcs.
+DRAWERS: MutableMapping[Doc, Callable[[DocCalib, int, int], TreeDraws]] = WeakKeyDictionary()
+
+
+def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
+    """Sample n annotations by calibrated probabilities; trees by the parser's own.
+
+    Tokens are sampled one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
+    group, and categories that may go together, each by itself; of other categories one. Text, scores and seed determine the
+    result. RAISES C001: n or seed is negative. C410: arcs of a Doc whose parser is not known. And see
+    `sources.parser.trees.sample_trees`.
+    """
+    annotation = _inner(view.layer)
+    if annotation.name in ARC_EVENTS:
+        if view.doc not in DRAWERS:
+            raise calib_error("C410", text=view.doc.text[:40].strip())
+        return DRAWERS[view.doc](view, n, seed)
+    rng = generator(n, seed, get_string_id(view.doc.text))
+    if annotation.name in ("ner", "biluo") or isinstance(annotation, SpanAnnotation):
+        return _sample_spans(view, n, rng)
+    names = np.array([*dict.fromkeys(view.tags.tolist()), None], dtype=object)[:-1]
+    number = {name: code for code, name in enumerate(names.tolist())}
+    codes = np.array([number[tag] for tag in view.tags], dtype=np.intp)
+    if isinstance(annotation, CatsAnnotation):
+        return _sample_categories(view, annotation.overlapping, tuple(names), codes, n, rng)
+    entries, scale = draw_entries(view.rows, view.calibrated, len(view.scored), n, rng)
+    return LabelDraws(view.doc, scale, view.layer, tuple(names), np.append(codes, REST)[entries], view.scored)
+
+
+def _inner(layer: str) -> Annotation:
+    """Return the annotation of the Doc itself, before any map of labels."""
+    annotation = get_annotation(layer)
+    return annotation.inner if isinstance(annotation, MappedAnnotation) else annotation
+
+
+def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws:
+    annotation = get_annotation(view.layer)
+    spans = (*view.ents, *view.candidates)
+    exclusive = not view.layer.startswith(SPANS_PREFIX)
+    if exclusive:  # what stands there without a score stays, and leaves no place
+        scored_keys = {(span.start, span.end, span.label) for span in view.ents}
+        is_taken = np.zeros(len(view.doc), dtype=bool)
+        for span in annotation.spans_on(view.doc):
+            is_taken[span.start : span.end] |= (span.start, span.end, span.label_) not in scored_keys
+        spans = tuple(span for span in spans if not is_taken[span.start : span.end].any())
+    scores = np.array([span.score for span in spans], dtype=np.float64)
+    starts, ends = (np.array([getattr(span, name) for span in spans], dtype=np.intp) for name in ("start", "end"))
+    in_sample, scale = (
+        draw_apart(starts, ends, scores, n, rng) if exclusive else (draw_each(scores, n, rng), np.ones(len(spans)))
+    )
+    return SpanDraws(view.doc, scale, view.layer, spans, in_sample)
+
+
+def _sample_categories(
+    view: DocCalib, overlapping: bool, names: tuple[str, ...], codes: Ints, n: int, rng: np.random.Generator
+) -> CategoryDraws:
+    scores = np.zeros(len(names))
+    scores[codes] = view.calibrated
+    if overlapping:
+        return CategoryDraws(view.doc, np.ones(1), view.layer, names, draw_each(scores, n, rng))
+    category, scale = draw_entries(np.zeros(len(names), dtype=np.intp), scores, 1, n, rng)
+    return CategoryDraws(view.doc, scale, view.layer, names, category == np.arange(len(names)))

@@ -1,0 +1,1 @@
+"""The accuracy on texts without labels."""

@@ -1,0 +1,1 @@
+"""What a language model answers, with the probabilities of its tokens."""

@@ -1,0 +1,166 @@
+"""An NLP engine for Microsoft Presidio whose entities carry calibrated scores (extra `presidio`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from spacy import util
+from spacy.language import Language
+from spacy.tokens import Span
+
+from ..doc.write import doubtful_key
+from ..errors import calib_error
+from ..pipe.component import Calibrator
+
+try:
+    from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, SpacyNlpEngine
+except ModuleNotFoundError as error:
+    if error.name != "presidio_analyzer":
+        raise
+    raise calib_error("C064") from None
+
+
+# The least score of a flagged stretch: Presidio leaves out results whose score is 0.
+_LEAST = 1e-6
+
+
+class CalibratedSpacyNlpEngine(SpacyNlpEngine):
+    """Presidio's SpacyNlpEngine with calibrated scores, where Presidio's own gives 0.85 to every entity.
+
+    Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider. A result of
+    Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that the pipeline's span and label are
+    right (by the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to LOCATION),
+    the joined label is right at least as often. An entity without a calibrated score keeps Presidio's. As after any engine,
+    Presidio raises scores for context words, drops results of score 0, and keeps the higher of nested results of one type.
+
+    models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
+    Nothing is ever downloaded.
+    ner_model_configuration (NerModelConfiguration | None): As in Presidio. Its low_confidence_score_multiplier changes
+    calibrated scores only with `use_multiplier`.
+    nlp (Language | Mapping[str, Language] | None): Loaded pipelines, by language code, in place of `models`; a single one
+    serves the language nlp.lang.
+    attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
+    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is
+    False: those below the cut-offs of `spacy calib threshold`. An entity without a score (None) stays in: it may be personal
+    data.
+    flagged (bool): Report every stretch of `doc.spans["<attr>_doubtful"]`, too: what the cut-offs of `spacy calib threshold
+    --recall` flag. Its score is the highest P(inside an entity) of its tokens or, with a cut-off for each label, P(label); most
+    are low, so give no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
+    use_multiplier (bool): Multiply calibrated scores of low_score_entity_names, as Presidio does with its own.
+    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged without
+    cut-offs, or both of them. C027: no fitted calib pipe. C065: it reads no entities.
+    """
+
+    nlp: Any  # None until pipelines are loaded, as in Presidio
+
+    def __init__(
+        self,
+        models: list[dict[str, str]] | None = None,
+        ner_model_configuration: NerModelConfiguration | None = None,
+        *,
+        nlp: Language | Mapping[str, Language] | None = None,
+        attr: str | None = None,
+        accepted_only: bool = False,
+        flagged: bool = False,
+        use_multiplier: bool = False,
+    ):
+        if bool(models) == (nlp is not None):
+            expected = "a list of {'lang_code': ..., 'model_name': ...}, or else nlp a loaded pipeline"
+            raise calib_error("C001", name="models", wanted=expected, given="both" if models else "neither")
+        super().__init__(models=models, ner_model_configuration=ner_model_configuration)
+        self.models = models or []  # Presidio's default is to download a pipeline, which has no calib pipe
+        self.attr = attr
+        self.accepted_only = accepted_only
+        self.flagged = flagged
+        self.use_multiplier = use_multiplier
+        if nlp is not None:
+            self._take({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
+
+    def load(self) -> None:
+        """Load the pipelines that `models` names. RAISES C001, C027, C065: as the class. C050: a pipeline is not there."""
+        if not self.models:
+            return
+        for model in self.models:
+            name = model.get("model_name")  # Presidio refuses what is no text
+            if isinstance(name, str) and not (util.is_package(name) or Path(name).exists()):
+                raise calib_error("C050", model=name, why="it is neither an installed package nor a folder.")
+        super().load()
+        pipelines, self.nlp = self.nlp, None
+        self._take(pipelines)
+
+    def _take(self, pipelines: dict[str, Language]) -> None:
+        """Use these pipelines, if one has the requested scores. RAISES C001, C027, C065: as the class."""
+        all_pipes = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
+        calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
+        if not calib_pipes:
+            raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in all_pipes)) or "no components")
+        if self.attr is None:
+            scoring = [pipe for _, pipe in calib_pipes if pipe.spans.groups is not None]
+            self.attr = (scoring or [calib_pipes[0][1]])[0].attr
+        chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
+        if not chosen_pipes:
+            prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))
+            raise calib_error("C001", name="attr", wanted=f"that of a fitted calib pipe ({prefixes})", given=repr(self.attr))
+        if all(pipe.spans.groups is None for _, pipe in chosen_pipes):
+            raise calib_error("C065", name=chosen_pipes[0][0], component=chosen_pipes[0][1].source.component or "the source")
+        if self.flagged and self.accepted_only:
+            raise calib_error(
+                "C001", name="flagged", wanted="False beside accepted_only, which leaves out what is not sure", given=True
+            )
+        for name, option, cutoffs in (
+            ("accepted_only", "--precision", [pipe.spans.cutoffs for _, pipe in chosen_pipes]),
+            ("flagged", "--recall", [pipe.tokens.recall_cutoffs for _, pipe in chosen_pipes]),
+        ):
+            if getattr(self, name) and not any(cutoffs):
+                finds = f"`python -m spacy calib threshold {option}` finds them"
+                expected = f"False as long as the pipe '{chosen_pipes[0][0]}' has no cut-offs ({finds})"
+                raise calib_error("C001", name=name, wanted=expected, given=True)
+        self.nlp = pipelines
+
+    def process_text(self, text: str, language: str) -> NlpArtifacts:
+        """Return the artifacts of a text, `scores` calibrated."""
+        return self._calibrate(super().process_text(text, language))
+
+    def process_batch(
+        self, texts: Any, language: str, batch_size: int = 1, n_process: int = 1, as_tuples: bool = False, **kwargs: Any
+    ) -> Generator[Any, Any, None]:
+        """Yield (text, artifacts) of each text or, with as_tuples, (text, artifacts, context) of each (text, context)."""
+        for text, artifacts, *context in super().process_batch(texts, language, batch_size, n_process, as_tuples, **kwargs):
+            yield (text, self._calibrate(artifacts), *context)
+
+    def _calibrate(self, artifacts: NlpArtifacts) -> NlpArtifacts:
+        """Replace the scores by those of the Doc's own entities; those of the artifacts have Presidio's labels."""
+        spans = {(span.start, span.end): span for span in artifacts.tokens.ents}
+        scored_entities = []
+        for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
+            span = spans[entity.start, entity.end]
+            score = span._.get(f"{self.attr}_score")
+            if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
+                scored_entities.append((entity, default if score is None else score * self._factor(entity.label_)))
+        if self.flagged:
+            scored_entities = sorted(
+                [*scored_entities, *self._doubtful(artifacts.tokens, spans)], key=lambda item: item[0].start
+            )
+        artifacts.entities = [entity for entity, _ in scored_entities]
+        artifacts.scores = [score for _, score in scored_entities]
+        return artifacts
+
+    def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
+        """Return flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""
+        group = doc.spans.get(doubtful_key(str(self.attr)), ())
+        scores = group.attrs["scores"].tolist() if len(group) else []
+        flagged_spans = [
+            (Span(doc, span.start, span.end, label=span.label_), max(score, _LEAST))
+            for span, score in zip(group, scores, strict=True)
+            if (span.start, span.end) not in spans
+        ]
+        of_span = {(span.start, span.end): score for span, score in flagged_spans}
+        mapped_spans, _ = self._get_updated_entities([span for span, _ in flagged_spans], [score for _, score in flagged_spans])
+        return [(span, of_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
+
+    def _factor(self, label: str) -> float:
+        settings: Any = self.ner_model_configuration
+        is_low = self.use_multiplier and label in settings.low_score_entity_names
+        return settings.low_confidence_score_multiplier if is_low else 1.0

@@ -1,0 +1,82 @@
+"""`spacy calib pretrained`: calibrated scores for stock pipelines, without gold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ...errors import calib_error
+from ...cli.shared.command import argument, command, option
+from ...cli.shared.options import Force, Format, Silent
+from ...cli.shared.outputs import check_pipeline_folder
+from ...cli.shared.screen import Column, msg, number, show_rows, whole
+from ...cli.shared.writing import deliver
+
+if TYPE_CHECKING:
+    from .card import Card
+
+_COLUMNS = (
+    Column("Card", "card", str, "l"),
+    Column("Component", "component", str, "l"),
+    Column("Fitted for", "pipeline", str, "l"),
+    Column("Sources", "sources", whole),
+    Column("Log loss raw", "raw", number),
+    Column("calibrated", "calibrated", number),
+    Column("Licence", "licence", str, "l"),
+)
+Components = Annotated[
+    list[str] | None, option("Component to calibrate (repeat it for each)", "--component", "-C", show_default="all")
+]
+
+
+@command(example="en_core_web_sm ./calibrated")
+def pretrained(
+    model: Annotated[str | None, argument("MODEL", "Stock pipeline: package name or path")] = None,
+    output: Annotated[Path | None, argument("OUTPUT", "Folder for the calibrated pipeline")] = None,
+    *,
+    component: Components = None,
+    card: Annotated[str | None, option("Use this card (name, or JSON file), in place of the one that fits")] = None,
+    list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
+    format: Format = "table",
+    force: Force = False,
+    silent: Silent = True,
+) -> dict[str, Any]:
+    """
+    Write a stock pipeline with calibrated scores that need no gold of yours. A
+    card says what they were fitted on, and how well they do elsewhere.
+
+    RETURNS (dict): "cards": what there is, or what was used; "output": the folder.
+    RAISES C830: neither both folders nor --list. CalibError: every other fault of the input.
+    """
+    from .applying import pretrained as calibrate
+    from .card import all_cards
+    from ...pipe.component import fitted_pipes
+    from ...cli.shared.writing import write_pipeline
+
+    if list_cards:
+        result: dict[str, Any] = {"cards": [row_of(one) for one in all_cards()], "output": None}
+        deliver(result, lambda: show_rows(result["cards"], _COLUMNS), output=None, format=format, silent=silent)
+        return result
+    if model is None or output is None:
+        raise calib_error("C830")
+    check_pipeline_folder(output, force, model=model)
+    nlp = calibrate(model, components=component, card=card)
+    write_pipeline(nlp, output, force)
+    used = {pipe.attr: pipe.fit_info.pretrained for pipe in fitted_pipes(nlp) if pipe.fit_info.pretrained is not None}
+    result = {"cards": [{"attr": attr, **about} for attr, about in used.items()], "output": str(output)}
+
+    def show() -> None:
+        for attr, about in used.items():
+            msg.good(f"'{attr}': card {about['card']} ({about['licence']})")
+        msg.good(f"Pipeline: {output}")
+
+    deliver(result, show, output=None, format=format, silent=silent)
+    return result
+
+
+def row_of(card: Card) -> dict[str, Any]:
+    """What `--list` shows of a card; log losses are means over the sources that were left out."""
+    rows = card.data["left_out"]
+    losses = {kind: sum(row[kind]["log_loss"] for row in rows) / max(1, len(rows)) for kind in ("raw", "calibrated")}
+    about = {name: card.data[name] for name in ("component", "language", "pipeline", "licence")}
+    return {"card": card.name, **about, "sources": len(rows), **losses}

@@ -1,0 +1,1 @@
+"""Rows in, pages and pictures out."""

@@ -1,0 +1,198 @@
+"""A scored corpus -> everything that the report page shows, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
+from ...metrics.metric import listed, losses, title_of
+from ...metrics.proper import decompose
+from ...pairs.bins import make_binner
+from ...pairs.build import top_pairs
+from ...pairs.documents import by_unit, counted
+from ...types import Floats, Ints
+from ...metrics.judged_view import JudgedView, carried_by, in_context
+from .plot_data import bins_for, coverage_curves, reliability_curve
+from ...metrics.tag_rows import tag_rows, worst_tags
+from ...metrics.verdict import noun_of, verdict
+
+if TYPE_CHECKING:
+    from ...pairs.scored_corpus import ScoredCorpus
+
+MAX_ERRORS = 20
+# So many of the most confident errors may be of one kind (predicted, gold).
+MAX_OF_KIND = 3
+# Annotations whose labels are called tags.
+TAGS = ("tag", "pos", "morph")
+_KINDS = ("raw", "calibrated")
+# Keys of `metrics.table.calibration_table`.
+TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")
+
+
+def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything that a page shows about the tokens, or the entities, of one calib pipe.
+
+    view (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
+    "weights_changed", "seen" (`expect.record.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
+    results of this module: "verdict", "accuracy", "table", ...
+    """
+    table, never = {key: found[key] for key in TABLE}, found["never_right"]
+    n_documents = len(np.unique(view.documents))
+    right, documents = _unit_hits(corpus, view)
+    low, high = _bounds(mean_interval(right, documents, seed=view.seed))
+    scores = {"raw": view.pairs.scores, "calibrated": view.calibrated}
+    parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
+    return {
+        **facts,
+        "unit": view.kind,
+        "called": view.called,
+        "noun": "tag" if facts["layer"] in TAGS else "label",
+        "bins": view.n_bins,
+        "documents": n_documents,
+        "counted": counted(view.unit, n_documents),
+        "by": by_unit(view.unit, n_documents),
+        "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never),
+        "never_right": never,
+        "accuracy": {"value": table["accuracy"], "low": low, "high": high},
+        "table": table,
+        "figures": figures(view, table),
+        "curves": curves(view),
+        "coverage": coverage_curves(view.pairs, view.calibrated),
+        "groups": group_rows(view, table["errors"][1:-1]),
+        "tags": tag_rows(corpus, view),
+        "worst": worst_tags(corpus, view),
+        "decomposition": {
+            kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()
+        },
+        "errors": confident_errors(corpus, view),
+        "slices": found.get("slices"),
+        "found_slices": found.get("found_slices"),
+        "conventions": {"rows": [], "map": ""},
+    }
+
+
+def _bounds(interval: Any) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
+    """Return (whether its top label is right, its document) of each token or entity."""
+    pairs = view.pairs
+    if view.kind == "entities":
+        return pairs.hits.astype(np.float64), view.documents
+    units, unit_of_pair = np.unique(pairs.rows, return_inverse=True)
+    top = top_pairs(pairs)
+    right = np.zeros(len(units))
+    right[unit_of_pair.reshape(-1)[top]] = pairs.hits[top]
+    return right, corpus.documents[units]
+
+
+def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", with "_low" and "_high" of their 95
+    % interval by document (for errors of the true one, around "debiased"), and "floor" and "floor95" of perfectly calibrated
+    scores; None if unknown.
+    """
+    pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
+    raw = {
+        "smce": error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed),
+        "gmce": mean_gmce_interval(pairs, view.groups, view.documents, None, n_bins, seed=seed),
+    }
+    errors = [
+        _figure("smce", "SMCE", table["errors"][0], raw["smce"]),
+        _figure("gmce", "Mean GMCE", table["errors"][-1], raw["gmce"]),
+    ]
+    return [*errors, _figure("ece", "ECE (top label)", table["scores"]["ece"]), *_metric_figures(view, table["scores"])]
+
+
+def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
+    """row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals; that of an error is in its row."""
+    raw_low, raw_high = _bounds(raw)
+    low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
+    values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
+    intervals = {"raw_low": raw_low, "raw_high": raw_high, "calibrated_low": low, "calibrated_high": high}
+    return {"name": name, "title": title, **values, **intervals}
+
+
+def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the figures of the metrics; mean losses come first and have intervals."""
+    scores_of_pairs = {"raw": view.pairs.scores, "calibrated": view.calibrated}
+    of_pair = losses(view.metrics)
+    columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
+    intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
+    metrics = listed(view.metrics)
+    figures = []
+    for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:
+        raw, calibrated, *intervals = intervals if name in of_pair else (None, None)
+        figures.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
+    return figures
+
+
+def curves(view: JudgedView) -> dict[str, Any]:
+    """Return the `Curve`s "raw" and "calibrated" of "all", of the "top" label (None for entities), of "groups" and "tags"."""
+    whole = np.arange(len(view.pairs))
+    by_group = zip(view.groups.names, view.group_slices(), strict=True)
+    return {
+        "all": _curve_pair(view, whole),
+        "top": None if view.kind == "entities" else _curve_pair(view, top_pairs(view.pairs)),
+        "groups": {name: _curve_pair(view, index) for name, index in by_group if len(index)},
+        "tags": {
+            view.labels[tag]: _curve_pair(view, index, bins_for(len(index), view.n_bins))
+            for tag, index in view.tag_slices().items()
+        },
+    }
+
+
+def _curve_pair(view: JudgedView, index: Ints, n_bins: int | None = None) -> dict[str, Any]:
+    hits = view.pairs.hits[index]
+    scores = {"raw": view.pairs.scores[index], "calibrated": view.calibrated[index]}
+    return {kind: asdict(reliability_curve(scores[kind], hits, n_bins or view.n_bins)) for kind in _KINDS}
+
+
+def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return Table 1 of Kranzlein et al. (2021) with intervals: each group's row with the "names" of its tags, "least" and
+    "most" frequency, their "share" of all gold labels, "units" (tokens with a pair), the interval of the raw error, and the
+    "change" relative to it.
+    """
+    extended_rows = []
+    for index, (row, pair_index) in enumerate(zip(rows, view.group_slices(), strict=True)):
+        raw, hits = view.pairs.scores[pair_index], view.pairs.hits[pair_index]
+        low, high = _bounds(error_interval(raw, hits, view.documents[pair_index], view.n_bins, seed=view.seed))
+        change = row["calibrated"] / row["raw"] - 1 if row["raw"] else None
+        counts = {"units": len(np.unique(view.pairs.rows[pair_index])), "raw_low": low, "raw_high": high, "change": change}
+        extended_rows.append({**row, **_frequencies(view, index), **counts})
+    return extended_rows
+
+
+def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
+    tags = view.groups.tags_in(group)
+    counts = view.groups.counts
+    total = int(counts.sum())
+    tag_counts = counts[tags]
+    return {
+        "names": [view.labels[tag] for tag in tags.tolist()],
+        "least": int(tag_counts.min()) if len(tags) and total else None,
+        "most": int(tag_counts.max()) if len(tags) and total else None,
+        "share": float(tag_counts.sum() / total) if total else None,
+    }
+
+
+def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
+    """Return the wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
+    predicted_pairs = carried_by(corpus, view)
+    wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
+    order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]
+    errors: list[dict[str, Any]] = []
+    of_kind: dict[tuple[str, str], int] = {}
+    for pair in order.tolist():
+        error = in_context(corpus, view, pair)
+        kind = (error["carried"], error["gold"])
+        if of_kind.get(kind, 0) < MAX_OF_KIND and error not in errors:
+            of_kind[kind] = of_kind.get(kind, 0) + 1
+            errors.append(error)
+        if len(errors) == MAX_ERRORS:
+            break
+    return errors

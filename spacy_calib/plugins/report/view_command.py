@@ -1,0 +1,50 @@
+"""`spacy calib view`: a local page that shows how sure a pipeline is of any text."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Annotated, Any
+
+from ...errors import calib_error
+from ...pipe.loading import open_model
+from ...cli.shared.command import command, option
+from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, Silent
+from ...cli.shared.screen import msg
+from ...cli.shared.writing import deliver
+
+
+@command(example="./calibrated")
+def view(
+    model: CalibratedModel,
+    *,
+    port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None,
+    format: Format = "table",
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = True,
+) -> dict[str, Any]:
+    """
+    Show in the browser how sure a calibrated pipeline is of any text that you type. Words and entities are shaded by calibrated
+    or raw probability, those below a cut-off are underlined, and the page tells what else they could be and whether the text is
+    unlike those of the fit. The page can be reached from this machine alone (127.0.0.1). No text is kept. Ctrl-C ends it.
+
+    RETURNS (dict): "address": where the page was.
+    RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: every other fault of the input.
+    """
+    from .view_server import Server, Viewer
+
+    viewer = Viewer(open_model(model, code=code, gpu_id=gpu_id), gpu_id)
+    try:
+        server = Server(viewer, port or 0)
+    except OSError as error:
+        raise calib_error("C736", port=port or "that is free", why=error.strerror or error) from None
+    result = {"address": server.address}
+    summary = f"Open {server.address} in a browser; Ctrl-C ends it."
+    with server, contextlib.suppress(KeyboardInterrupt):
+        deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
+        sys.stdout.flush()
+        server.serve_forever()
+    if not silent and format == "table":
+        msg.text("Ended; no text was kept.")
+    return result

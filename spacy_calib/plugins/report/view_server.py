@@ -1,0 +1,255 @@
+"""The local page of `spacy calib view`: a WSGI application that shows a pipeline's probabilities of any text and keeps nothing."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from importlib.resources import files
+from typing import Any, NamedTuple
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import set_active_gpu
+
+from ...annotations import get_annotation, plain_name, unit_of
+from ...gold.collect import scored_corpus
+from .marked_text import Look, Passage, escape, legend_html, passage_html, style
+from .rendering import marks_spans, read_marks, read_units, read_words
+from ...doc.zones import memory_zone
+from ...errors import CalibError, calib_error
+from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW
+from ..expect.summary import spans_of, tokens_of
+from ...pairs.documents import DOCUMENT, counted
+from ...pipe.component import Calibrator, fitted_pipes
+from ..events.component import SUFFIX, event_pipes
+from ...pipe.loading import check_readable, reason
+
+# Characters of a text that a browser shows at once without a wait (some 10 MB of markup), and bytes of a request that are read.
+MOST, MOST_BYTES = 20_000, 1 << 20
+_FILES = {"/": ("view.html", "text/html"), "/view.css": ("view.css", "text/css"), "/view.js": ("view.js", "text/javascript")}
+# A bar in a tip has its width in an attribute.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_STATUS = {"C730": "403 Forbidden", "C731": "404 Not Found", "C732": "413 Content Too Large"}
+_HERE = "127.0.0.1"
+# Above every score: each word can be reached, and the page says at which of them the tab key stops.
+_SECOND_SCORE = {"calibrated": "before calibration", "raw": "after calibration"}
+_LOOKS = {name: Look(doubtful=2.0, tags="all", beside=label, scores=True) for name, label in _SECOND_SCORE.items()}
+
+
+class Way(NamedTuple):
+    """One view of a text. name (str): Its title. what (str): Unit of its labels. read (Callable): (Doc, raw: bool) -> marks."""
+
+    name: str
+    what: str
+    pipe: Calibrator
+    read: Callable[..., Passage]
+
+
+def ways_of(nlp: Language) -> list[Way]:
+    """Return all views that the fitted pipes offer. RAISES C027: there is none. C021, C069: see `check_readable`."""
+    pipes = fitted_pipes(nlp)
+    return [way for pipe in pipes for way in _ways_of(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
+
+
+def _ways_of(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[Way]:
+    check_readable(nlp, pipe)
+    layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
+    annotation = get_annotation(layer)
+    unit_word, unit_plural = annotation.span_words
+    if marks_spans(layer):
+        yield Way(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_marks, attr=attr))
+    whole = unit_of(layer) == DOCUMENT
+    labelled_as, has = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
+    yield Way(f"{component}: {labelled_as}{suffix}", has, pipe, partial(read_words, attr=attr))
+    if annotation.span_event:
+        name = f"{component}: {annotation.span_event}{suffix}"
+        yield Way(name, unit_word, pipe, partial(read_units, units=annotation.spans_on, attr=attr, called=unit_word))
+    for event_pipe in event_pipes(nlp, attr):
+        name = f"{event_pipe.name}: {event_pipe.event.what}{suffix}"
+        event_word = event_pipe.event.called[0]
+        yield Way(
+            name, event_word, pipe, partial(read_units, units=event_pipe.event.units, attr=attr + SUFFIX, called=event_word)
+        )
+
+
+class Viewer:
+    """The WSGI application; reads one text at a time, from any thread. gpu_id (int): -1 for the CPU. RAISES: see `ways_of`."""
+
+    def __init__(self, nlp: Language, gpu_id: int = -1):
+        self._nlp, self._gpu_id, self.ways = nlp, gpu_id, ways_of(nlp)
+        self._lock, self._context = threading.Lock(), copy_context()  # thinc knows by it where the pipeline runs
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        status, kind, text = self.respond(environ)
+        body = text.encode()
+        headers = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body))}
+        start_response(status, list({**headers, **_HEADERS}.items()))
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+
+    def respond(self, environ: dict[str, Any]) -> tuple[str, str, str]:
+        """Return (status, content type, content); a faulty request gets one sentence."""
+        try:
+            _check_asked_here(environ)
+            method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
+            if method in ("GET", "HEAD") and path in _FILES:
+                return "200 OK", _FILES[path][1], self._file(*_FILES[path])
+            target, ways = f"{path}?{environ.get('QUERY_STRING', '')}", {f"/show?{i}": way for i, way in enumerate(self.ways)}
+            if method != "POST" or target not in ways:
+                raise calib_error("C731", method=method, given=target.removesuffix("?"))
+            return "200 OK", "application/json", json.dumps(self.show(read_text(environ), ways[target]))
+        except CalibError as error:
+            return _STATUS.get(error.code, "400 Bad Request"), "application/json", json.dumps({"fault": error.message})
+
+    def _file(self, name: str, kind: str) -> str:
+        text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+        if kind == "text/css":
+            text = style() + text
+        ways = "".join(f'<option value="{i}">{escape(way.name)}</option>' for i, way in enumerate(self.ways))
+        pipeline = escape(f"{self._nlp.lang}_{self._nlp.meta['name']}")
+        for place, value in (("ways", ways), ("pipeline", pipeline), ("legend", legend_html(Look(what="label")))):
+            text = text.replace(f"{{{place}}}", value)
+        return text
+
+    def show(self, text: str, way: Way) -> dict[str, Any]:
+        """Return the reading of a text.
+
+        RETURNS (dict): "calibrated", "raw": HTML shaded by either score. "summary", "drift": sentences. "verdict": "like",
+        "unlike" or "unclear". RAISES C733, C732: no text, or too much. C734: the pipeline fails. C095: it gives no scores.
+        """
+        if not text.strip():
+            raise calib_error("C733")
+        if len(text) > MOST:
+            raise calib_error("C732", n=f"{len(text):,} characters", most=f"{MOST:,}")
+        with self._lock:
+            if self._gpu_id >= 0:  # each thread has its own, the first one at its beginning
+                set_active_gpu(self._gpu_id)
+            return self._context.run(self._show, text, way)
+
+    def _show(self, text: str, way: Way) -> dict[str, Any]:
+        with memory_zone(self._nlp):
+            doc = self._read(text)
+            passages = {name: way.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
+            pages = {name: passage_html(passage, _LOOKS[name]) for name, passage in passages.items()}
+            verdict, drift = unlike(way.pipe, doc)
+            return {**pages, "summary": summary_of(passages, way.what), "verdict": verdict, "drift": drift}
+
+    def _read(self, text: str) -> Doc:
+        try:
+            return self._nlp(text)
+        except Exception as error:  # whatever a component raises; a traceback would tell of the text
+            raise calib_error("C734", why=reason(error)) from None
+
+
+def _check_asked_here(environ: dict[str, Any]) -> None:
+    """RAISES C730: the request names another host (DNS rebinding) or comes from another page."""
+    port = environ["SERVER_PORT"]
+    hosts = [f"{name}{port_suffix}" for port_suffix in ([f":{port}"] + [""] * (port == "80")) for name in (_HERE, "localhost")]
+    host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
+    if host not in hosts or origin not in (None, f"http://{host}"):
+        raise calib_error("C730", wanted=f"http://{hosts[0]}", given=host if host not in hosts else origin)
+
+
+def read_text(environ: dict[str, Any]) -> str:
+    """Return the text of a request. RAISES C732: too long. C735: no text, or cut off."""
+    length_text = environ.get("CONTENT_LENGTH") or ""
+    if not (length_text.isascii() and length_text.isdigit()):
+        raise calib_error("C735")
+    length = int(length_text[:18])
+    if length > MOST_BYTES:
+        raise calib_error("C732", n=f"{length:,} bytes", most=f"{MOST:,}")
+    with suppress(OSError, UnicodeDecodeError):
+        body = environ["wsgi.input"].read(length)
+        if len(body) == length:
+            return str(body, "utf-8")
+    raise calib_error("C735")
+
+
+def summary_of(passages: dict[str, Passage], what: str) -> str:
+    """Return how many units are expected to be right, by calibrated and raw scores. what (str): The unit."""
+    calibrated_scores, raw_scores = (_scores_in(passages[name]) for name in ("calibrated", "raw"))
+    if not calibrated_scores:
+        return "Nothing in it has a score."
+    return f"Expected to be right: {sum(calibrated_scores):.1f} of {counted(what, len(calibrated_scores))} by calibrated scores, {sum(raw_scores):.1f} by raw ones."
+
+
+def _scores_in(page: Passage) -> list[float]:
+    scores = [mark.score for mark in page.marks] + [mark.score for mark in page.words]
+    return [score for score in scores if score is not None]
+
+
+_VERDICTS = {
+    LIKE: ("like", "This text is like those that the pipe was fitted on."),
+    DIFFERENT: (
+        "unlike",
+        "This text looks unlike those that the pipe was fitted on ({where}): do not trust these probabilities.",
+    ),
+    TOO_FEW: (
+        "unclear",
+        "One text like this tells too little to say whether it is like those of the fit; calib expect compares many texts.",
+    ),
+    OTHER_WEIGHTS: ("unlike", OTHER_WEIGHTS_SENTENCE),
+    "": (
+        "unclear",
+        "Nothing is known to compare this text with: the pipe keeps no record of those of the fit, or the text has no scores.",
+    ),
+}
+
+
+def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
+    """Return (verdict, sentence) on whether a text is unlike the fit data; a difference of a short text shows nothing."""
+    if pipe.lookup.weights_changed():
+        return _VERDICTS[OTHER_WEIGHTS]
+    record, labels = pipe.learned.record, pipe.lookup.labels()
+    bare = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
+    corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
+    if record is None or not corpus.counted.any():
+        return _VERDICTS[""]
+    comparison = record.profile.compare(tokens_of(corpus, labels), None if record.entities is None else spans_of(corpus))
+    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.usual
+    verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
+    return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))
+
+
+class Handler(WSGIRequestHandler):
+    """timeout (float): Seconds until a silent connection is closed."""
+
+    timeout = 30.0
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing about a request."""
+
+
+class Server(socketserver.ThreadingMixIn, WSGIServer):
+    """Serves a viewer on 127.0.0.1, a thread for each connection. port (int): 0 for any free one. RAISES OSError."""
+
+    daemon_threads = True
+
+    def __init__(self, viewer: Viewer, port: int = 0):
+        super().__init__((_HERE, port), Handler)
+        self.set_app(viewer)
+        self.address = f"http://{_HERE}:{self.server_port}"
+
+    def server_bind(self) -> None:
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = _HERE, self.server_address[1]
+        self.setup_environ()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore a browser that went away."""

@@ -1,0 +1,43 @@
+"""Scores of gold by maps that did not see its document: a pipe is fitted again and again, each time on all folds of documents but one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from spacy import util
+from spacy.training import Example
+
+from ...gold.reading import document_of
+from ...errors import calib_error
+from ...pairs.documents import DocumentNumbers, folds_of
+
+if TYPE_CHECKING:
+    from ...pipe.component import Calibrator
+
+N_FOLDS = 5
+_BATCH = 128
+
+
+def score_held_out(
+    calib: Calibrator,
+    examples: Sequence[Example],
+    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, what: steps,
+) -> None:
+    """Write on each predicted Doc what maps say of it that were fitted on the documents of the other folds; the pipe keeps the last of these.
+
+    examples (Sequence[Example]): `predicted` holds what the source reads and the labels of its component, `reference` the gold.
+    progress (Callable): See FitArguments. RAISES C625: they are of one document. And see `Calibrator.fit`.
+    """
+    numbers = DocumentNumbers()
+    documents = np.array([numbers.number(document_of(example)) for example in examples], dtype=np.intp)
+    if len(numbers) < 2:
+        raise calib_error("C625")
+    words = np.repeat(np.arange(len(examples)), [max(1, len(example.predicted)) for example in examples])
+    fold_of = np.zeros(len(examples), dtype=np.intp)
+    fold_of[words] = folds_of(documents[words], N_FOLDS)
+    for fold in progress(range(int(fold_of.max()) + 1), "Fitting and scoring"):
+        calib.fit([examples[i] for i in np.flatnonzero(fold_of != fold).tolist()])
+        for batch in util.minibatch((examples[i].predicted for i in np.flatnonzero(fold_of == fold).tolist()), _BATCH):
+            calib.set_annotations(batch, calib.predict(batch))

@@ -1,0 +1,254 @@
+"""Linear chains over label sequences, packed so that all sequences of a batch take each step together.
+
+Also a chain with given marginals that is nearest to another. Of all distributions of labellings with marginals q_t, the one
+nearest to a chain p (the least KL(q || p)) is a chain, too. With q_t fixed the divergence is a sum over neighbours, so each
+P(y_t, y_t+1) is fitted to the margins q_t and q_t+1 by itself, by iterative proportional fitting (Deming and Stephan 1940;
+Csiszár 1975), which keeps its odds ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from thinc.util import get_array_module
+
+from ....errors import calib_error
+from ....types import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Potentials:
+    """Log weights of a chain that do not depend on the text; -inf forbids. transitions: From row to column, shape (K, K)."""
+
+    transitions: Any
+    starts: Any
+    ends: Any
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.starts)
+
+    @classmethod
+    def none(cls, n_labels: int) -> Potentials:
+        """Return potentials of 0: all sequences alike."""
+        return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
+
+    def on(self, xp: Any) -> Potentials:
+        """Return the potentials in arrays of numpy or cupy; the device's copy is made once."""
+        if xp is np:
+            return self
+        if not self._copies:
+            self._copies.append(Potentials(*map(xp.asarray, (self.transitions, self.starts, self.ends))))
+        return self._copies[0]
+
+    @cached_property
+    def _copies(self) -> list[Potentials]:
+        return []
+
+    def only(self, constraints: Potentials) -> Potentials:
+        """Add constraints: potentials of 0, or -inf to forbid."""
+        return Potentials(
+            self.transitions + constraints.transitions, self.starts + constraints.starts, self.ends + constraints.ends
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """B sequences by position, longest first: the first of each, then the second of each that has one. lengths: All > 0."""
+
+    lengths: Ints
+
+    @cached_property
+    def ranked(self) -> Ints:
+        """The sequences, longest first."""
+        return np.argsort(-self.lengths, kind="stable")
+
+    @cached_property
+    def alive(self) -> Ints:
+        """How many sequences reach each time, shape (T,)."""
+        n_ended = np.searchsorted(np.sort(self.lengths), np.arange(int(self.lengths.max(initial=0))), side="right")
+        return len(self.lengths) - n_ended
+
+    @cached_property
+    def begins(self) -> Ints:
+        """First position of each time, and the end, shape (T + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.alive)])
+
+    @cached_property
+    def flat(self) -> Ints:
+        """For each packed position its place in the concatenated sequences, shape (N,)."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        rank = np.concatenate([np.zeros(0, dtype=np.intp), *map(np.arange, self.alive.tolist())]).astype(np.intp)
+        time = np.repeat(np.arange(len(self.alive)), self.alive)
+        return starts[self.ranked[rank]] + time
+
+    @cached_property
+    def packed(self) -> Ints:
+        """The inverse of `flat`: for each position of the concatenated sequences its packed place."""
+        places = np.empty(len(self.flat), dtype=np.intp)
+        places[self.flat] = np.arange(len(self.flat))
+        return places
+
+    @cached_property
+    def lasts(self) -> Ints:
+        """The packed place of the last position of each sequence, in the order given."""
+        return self.packed[np.cumsum(self.lengths) - 1]
+
+    @cached_property
+    def owner(self) -> Ints:
+        """The sequence of each packed position, shape (N,)."""
+        of_flat: Ints = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        return of_flat[self.flat]
+
+    def on(self, xp: Any, name: str) -> Any:
+        """Return an array of this class, or a pair, as arrays of numpy or cupy; the device's copy is made once."""
+        array = getattr(self, name)
+        if xp is np:
+            return array
+        if name not in self._copies:
+            self._copies[name] = tuple(map(xp.asarray, array)) if isinstance(array, tuple) else xp.asarray(array)
+        return self._copies[name]
+
+    @cached_property
+    def _copies(self) -> dict[str, Any]:
+        return {}
+
+    def at(self, time: int) -> slice:
+        """Return the packed places of a time."""
+        return slice(int(self.begins[time]), int(self.begins[time + 1]))
+
+    def before(self, time: int) -> slice:
+        """Return the places at the previous time of the sequences that reach this one."""
+        first = int(self.begins[time - 1])
+        return slice(first, first + int(self.alive[time]))
+
+    @property
+    def n_times(self) -> int:
+        return len(self.alive)
+
+    @cached_property
+    def followed(self) -> tuple[Ints, Ints]:
+        """(packed place of each position with a successor, that of the successor), in the order of the second."""
+        befores = [np.arange(*self.before(time).indices(len(self.flat))) for time in range(1, self.n_times)]
+        empty = np.zeros(0, dtype=np.intp)
+        return np.concatenate([empty, *befores]), np.arange(int(self.begins[1]) if self.n_times else 0, len(self.flat))
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """B sequences with the score of each label at each position: P(labels) is proportional to exp(sum of scores and
+    transitions).
+
+    scores (array): Packed, with starts and ends added to the first and last positions, shape (N, K). transitions (array): As in
+    Potentials.
+    """
+
+    scores: Any
+    transitions: Any
+    packing: Packing
+
+    @classmethod
+    def of(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
+        """scores: Of each sequence, (length, K). RAISES C321: another number of labels. C322: NaN or infinity."""
+        xp = get_array_module(potentials.transitions)
+        width = potentials.n_labels
+        other_width = next((array.shape[1] for array in scores if array.shape[1] != width), width)
+        if not width or other_width != width:
+            raise calib_error("C321", given=other_width, wanted=width)
+        packing = Packing(np.array([len(array) for array in scores], dtype=np.intp))
+        flat = xp.concatenate([*map(xp.asarray, scores)]) if len(scores) else xp.zeros((0, width))
+        packed_scores = flat[packing.on(xp, "flat")].astype("float64", copy=False)
+        if len(packed_scores):
+            packed_scores[packing.at(0)] += xp.asarray(potentials.starts)
+            packed_scores[packing.on(xp, "lasts")] += xp.asarray(potentials.ends)
+        chains = cls(packed_scores, xp.asarray(potentials.transitions, dtype="float64"), packing)
+        if not (chains.greatest_step < np.inf and bool((chains.highest < np.inf).all())):
+            raise calib_error("C322")
+        return chains
+
+    @cached_property
+    def highest(self) -> Any:
+        """The highest score at each position, packed, shape (N,)."""
+        return self.scores.max(axis=1)
+
+    @cached_property
+    def greatest_step(self) -> float:
+        """The greatest score of a transition."""
+        return float(self.transitions.max())
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.transitions.shape[0])
+
+    @property
+    def xp(self) -> Any:
+        """numpy or cupy."""
+        return get_array_module(self.scores)
+
+    def unpacked(self, of_positions: Any) -> list[Any]:
+        """Return values of packed positions, sequence by sequence in the order given."""
+        xp = get_array_module(of_positions)
+        flat = of_positions[self.packing.on(xp, "packed")]
+        return xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
+
+    def packed(self, labels: Sequence[Any]) -> Any:
+        """Pack the labels of each sequence, shape (N,)."""
+        xp = self.xp
+        return xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[self.packing.on(xp, "flat")]
+
+    def scores_of(self, labels: Sequence[Any]) -> Any:
+        """Return the score of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
+        flat, (previous, following) = self.packed(labels), self.packing.on(self.xp, "followed")
+        values = self.scores[self.xp.arange(len(flat)), flat]
+        values[following] += self.transitions[flat[previous], flat[following]]
+        return self.summed(values)
+
+    def summed(self, of_positions: Any) -> Any:
+        """Sum the values of each sequence's packed positions, shape (B,)."""
+        owner, n = self.packing.on(self.xp, "owner"), len(self.packing.lengths)
+        return self.xp.bincount(owner, weights=of_positions, minlength=n) if n else self.xp.zeros(0)
+
+
+# Rows and columns are scaled at most so often, and until no column is farther off than this.
+_ROUNDS, _NEAR = 200, 1e-7
+# What is less counts as 0: without a solution the factors would grow without end.
+_LEAST = 1e-100
+# How many rounds pass between two looks at how far off they are.
+_LOOK = 10
+
+
+def fit_joints(joints: Floats, first_margins: Floats, second_margins: Floats) -> Floats:
+    """Return P(label at t + 1 | label at t) with the given margins.
+
+    joints (Floats): P(labels at t and t + 1), shape (E, K, K). first_margins, second_margins (Floats): Shape (E, K), rows of
+    sum 1; nearest ones where a forbidden transition bars them. RETURNS (Floats): Shape (E, K, K), each row with sum 1; that of
+    an impossible label is 0.
+    """
+    columns, remaining = np.ones_like(second_margins), np.arange(len(joints))
+    tables = joints
+    for round_ in range(1, _ROUNDS + 1):
+        rows = _divide(first_margins[remaining], _times(tables, columns[remaining]))
+        column_sums = _times(tables.transpose(0, 2, 1), rows)
+        if round_ % _LOOK == 0:
+            off = np.abs(column_sums * columns[remaining] - second_margins[remaining]).max(axis=1, initial=0.0) > _NEAR
+            if not off.all():
+                remaining, tables, column_sums = remaining[off], tables[off], column_sums[off]
+        columns[remaining] = _divide(second_margins[remaining], column_sums)
+    kernel = joints * columns[:, None, :]
+    stuck = kernel.sum(axis=2) <= 0  # a label that never comes, or of which all that may follow has no share any more
+    kernel[stuck] = joints[stuck]
+    return _divide(kernel, kernel.sum(axis=2, keepdims=True))
+
+
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
+    """Return the quotient, 0 for a denominator of 0."""
+    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=np.broadcast_to(denominator > _LEAST, shape))
+
+
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    return np.matmul(matrices, vectors[:, :, None])[:, :, 0]

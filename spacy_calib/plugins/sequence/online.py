@@ -1,0 +1,290 @@
+"""The component `calib_online`: a labeller that learns online from sparse features (Mejer & Crammer 2010).
+
+The rules: averaged perceptron, passive-aggressive, confidence-weighted, AROW. A model has a mean weight mu and a variance sigma
+of each parameter (section 2). A rule sees the difference Delta between the features of the right labelling and of a rival, as
+the parameters where it is not zero.
+"""
+
+# No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example, validate_examples, validate_get_examples
+
+from ...errors import calib_error
+from ...schema import floats, whole
+from ...types import Floats, Ints
+from .factory import OnlineSettings
+from .features import FeatureLabeller, Sparse
+from .inference.best import k_best_one, viterbi_one
+
+
+class Difference(NamedTuple):
+    """Features of the right labelling minus a rival's. at (Ints): Parameters. by (Floats): Values. distance (int): Labels."""
+
+    at: Ints
+    by: Floats
+    distance: int
+
+
+class Step(NamedTuple):
+    """A change. at (Ints): Parameters. mean (Floats): Added to mu. variance (Floats | None): Subtracted from sigma."""
+
+    at: Ints
+    mean: Floats
+    variance: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """How a model changes: rivals, initial variance, and whether to learn only where a margin is below the distance."""
+
+    short: ClassVar[str] = ""
+    n_rivals: ClassVar[int] = 1
+    start: ClassVar[float] = 1.0
+    by_distance: ClassVar[bool] = False
+
+    @abstractmethod
+    def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
+        """Return the changes after one sequence. rivals: None of them is the right labelling."""
+
+
+@dataclass(frozen=True)
+class Perceptron(Rule):
+    """Adds the difference (Collins 2002)."""
+
+    short = "perceptron"
+
+    def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
+        return [Step(rival.at, rival.by) for rival in rivals]
+
+
+@dataclass(frozen=True)
+class PassiveAggressive(Rule):
+    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005); C: `most`."""
+
+    short = "pa"
+    by_distance = True
+    k: int = 5
+    most: float = 1.0
+    rounds: int = 20
+
+    @property
+    def n_rivals(self) -> int:  # type: ignore[override]
+        return self.k
+
+    def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
+        violations = np.array([rival.distance - mu[rival.at] @ rival.by for rival in rivals])
+        products = _products(rivals)
+        weights = np.zeros(len(rivals))
+        for _ in range(self.rounds):
+            previous = weights.copy()
+            for i in range(len(rivals)):
+                violation = violations[i] - products[i] @ weights
+                weights[i] = min(self.most, max(0.0, weights[i] + violation / max(products[i, i], 1e-12)))
+            if (weights == previous).all():
+                break
+        return [Step(rival.at, weight * rival.by) for rival, weight in zip(rivals, weights.tolist(), strict=True) if weight > 0]
+
+
+def _products(rivals: Sequence[Difference]) -> Floats:
+    """Return inner products of all pairs, shape (k, k)."""
+    parameters, place = np.unique(np.concatenate([rival.at for rival in rivals]), return_inverse=True)
+    table = np.zeros((len(rivals), len(parameters)))
+    table[np.repeat(np.arange(len(rivals)), [len(rival.at) for rival in rivals]), place.reshape(-1)] = np.concatenate(
+        [rival.by for rival in rivals]
+    )
+    return table @ table.T
+
+
+@dataclass(frozen=True)
+class _Gaussian(Rule):
+    """mu += alpha Sigma Delta; only the diagonal of Sigma is kept (Algorithm 1, with equation 2). variance: Initial."""
+
+    variance: float = 1.0
+
+    @property
+    def start(self) -> float:  # type: ignore[override]
+        return self.variance
+
+    def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
+        steps = []
+        for rival in rivals:
+            direction = sigma[rival.at] * rival.by
+            v, m = float(direction @ rival.by), float(mu[rival.at] @ rival.by)
+            alpha, beta = self.rates(v, m, rival.distance)
+            if alpha > 0:
+                steps.append(Step(rival.at, alpha * direction, beta * direction**2 / (1 + beta * v)))
+        return steps
+
+    @abstractmethod
+    def rates(self, v: float, m: float, distance: int) -> tuple[float, float]:
+        """Return (alpha, beta). v (float): Delta' Sigma Delta. m (float): mu . Delta. distance (int): Labels that differ."""
+
+
+@dataclass(frozen=True)
+class ConfidenceWeighted(_Gaussian):
+    """Equation 3, after Crammer et al. (2008). phi (float): The normal quantile of the confidence, greater than 0."""
+
+    short = "cw"
+    phi: float = 1.0
+
+    def rates(self, v: float, m: float, distance: int) -> tuple[float, float]:
+        factor, double_factor, phi = 1 + self.phi**2 / 2, 1 + self.phi**2, self.phi
+        alpha = max(0.0, (-m * factor + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * double_factor)) / (v * double_factor))
+        root = 0.5 * (-alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v))  # of v+
+        return float(alpha), float(alpha * phi / root)
+
+
+@dataclass(frozen=True)
+class Arow(_Gaussian):
+    """Equation 4: alpha = max(0, Hamming distance - m) / (r + v), beta = 1 / r. r (float): Trade-off, greater than 0."""
+
+    short = "arow"
+    r: float = 1.0
+
+    def rates(self, v: float, m: float, distance: int) -> tuple[float, float]:
+        return max(0.0, distance - m) / (self.r + v), 1 / self.r
+
+
+RULES: dict[str, type[Rule]] = {rule.short: rule for rule in (Perceptron, PassiveAggressive, ConfidenceWeighted, Arow)}
+
+
+def make_rule(name: str, **settings: float) -> Rule:
+    """Return the rule of this name. RAISES C001: there is none, or a setting is not greater than 0."""
+    if name not in RULES:
+        raise calib_error("C001", name="rule", wanted=f"one of {', '.join(RULES)}", given=repr(name))
+    for setting, value in settings.items():
+        if not value > 0:
+            raise calib_error("C001", name=setting, wanted="greater than 0", given=value)
+    return RULES[name](**settings)
+
+
+class OnlineLearner:
+    """Weights of (feature, label) at feature * K + label, and of (previous, label) at (n_features + previous) * K + label.
+
+    mu, sigma (Floats): Mean and variance of each weight. late (Floats): What the average of mu lacks, times n_seen. n_seen
+    (int): Sequences seen.
+    """
+
+    def __init__(self, n_features: int, n_labels: int, rule: Rule):
+        self.n_features, self.n_labels, self.rule = n_features, n_labels, rule
+        size = (n_features + n_labels) * n_labels
+        self.mu, self.late, self.sigma = np.zeros(size), np.zeros(size), np.full(size, rule.start)
+        self.n_seen = 0
+
+    @property
+    def mean(self) -> Floats:
+        """The average of mu over all sequences seen, which predicts better than the last one."""
+        return self.mu - self.late / max(1, self.n_seen)
+
+    def mean_rows(self, rows: Ints) -> Floats:
+        """Return the average weights of some features, shape (n, K); rows from n_features on are those of previous labels."""
+        mu, lag = (array.reshape(-1, self.n_labels)[rows] for array in (self.mu, self.late))
+        return mu - lag / max(1, self.n_seen)
+
+    def scores(self, weights: Floats, tokens: Sparse) -> Floats:
+        """Return the score of each label at each token, shape (n, K)."""
+        table = weights[: self.n_features * self.n_labels].reshape(-1, self.n_labels)
+        return np.add.reduceat(table[tokens.rows], tokens.starts[:-1], axis=0)
+
+    def transitions(self, weights: Floats) -> Floats:
+        """Return the score of each label (column) after each (row), shape (K, K)."""
+        return weights[self.n_features * self.n_labels :].reshape(self.n_labels, self.n_labels)
+
+    def update(self, tokens: Sparse, gold: Ints) -> bool:
+        """Learn from one sequence. RETURNS (bool): Whether the best labelling was not gold."""
+        scores, transitions = self.scores(self.mu, tokens), self.transitions(self.mu)
+        if self.rule.by_distance and _beats_all(scores, transitions, gold):
+            self.n_seen += 1
+            return False
+        if self.rule.n_rivals == 1:
+            rivals = [viterbi_one(scores, transitions)]
+        else:
+            rivals = list(k_best_one(scores, transitions, self.rule.n_rivals))
+        wrong = bool((rivals[0] != gold).any())
+        differences = [self.difference(tokens, gold, rival) for rival in rivals if (rival != gold).any()]
+        for step in self.rule.steps(self.mu, self.sigma, differences) if differences else ():
+            self.mu[step.at] += step.mean
+            self.late[step.at] += self.n_seen * step.mean
+            if step.variance is not None:
+                self.sigma[step.at] -= step.variance
+        self.n_seen += 1
+        return wrong
+
+    def difference(self, tokens: Sparse, gold: Ints, rival: Ints) -> Difference:
+        """Return the features of one labelling minus those of another, different one."""
+        width, offset = self.n_labels, self.n_features * self.n_labels
+        differ = np.flatnonzero(gold != rival)
+        rows = np.concatenate([tokens.rows[tokens.starts[i] : tokens.starts[i + 1]] for i in differ.tolist()]) * width
+        labels = np.repeat(differ, tokens.starts[differ + 1] - tokens.starts[differ])
+        pairs = np.flatnonzero((gold[1:] != rival[1:]) | (gold[:-1] != rival[:-1]))
+        codes = np.concatenate([
+            rows + gold[labels], offset + gold[pairs] * width + gold[pairs + 1],
+            rows + rival[labels], offset + rival[pairs] * width + rival[pairs + 1],
+        ])  # fmt: skip
+        signs = np.ones(len(codes))
+        signs[len(codes) // 2 :] = -1
+        parameters, place = np.unique(codes, return_inverse=True)
+        amounts = np.bincount(place.reshape(-1), weights=signs, minlength=len(parameters))
+        nonzero = amounts != 0
+        return Difference(parameters[nonzero], amounts[nonzero], len(differ))
+
+
+def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
+    """Return whether gold scores above every other labelling by at least the labels that differ."""
+    with_cost = scores + 1
+    with_cost[np.arange(len(gold)), gold] -= 1
+    return bool((viterbi_one(with_cost, transitions) == gold).all())
+
+
+class OnlineLabeller(FeatureLabeller):
+    """Predicts with the average of its weights over all updates.
+
+    rule (str): perceptron, pa, cw or arow. settings (Mapping): Of the rule, see `RULES`; {"phi": 1.0} for cw. Others: See
+    FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    """
+
+    kind = "calib_online"
+    learned: ClassVar = {"mu": floats(), "late": floats(), "sigma": floats(0.0), "n_seen": whole()}
+
+    def __init__(self, nlp: Language, name: str = "calib_online", **settings: Any):
+        config = OnlineSettings(**settings)
+        self.rule = make_rule(config.rule, **(config.settings or {}))
+        self.learner = OnlineLearner(0, 0, self.rule)
+        super().__init__(nlp, name, config)
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
+    ) -> None:
+        """labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        validate_get_examples(get_examples, "OnlineLabeller.initialize")
+        self.learn_features(get_examples, labels)
+        self.learner = OnlineLearner(len(self.index), len(self.labels), self.rule)
+
+    def update(
+        self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: dict[str, float] | None = None
+    ) -> dict[str, float]:
+        """Learn from each sequence with complete gold; the loss is how many were labelled wrongly."""
+        losses = {} if losses is None else losses
+        examples = list(examples)
+        validate_examples(examples, "OnlineLabeller.update")
+        wrong = sum(self.learner.update(*sequence) for eg in examples for sequence in self.sequences(eg))
+        losses[self.name] = losses.get(self.name, 0.0) + wrong
+        return losses
+
+    def weight_rows(self, rows: Ints) -> Floats:
+        return self.learner.mean_rows(rows)
+
+    def _learned(self) -> dict[str, Any]:
+        return {**super()._learned(), **{name: getattr(self.learner, name) for name in self.learned}}
+
+    def _restore(self, fields: dict[str, Any]) -> None:
+        super()._restore(fields)
+        self.learner = OnlineLearner(len(self.index) if self.labels else 0, len(self.labels), self.rule)
+        for name in self.learned:
+            setattr(self.learner, name, fields[name])

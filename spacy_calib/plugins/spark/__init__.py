@@ -1,0 +1,18 @@
+"""Calibrated scores on Apache Spark (extra `spark`). Workers need spacy-calib and the pipeline installed."""
+
+from __future__ import annotations
+
+from ...errors import calib_error
+
+try:
+    import pyspark  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "pyspark":
+        raise
+    raise calib_error("C450") from None
+
+from .sampling import gold_docs
+from .scoring import score
+from .session import local_session
+
+__all__ = ["gold_docs", "local_session", "score"]

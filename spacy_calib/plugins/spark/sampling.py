@@ -1,0 +1,77 @@
+"""Samples gold documents of a DataFrame: a fit needs some 100,000 tokens, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import BinaryType
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from ...gold.reading import DOC_KEY
+from ...errors import calib_error
+from ...pipe.loading import reason
+from .session import check_columns, check_type
+
+_SCHEMA = pa.schema([("document", pa.int64()), ("doc", pa.binary()), ("fault", pa.string())])
+# Rows that cannot be read come first in the order of the documents.
+_FIRST = -(1 << 63)
+
+
+def gold_docs(df: DataFrame, vocab: Vocab, *, gold: str = "gold", n_tokens: int = 100_000) -> Iterator[Doc]:
+    """Sample whole documents until they have so many tokens: those with the smallest digests, however the rows are partitioned.
+
+    All Docs that name a document (`Doc.user_data["calib_document"]`) belong to it, in whatever rows they are; any other Doc is
+    a document by itself.
+    gold (str): Column of binary DocBins: `spark.read.format("binaryFile")` reads .spacy files into the column `content`.
+    RAISES C001: df is no DataFrame, or n_tokens is below 1. C452, C453: the column is missing, or not binary. C457: a row is no
+    DocBin.
+    """
+    if n_tokens < 1:
+        raise calib_error("C001", name="n_tokens", wanted="a whole number of at least 1", given=n_tokens)
+    check_columns(df, [gold])
+    check_type(df, gold, BinaryType())
+    rows = df.select(gold).where(col(gold).isNotNull()).mapInArrow(_unpack, from_arrow_schema(_SCHEMA))
+    return _take(rows.orderBy("document", "doc").toLocalIterator(), vocab, gold, n_tokens)
+
+
+def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each Doc of the DocBins; for anything else a row with the reason."""
+    for batch in batches:
+        for data in batch.column(0).to_pylist():
+            try:
+                docs = DocBin().from_bytes(data).get_docs(Vocab())
+                rows: list[dict[str, Any]] = [
+                    {"document": _digest(doc), "doc": DocBin(docs=[doc], store_user_data=True).to_bytes()}
+                    for doc in docs
+                    if len(doc)
+                ]
+            except Exception as error:
+                rows = [{"document": _FIRST, "fault": reason(error)}]
+            yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+
+
+def _digest(doc: Doc) -> int:
+    """Return a digest of the name of the Doc's document, else of its text."""
+    name = repr(doc.user_data.get(DOC_KEY, doc.text)).encode("utf8", "surrogatepass")
+    return int.from_bytes(blake2b(name, digest_size=8).digest(), "little", signed=True)
+
+
+def _take(rows: Iterable[Any], vocab: Vocab, gold: str, n_tokens: int) -> Iterator[Doc]:
+    """Yield the Docs of the first rows, until a document ends after so many tokens. RAISES C457: a row is no DocBin."""
+    n_taken, document = 0, None
+    for row in rows:
+        if row["fault"] is not None:
+            raise calib_error("C457", name=gold, why=row["fault"])
+        if n_taken >= n_tokens and row["document"] != document:
+            return
+        document = row["document"]
+        for doc in DocBin().from_bytes(bytes(row["doc"])).get_docs(vocab):
+            n_taken += len(doc)
+            yield doc

@@ -1,0 +1,357 @@
+"""`spacy calib evaluate`: its table, its JSON, and the whole way from `fit` to a token's score in processes of their own."""
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Corpus
+
+from spacy_calib.doc.attributes import doc_view
+from spacy_calib.metrics.calibration_errors import smce
+from spacy_calib.metrics.table import calibration_table
+from spacy_calib.pipe.scorer import corpus_of
+from tests.cli.conftest import (
+    TAG_OF,
+    calib,
+    entity_docs,
+    ok,
+    refuses,
+    save_docs,
+    save_gold,
+    spacy_command,
+    spacy_process,
+)
+
+# srsly writes ten digits behind the point.
+WRITTEN = 1e-9
+# Sums over batches of another size differ in the last digits of float32.
+FLOAT32 = 1e-5
+SCORES = ["smce", "gmce", "ece", "brier", "nll", "smece"]
+
+
+TAGS = {*TAG_OF.values(), "PROPN", "X"}
+
+
+def figures(path):
+    return json.loads(path.read_text())
+
+
+def scored_by_spacy(path, data):
+    nlp = spacy.load(path)
+    return nlp.evaluate(list(Corpus(data)(nlp)))
+
+
+def leaves(value):
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from leaves(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from leaves(one)
+    else:
+        yield value
+
+
+def test_from_fit_to_a_score_in_a_process_of_its_own(model, dev, test_file, tmp_path):
+    """DESIGN section 1, line by line; no --code anywhere."""
+    fit = ok(calib("fit", model, dev, tmp_path / "calibrated", "--train-data", dev.parent / "train.spacy"))
+    assert "Calibrated tagger on" in fit.text
+    assert "counted on train.spacy" in fit.text
+
+    ok(spacy_process("evaluate", "./calibrated", test_file, "--output", "metrics.json", cwd=tmp_path))
+    metrics = figures(tmp_path / "metrics.json")
+    assert 0 < metrics["tag_acc"] < 1
+    for score in SCORES:
+        assert type(metrics[f"calib_{score}"]) is float
+        assert type(metrics[f"calib_{score}_raw"]) is float
+    per_group = metrics["calib_gmce_per_group"]
+    assert list(per_group) == [str(i + 1) for i in range(len(per_group))]
+    assert all(set(row) == {"gmce", "gmce_raw", "pairs", "tags"} for row in per_group.values())
+    assert sum(row["tags"] for row in per_group.values()) == 5
+    assert metrics["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]), abs=WRITTEN)
+
+    table = ok(calib("evaluate", tmp_path / "calibrated", test_file, "--output", tmp_path / "table.json"))
+    assert "all (SMCE)" in table.text
+    result = figures(tmp_path / "table.json")["calib"]
+    whole = next(row for row in result["errors"] if row["group"] == "all")
+    assert whole["calibrated"] == pytest.approx(metrics["calib_smce"], abs=WRITTEN)
+    assert whole["raw"] == pytest.approx(metrics["calib_smce_raw"], abs=WRITTEN)
+    assert result["accuracy"] == pytest.approx(metrics["tag_acc"], abs=WRITTEN)
+
+    info = ok(calib("info", tmp_path / "calibrated"))
+    assert "counted on train.spacy" in info.text
+
+    nlp = spacy.load(tmp_path / "calibrated")
+    doc = nlp("the old dog saw a duck .")
+    assert all(type(token._.calib_score) is float for token in doc)
+
+
+def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_file):
+    outcome = ok(calib("evaluate", calibrated, test_file))
+    n_groups = len(spacy.load(calibrated).get_pipe("calib").tokens.maps.groups)
+    assert "Group Tags Pairs Raw Calibrated Debiased 95 % interval Floor Floor 95 %" in outcome.text
+    firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
+    rows = firsts[firsts.index("all") :]
+    assert rows[: n_groups + 2] == ["all", *(str(i + 1) for i in range(n_groups)), "mean"]
+    assert all(name in outcome.text for name in ("ECE (top label)", "Brier", "Log loss", "smECE"))
+
+
+def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated, test_file, tmp_path):
+    ok(calib("evaluate", calibrated, test_file, "--silent", "--output", tmp_path / "new" / "table.json"))
+    result = figures(tmp_path / "new" / "table.json")["calib"]
+    assert set(result) == {
+        "component",
+        "layer",
+        "seen",
+        "weights_changed",
+        "bins",
+        "tokens",
+        "pairs",
+        "accuracy",
+        "accuracy_is",
+        "by",
+        "errors",
+        "scores",
+        "change",
+        "never_right",
+        "misaligned",
+        "conventions",
+    }
+    assert all(type(leaf) in (str, bool, int, float, type(None)) for leaf in leaves(result))
+    expected = scored_by_spacy(calibrated, test_file)
+    assert all(
+        type(leaf) in (int, float, type(None)) for key, value in expected.items() if "calib" in key for leaf in leaves(value)
+    )
+    rows = {row["group"]: row for row in result["errors"]}
+    for group, score in (("all", "smce"), ("mean", "gmce")):
+        assert rows[group]["calibrated"] == pytest.approx(expected[f"calib_{score}"], abs=WRITTEN)
+        assert rows[group]["raw"] == pytest.approx(expected[f"calib_{score}_raw"], abs=WRITTEN)
+    for group, row in expected["calib_gmce_per_group"].items():
+        assert rows[group]["calibrated"] == pytest.approx(row["gmce"], abs=WRITTEN)
+        assert (rows[group]["pairs"], rows[group]["tags"]) == (row["pairs"], row["tags"])
+    for score in ("ece", "brier", "nll", "smece"):
+        assert result["scores"][score]["calibrated"] == pytest.approx(expected[f"calib_{score}"], abs=WRITTEN)
+        assert result["scores"][score]["raw"] == pytest.approx(expected[f"calib_{score}_raw"], abs=WRITTEN)
+    assert all(
+        row["low"] <= row["high"] and 0 <= row["floor"] <= row["floor95"] for row in rows.values() if row["low"] is not None
+    )
+
+
+class WorstGap:
+    """A metric of another package."""
+
+    short = "worst"
+    title = "Worst gap"
+
+    def __call__(self, scores, hits):
+        return np.max(np.abs(scores - hits))
+
+
+def test_a_metric_registered_elsewhere_is_in_table_json_and_scorer(register, calibrated, test_file, tmp_path):
+    ok(calib("evaluate", calibrated, test_file, "--silent", "-o", tmp_path / "before.json"))
+    register("calib_metrics", "elsewhere.WorstGap.v1", WorstGap)
+    outcome = calib("evaluate", calibrated, test_file, "-o", tmp_path / "after.json")
+    before, after = (figures(tmp_path / f"{name}.json")["calib"] for name in ("before", "after"))
+    worst = after["scores"].pop("worst")
+    assert before == after
+    assert 0 < worst["calibrated"] <= 1
+    assert f"Worst gap {worst['raw']:.4f} {worst['calibrated']:.4f} - -" in outcome.text
+    scored = scored_by_spacy(calibrated, test_file)
+    assert scored["calib_worst"] == pytest.approx(worst["calibrated"], abs=WRITTEN)
+    assert scored["calib_worst_raw"] == pytest.approx(worst["raw"], abs=WRITTEN)
+    assert "calib_worst" in spacy.load(calibrated).get_pipe_meta("calib").scores
+
+
+def test_bins_replace_those_of_the_fit(model, dev, test_file, tmp_path):
+    ok(calib("fit", model, dev, tmp_path / "out", "--components.calib.scorer.n_bins", 4, "--silent", "-m", "isotonic"))
+    errors = {}
+    for options in ((), ("-b", 4), ("-b", 1)):
+        path = tmp_path / "table.json"
+        ok(calib("evaluate", tmp_path / "out", test_file, "--silent", "-o", path, "--force", *options))
+        result = figures(path)["calib"]
+        errors[options] = (result["bins"], result["errors"][0]["raw"])
+    assert errors[()] == errors["-b", 4]
+    assert errors[()] == (4, pytest.approx(scored_by_spacy(tmp_path / "out", test_file)["calib_smce_raw"], abs=WRITTEN))
+    # One bin: the raw scores of a softmax sum to 1 but for the threshold, and so do the hits, so that the error nearly vanishes.
+    assert errors["-b", 1][0] == 1
+    assert errors["-b", 1][1] < errors["-b", 4][1]
+
+
+def test_documents_without_words_change_no_figure(model, calibrated, test_file, tmp_path):
+    vocab = spacy.blank("xx").vocab
+    folder = tmp_path / "gold"
+    folder.mkdir()
+    empty = [Doc(vocab), Doc(vocab, words=["  ", "\n"], spaces=[False, False], tags=["_SP", "_SP"])]
+    (folder / "a.spacy").write_bytes(test_file.read_bytes())
+    save_docs(folder / "b.spacy", empty)
+    for name, data in (("words", test_file), ("all", folder)):
+        ok(calib("evaluate", calibrated, data, "--silent", "-o", tmp_path / f"{name}.json"))
+        ok(calib("fit", model, data, tmp_path / name, "-m", "isotonic", "--silent"))
+    assert figures(tmp_path / "words.json") == figures(tmp_path / "all.json")
+    fits = [spacy.load(tmp_path / name).get_pipe("calib").tokens.maps.fits_ for name in ("words", "all")]
+    assert fits[0] == fits[1]
+
+
+def test_run_time_documents_without_tokens_with_spaces_only_and_very_long(calibrated):
+    nlp = spacy.load(calibrated)
+    words = ["the", "old", "dog", "saw", "."] * 20_000
+    empty, spaces, long, short = nlp.pipe([Doc(nlp.vocab), "  \n ", Doc(nlp.vocab, words=words), "the dog"])
+    assert len(empty) == 0
+    assert empty._.calib is None or len(empty._.calib) == 0
+    assert spaces[0].is_space
+    assert all(token._.calib_score is None or 0 <= token._.calib_score <= 1 for token in spaces)
+    assert long[99_999]._.calib_score is not None
+    assert len(long._.calib.scored) == 100_000
+    assert all(token._.calib_score is not None for token in short)
+    assert len(nlp("")) == 0
+
+
+def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrated, dev, tmp_path):
+    both = tmp_path / "both"
+    ok(calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent", "-m", "isotonic"))
+    vocab = spacy.blank("xx").vocab
+    tags_only = save_docs(tmp_path / "tags.spacy", [Doc(vocab, words=["the", "dog"], tags=["DET", "NOUN"])] * 10)
+    outcome = ok(calib("evaluate", both, tags_only, "-o", tmp_path / "table.json"))
+    assert "Nothing to judge: no token has both gold and a score." in outcome.text
+    result = figures(tmp_path / "table.json")
+    assert result["calib"]["tokens"] == 20
+    assert result["morph_calib"]["pairs"] == 0
+    assert result["morph_calib"]["scores"]["brier"] == {"raw": None, "calibrated": None}
+
+
+def test_data_without_any_gold_is_refused(calibrated, tmp_path):
+    bare = save_docs(tmp_path / "bare.spacy", [Doc(spacy.blank("xx").vocab, words=["the", "dog"])])
+    refuses(calib("evaluate", calibrated, bare, "--silent"), "has no gold tag annotation for component 'tagger'")
+
+
+def test_more_bins_than_pairs_are_refused(calibrated, tmp_path):
+    """A number that is far out of range fills the memory, so that the process is killed without a sentence."""
+    data = save_gold(tmp_path / "few.spacy", 3, seed=1)
+    refuses(calib("evaluate", calibrated, data, "--silent", "-b", 10_000), "which is fewer than the 10000 bins")
+
+
+# Entities
+
+
+def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(calibrated_ner, entity_test, tmp_path):
+    ok(calib("evaluate", calibrated_ner, entity_test, "--silent", "-o", tmp_path / "table.json"))
+    result = figures(tmp_path / "table.json")["calib_ent"]
+    entities = result["entities"]
+    assert set(entities) == {
+        "called",
+        "event",
+        "by",
+        "bins",
+        "accepted",
+        "flagged",
+        "tokens",
+        "pairs",
+        "accuracy",
+        "errors",
+        "scores",
+        "change",
+        "never_right",
+    }
+    assert (entities["event"], entities["bins"], result["component"]) == ("exact", 10, "ner")
+    assert all(type(leaf) in (str, bool, int, float, type(None)) for leaf in leaves(result))
+
+    ok(spacy_command("evaluate", calibrated_ner, entity_test, "--output", tmp_path / "metrics.json"))
+    metrics = figures(tmp_path / "metrics.json")
+    assert not any(name.startswith("calib_ent_token") for name in metrics)
+    for table, prefix in ((entities, "calib_ent"),):
+        rows = {row["group"]: row for row in table["errors"]}
+        for group, score in (("all", "smce"), ("mean", "gmce")):
+            assert rows[group]["calibrated"] == pytest.approx(metrics[f"{prefix}_{score}"], abs=FLOAT32)
+            assert rows[group]["raw"] == pytest.approx(metrics[f"{prefix}_{score}_raw"], abs=FLOAT32)
+        for group, row in metrics[f"{prefix}_gmce_per_group"].items():
+            assert (rows[group]["pairs"], rows[group]["tags"]) == (row["pairs"], row["tags"])
+            assert rows[group]["calibrated"] == pytest.approx(row["gmce"], abs=FLOAT32)
+        for score in ("ece", "brier", "nll", "smece"):
+            assert table["scores"][score]["calibrated"] == pytest.approx(metrics[f"{prefix}_{score}"], abs=FLOAT32)
+            assert table["scores"][score]["raw"] == pytest.approx(metrics[f"{prefix}_{score}_raw"], abs=FLOAT32)
+    # Of the predicted entities as many are right as the precision says: every token has gold here.
+    assert entities["accuracy"] == pytest.approx(metrics["ents_p"], abs=WRITTEN)
+
+    nlp = spacy.load(calibrated_ner)
+    examples = list(Corpus(entity_test)(nlp))
+    for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+        example.predicted = doc
+    pipe = nlp.get_pipe("calib_ent")
+    corpus = corpus_of(examples, "calib_ent", pipe.labels)
+    of_tokens, of_spans = corpus.pairs(), corpus.span_pairs(pipe.lookup.span_labels())
+    assert (result["tokens"], result["pairs"]) == (of_tokens.pairs.n_units, len(of_tokens.pairs))
+    assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib_ent").ents) for eg in examples)
+    expected = calibration_table(of_spans.pairs, of_spans.calibrated, pipe.spans.groups, 10, 0)
+    assert entities["errors"][0]["raw"] == pytest.approx(expected["errors"][0]["raw"], abs=FLOAT32)
+    assert [row["pairs"] for row in entities["errors"]] == [row["pairs"] for row in expected["errors"]]
+    assert entities["errors"][0]["calibrated"] == pytest.approx(smce(of_spans.pairs, of_spans.calibrated, 10), abs=FLOAT32)
+
+
+def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_test, tmp_path):
+    outcome = ok(calib("evaluate", calibrated_ner, entity_test, "-o", tmp_path / "table.json"))
+    result = figures(tmp_path / "table.json")["calib_ent"]
+    entities = result["entities"]
+    first, _, second = outcome.text.partition("calib_ent: whole entities (event: exact)")
+    assert "calib_ent (ner)" in first
+    assert f"{result['tokens']:,} tokens, {result['pairs']:,} pairs" in first
+    assert f"{entities['pairs']:,} predicted entities, {100 * entities['accuracy']:.2f} % right, 10 bins" in second
+    assert "ECE (top label)" in first
+    assert "ECE (top label)" not in second
+    for text, table in ((first, result), (second, entities)):
+        row = table["errors"][0]
+        assert f"all (SMCE) {row['tags']} {row['pairs']:,} {row['raw']:.4f} {row['calibrated']:.4f}" in text
+        brier = table["scores"]["brier"]
+        assert f"Brier {brier['raw']:.4f} {brier['calibrated']:.4f}" in text
+    firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
+    at = [i for i, word in enumerate(firsts) if word == "all"]
+    assert [firsts[i : i + 6] for i in at] == [["all", "O", "1", "2", "3", "mean"], ["all", "1", "2", "3", "mean", "Score"]]
+
+
+def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test, tmp_path):
+    options = ["--groups", 1, "--bins", 4, "--silent", "-o", tmp_path / "table.json"]
+    ok(calib("evaluate", calibrated_ner, entity_test, *options))
+    result = figures(tmp_path / "table.json")["calib_ent"]
+    assert (result["bins"], result["entities"]["bins"]) == (4, 4)
+    assert [row["group"] for row in result["entities"]["errors"]] == ["all", "1", "mean"]
+    one, other, _ = result["entities"]["errors"]
+    assert (one["pairs"], one["tags"], one["raw"]) == (other["pairs"], other["tags"], other["raw"])
+    assert "O" in [row["group"] for row in result["errors"]]
+
+
+def test_gold_without_a_predicted_entity_has_a_table_of_tokens_alone(calibrated_ner, tmp_path):
+    nlp = spacy.load(calibrated_ner)
+    docs = [doc for doc in entity_docs(200, 34) if not nlp(Doc(nlp.vocab, words=[token.text for token in doc])).ents]
+    assert docs
+    data = save_docs(tmp_path / "outside.spacy", docs)
+    outcome = ok(calib("evaluate", calibrated_ner, data, "-b", 2, "-o", tmp_path / "table.json"))
+    assert "Nothing to judge: no entity was predicted where there is gold." in outcome.text
+    result = figures(tmp_path / "table.json")["calib_ent"]
+    assert result["tokens"] == sum(map(len, docs))
+    assert result["entities"]["pairs"] == 0
+    assert result["entities"]["accuracy"] is None
+    assert result["entities"]["scores"]["brier"] == {"raw": None, "calibrated": None}
+
+
+def test_the_component_that_is_read_is_missing(calibrated_ner, entity_test, tmp_path):
+    """The data has gold: it is not the data that is at fault."""
+    spacy.load(calibrated_ner, exclude=["ner"]).to_disk(tmp_path / "without")
+    refuses(calib("evaluate", tmp_path / "without", entity_test, "--silent"), "has no component 'ner'; it has: tok2vec, tagger")
+
+
+def test_calibrated_worse_than_raw_and_labels_that_are_never_right_are_said(ner_model, entity_test, tmp_path):
+    """Fitted on gold in which every tag is another one, the scores of right tags are low; judged on that, no tag is right."""
+    other = dict(zip(sorted(TAGS), [*sorted(TAGS)[1:], sorted(TAGS)[0]], strict=True))
+    docs = entity_docs(60, 31)
+    for token in (token for doc in docs for token in doc):
+        token.tag_ = other[token.tag_]
+    wrong = save_docs(tmp_path / "wrong.spacy", docs)
+    ok(calib("fit", ner_model, wrong, tmp_path / "m", "-C", "tagger", "--method", "isotonic", "--silent"))
+    outcome = calib("evaluate", tmp_path / "m", entity_test, "--output", tmp_path / "e.json")
+    change = figures(tmp_path / "e.json")["calib"]["change"]["nll"]
+    assert 0 < change["low"] < change["value"] < change["high"]
+    assert (
+        f"WORSE than raw ones on this data: log loss {change['value']:+.4f} (95 % interval {change['low']:+.4f}" in outcome.text
+    )
+    assert "Predicted and never right: " in calib("evaluate", tmp_path / "m", wrong).text

@@ -1,0 +1,107 @@
+"""`spacy calib info`: what the fitted pipes of a pipeline hold."""
+
+import json
+
+import spacy
+
+from spacy_calib.about import __version__
+from spacy_calib.cli.info_command import show_selection
+from tests.cli.conftest import calib, ok, refuses
+from tests.conftest import made_up_sentences
+
+
+def test_info_says_what_the_pipe_holds(calibrated):
+    outcome = ok(calib("info", calibrated))
+    n_tokens = sum(map(len, made_up_sentences(120, 12)))
+    for part in (
+        "Component tagger (tag)",
+        "Attributes Token._.calib_score, _raw, _scores, _set; Doc._.calib",
+        "Method spacy-calib.Isotonic.v1",
+        "Threshold 0.01",
+        "Normalized no",
+        f"120 sentences, {n_tokens} tokens",
+        "Frequencies counted on the fit data",
+        f"spacy-calib {__version__}, spacy {spacy.__version__}",
+        "on the FIT data",
+    ):
+        assert part in outcome.text
+
+
+def test_info_as_json(calibrated, tmp_path):
+    ok(calib("info", calibrated, "--silent", "-o", tmp_path / "info.json"))
+    (name, held), *others = json.loads((tmp_path / "info.json").read_text()).items()
+    assert (name, others) == ("calib", [])
+    assert (held["component"], held["layer"], held["attr"]) == ("tagger", "tag", "calib")
+    assert (held["threshold"], held["normalize"], held["source_found"]) == (0.01, False, True)
+    counts = {}
+    for sentence in made_up_sentences(120, 12):
+        for _, tag in sentence:
+            counts[tag] = counts.get(tag, 0) + 1
+    assert {tag: n for group in held["groups"] for tag, n in group["tags"].items()} == counts
+    assert sum(group["pairs"] for group in held["groups"]) == held["pairs"]
+    assert [row["group"] for row in held["table"]] == ["all", *(group["group"] for group in held["groups"])]
+    assert held["versions"]["spacy-calib"] == __version__
+
+
+def test_many_tags_are_shown_in_part_and_named_in_full_on_request(model, dev, tmp_path):
+    options = ["-C", "trainable_lemmatizer", "--groups", 1, "-m", "isotonic", "--silent"]
+    ok(calib("fit", model, dev, tmp_path / "out", *options))
+    labels = spacy.load(tmp_path / "out").get_pipe("calib").labels
+    short, whole = calib("info", tmp_path / "out"), calib("info", tmp_path / "out", "--all")
+    assert (short.code, whole.code) == (0, 0)
+    assert f"Group 1 ({len(labels)} tags)" in whole.text
+    assert "more" not in whole.text
+    assert len(labels) <= 8 or f"and {len(labels) - 8} more" in short.text
+
+
+def test_info_shows_a_pipe_whose_source_is_gone(calibrated, tmp_path):
+    nlp = spacy.load(calibrated, exclude=["tagger"])
+    nlp.to_disk(tmp_path / "bare")
+    outcome = ok(calib("info", tmp_path / "bare", "-o", tmp_path / "info.json"))
+    assert "tagger (tag), not in the pipeline" in outcome.text
+    assert json.loads((tmp_path / "info.json").read_text())["calib"]["source_found"] is False
+
+
+def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
+    refuses(calib("info", model), "no fitted calib pipe; it has: tok2vec, tagger")
+    nlp = spacy.load(model)
+    nlp.add_pipe("calib", after="tagger")
+    nlp.to_disk(tmp_path / "unfitted")
+    refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")
+
+
+# Entities
+
+
+def test_info_on_a_recognizer(calibrated_ner, tmp_path):
+    outcome = ok(calib("info", calibrated_ner, "-o", tmp_path / "info.json"))
+    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
+    spans = held["spans"]
+    assert (held["component"], held["layer"], spans["event"]) == ("ner", "ner", "exact")
+    assert set(spans["labels"]) == {"PER", "LOC", "ORG"}
+    assert spans["table"][0]["pairs"] == spans["spans"]
+    assert [group["group"] for group in held["groups"]][0] == "O"
+    for part in (
+        "Component ner (ner)",
+        f"{spans['spans']:,} predicted entities, {spans['right']:,} right (event: exact)",
+        "The same for whole entities",
+        "Group O (1 tag): O",
+    ):
+        assert part in outcome.text
+
+
+# What a method was chosen from
+
+
+def test_all_candidates_are_shown_in_columns_as_wide_as_what_they_hold(capsys):
+    trials = [
+        {"candidate": f"candidate {i} with a name of more than thirty characters", "size": i, "loss": i / 10, "difference": i / 10, "error": 0.0}
+        for i in range(8)
+    ]  # fmt: skip
+    show_selection({"documents": 9, "trials": trials, "chosen": trials[1]["candidate"]})
+    printed = capsys.readouterr().out
+    assert "Chosen by cross-validation over 9 documents" in printed
+    lines = [line for line in printed.splitlines() if line.startswith(("Candidate", "candidate"))]
+    assert len({len(line) for line in lines}) == 1
+    assert [line.split()[1] for line in lines[1:]] == list("01234567")
+    assert ["(chosen)" in line for line in lines[1:]] == [False, True] + 6 * [False]

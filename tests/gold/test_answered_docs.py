@@ -1,0 +1,316 @@
+"""Answers of people as gold: what was asked is known, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_calib.gold.tool_exports import Answer, Mark
+from spacy_calib.plugins.review.queue.formats import WRITERS
+from spacy_calib.annotations import CatsAnnotation, get_annotation, has_gold
+from spacy_calib.annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
+from spacy_calib.annotations.span_events import span_hits
+from spacy_calib.gold.answered_docs import answered_doc, answered_docs
+from spacy_calib.gold.collect import scored_corpus
+from spacy_calib.gold.reading import GoldReader
+from spacy_calib.errors import CalibError
+from spacy_calib.gold.example_reader import _hits_of
+from spacy_calib.types import Marginals
+from tests.answers import EXPORTS, answer, parts_of, write
+from tests.gold.test_answer_files import many_tasks
+from tests.plugins.links_made import linking
+
+TEXT = "Anna Lee met Bob in New Rome ."
+ANNA, LEE, BOB, ROME = Mark(0, 4, "P"), Mark(0, 8, "P"), Mark(13, 16, "P"), Mark(20, 28, "L")
+
+
+def through_docbin(doc):
+    held = DocBin(docs=[doc], store_user_data=True).to_bytes()
+    return next(DocBin().from_bytes(held).get_docs(Vocab()))
+
+
+def asked_about(spans, whole=False, keys=("sc",)):
+    return through_docbin(answered_doc(spacy.blank("en"), Answer(TEXT, spans, whole=whole), keys))
+
+
+def predicted(gold, *marks):
+    doc = Doc(gold.vocab, words=[token.text for token in gold], spaces=[bool(token.whitespace_) for token in gold])
+    doc.ents = [doc.char_span(mark.start, mark.end, label=mark.label) for mark in marks]
+    return Example(doc, gold)
+
+
+def hits(example, annotation, event="exact"):
+    return span_hits(example, annotation, [(one.start, one.end, one.label) for one in example.predicted.ents], event).tolist()
+
+
+def test_what_was_accepted_and_rejected_is_known_and_nothing_else():
+    gold = asked_about({LEE: True, BOB: False})
+    ner, group = get_annotation("ner"), get_annotation("spans:sc")
+    found = predicted(gold, LEE, BOB, ROME)
+    for annotation in (ner, group, get_annotation("biluo")):
+        assert hits(found, annotation) == [1, 0, -1]
+        assert not annotation.aligned_gold(found).any()  # of tokens nothing is
+        assert has_gold(annotation, gold)
+    # Entities do not overlap, so that what overlaps an accepted one is wrong; spans of a group may.
+    other = predicted(gold, ANNA)
+    assert (hits(other, ner), hits(other, group)) == ([0], [-1])
+    # Less than the same tokens was not asked about.
+    assert hits(found, ner, "overlap") == [1, -1, -1]
+    assert hits(other, ner, "type") == [1]
+    assert [group in gold.spans for group in (REJECTED, REJECTED_TOKENS)] == [True, False]
+
+
+def test_whole_answers_are_full_gold():
+    gold = asked_about({LEE: True}, whole=True)
+    found = predicted(gold, LEE, BOB)
+    assert hits(found, get_annotation("ner")) == [1, 0]
+    assert get_annotation("ner").aligned_gold(found).all()
+    assert not any(key.startswith(REJECTED) for key in gold.spans)
+
+
+def test_an_answer_may_begin_or_end_in_a_token():
+    gold = asked_about({Mark(1, 9, "P"): True, Mark(13, 15, "X"): False})  # white space goes with a mouse
+    assert [token.text for token in gold] == ["A", "nna", "Lee", "met", "Bo", "b", "in", "New", "Rome", "."]
+    assert (gold.text, [span.text for span in gold.ents], [span.text for span in gold.spans[REJECTED]]) == (
+        TEXT,
+        ["nna Lee"],
+        ["Bo"],
+    )
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_tokens_that_a_prediction_chose_are_no_gold(outside):
+    gold = Doc(Vocab(), words=TEXT.split())
+    accepted, rejected = [Span(gold, 0, 2, label="P")], [Span(gold, 3, 4, label="P")]
+    gold.set_ents(accepted, outside=rejected if outside else [], default="missing")
+    found, ner = predicted(gold, LEE, BOB, ROME), get_annotation("ner")
+    assert not ner.aligned_gold(found).any()
+    assert hits(found, ner) == [1, 0 if outside else -1, -1]
+
+
+def test_a_sentence_without_gold_leaves_the_other_one_known():
+    gold = Doc(Vocab(), words=[*TEXT.split(), *TEXT.split()])
+    gold.set_ents([Span(gold, 0, 2, label="P")], outside=[Span(gold, 2, 8)], missing=[Span(gold, 8, 16)], default="outside")
+    found = predicted(gold, LEE, BOB)
+    found.predicted.ents = [*found.predicted.ents, Span(found.predicted, 8, 10, label="P")]
+    assert (get_annotation("ner").aligned_gold(found) != 0).tolist() == [True] * 8 + [False] * 8
+
+
+def test_of_tags_only_what_was_asked_is_known():
+    gold = asked_about({Mark(9, 12, "V"): True, Mark(13, 16, "V"): False})
+    example, tag = predicted(gold), get_annotation("tag")
+    rows = np.array([2, 2, 3, 3, 4])
+    hashes = np.array([get_string_id(label) for label in "VNVNV"], dtype=np.uint64)
+    assert tag.is_known(example, rows, hashes).tolist() == [True, False, True, False, False]
+    assert tag.is_gold(example, rows, hashes).tolist() == [True, False, False, False, False]
+    # As the fit has it: the columns of gold are that of V, none, and no gold.
+    marginals = Marginals(rows, np.array([0, 1, 0, 1, 0]), np.full(5, 0.5), len(gold))
+    found = _hits_of(tag, [example], marginals, np.array([-2, -2, 0, -1, -2, -2, -2, -2]), ("V", "N"))
+    assert [flags.tolist() for flags in found] == [[True, False, False, False, False], [True, False, True, False, False]]
+    # And where the columns are edit trees, or places of candidates, and the entries have names.
+    named = Marginals(rows, np.array([0, 1, 0, 1, 0]), np.full(5, 0.5), len(gold), ["V", "N", "V", "N", "V"])
+    again = _hits_of(tag, [example], named, np.array([-2, -2, 0, -1, -2, -2, -2, -2]), ("tree 1", "tree 2"))
+    assert [flags.tolist() for flags in again] == [flags.tolist() for flags in found]
+
+
+def tags_of(gold, *labels):
+    """Of each label at *met* and *Bob*: whether it is right, "" where that is not known."""
+    example, tag = predicted(gold), get_annotation("tag")
+    rows, hashes = np.repeat([2, 3], len(labels)), np.array([get_string_id(label) for label in labels] * 2, dtype=np.uint64)
+    known, right = tag.is_known(example, rows, hashes), tag.is_gold(example, rows, hashes)
+    return ["" if not known[i] else bool(right[i]) for i in range(len(rows))]
+
+
+MET, V, BOB_V = (9, 12), Mark(9, 12, "V"), Mark(13, 16, "V")
+
+
+def answered(file, *records):
+    """The gold of Prodigy's records of one text. records: (the label asked about at *met* or *Bob*, (place, label) that stand there then, answer)."""
+    told = [
+        {
+            "text": TEXT,
+            "spans": [{"start": start, "end": end, "label": label} for (start, end), label in left],
+            "answer": said,
+            "meta": {"unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
+        }
+        for asked, left, said in records
+    ]
+    (gold,) = answered_docs(spacy.blank("en"), write(file, told))
+    return through_docbin(gold)
+
+
+def test_a_corrected_tag_is_known_like_any_gold_where_none_is_left_open(tmp_path):
+    accepted = (BOB_V, [((13, 16), "V")], "accept")
+    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), accepted)
+    assert tags_of(gold, *"VNX") == [False, True, False, True, False, False]
+    # One that the component does not know, too: all its own are wrong then.
+    gold = answered(tmp_path / "b.jsonl", (V, [(MET, "new")], "accept"), accepted)
+    assert (gold[2].tag_, tags_of(gold, *"VN")) == ("new", [False, False, True, False])
+
+
+def test_beside_rejected_tags_a_corrected_one_tells_of_the_one_that_was_asked_about(tmp_path):
+    rejected = (BOB_V, [((13, 16), "V")], "reject")
+    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), rejected)
+    assert tags_of(gold, *"VNX") == [False, "", "", False, "", ""]
+
+
+def test_two_labels_of_one_token_are_none_and_are_counted(tmp_path):
+    with pytest.warns(UserWarning, match="nothing is known: 1 in .*a.jsonl"):
+        gold = answered(tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept"))
+    assert tags_of(gold, *"VN") == ["", "", True, False]
+
+
+def test_a_label_of_more_or_less_than_one_token_is_none_of_a_token(tmp_path):
+    accepted = (BOB_V, [((13, 16), "V")], "accept")
+    gold = answered(tmp_path / "a.jsonl", (V, [((9, 16), "N")], "accept"), accepted)
+    assert tags_of(gold, *"VN") == [False, "", True, ""]  # the tag that was asked about has no other in its stead
+    gold = answered(tmp_path / "b.jsonl", (V, [((9, 11), "N")], "accept"), accepted)
+    found = Example(Doc(gold.vocab, words=TEXT.split()), gold)
+    assert get_annotation("tag").aligned_gold(found).nonzero()[0].tolist() == [3]
+
+
+def test_an_empty_label_is_refused(tmp_path):
+    with pytest.raises(CalibError, match="a label is empty"):
+        answered(tmp_path / "a.jsonl", (V, [(MET, "")], "accept"))
+
+
+@pytest.mark.parametrize(("labels", "known"), [("ABC", [True, False, False]), ("AB", [True, True])])
+def test_a_rejected_category_leaves_the_others_open_unless_one_is_left(labels, known):
+    gold = through_docbin(answered_doc(spacy.blank("en"), Answer(TEXT, cats={"A": False})))
+    assert [span.label_ for span in gold.spans[REJECTED_CATS]] == ["A"]
+    example, rows = predicted(gold), np.zeros(len(labels), dtype=np.intp)
+    hashes = np.array([get_string_id(label) for label in labels], dtype=np.uint64)
+    cats = CatsAnnotation(labels)
+    assert cats.is_known(example, rows, hashes).tolist() == known
+    assert cats.is_gold(example, rows, hashes).tolist() == [False, labels == "AB", False][: len(labels)]
+    several = CatsAnnotation(labels, overlapping=True)
+    assert several.is_known(example, rows, hashes).tolist() == [True, False, False][: len(labels)]
+
+
+# Links
+
+
+LINKED = "Georgia met Amazon beside Dakota Zorb ."
+GEORGIA, AMAZON, DAKOTA, ZORB = (
+    Mark(0, 7, "Georgia-place"),
+    Mark(12, 18, "Amazon-firm"),
+    Mark(26, 32, "Dakota-band"),
+    Mark(33, 37, "NIL"),
+)
+
+
+def answers_about_links(tmp_path, *answered):
+    """The gold Doc of answers, and an example with these links. answered: (mark, whether it is right)."""
+    spans = [[{"start": mark.start, "end": mark.end, "label": mark.label}] for mark, _ in answered]
+    told = [
+        {"text": LINKED, "spans": one, "answer": "accept" if right else "reject", "_view_id": "ner"}
+        for one, (_, right) in zip(spans, answered, strict=True)
+    ]
+    gold = through_docbin(next(answered_docs(linking(), write(tmp_path / "a.jsonl", told))))
+    doc = Doc(gold.vocab, words=LINKED.split())
+    doc.ents = [doc.char_span(mark.start, mark.end, label="NAME", kb_id=mark.label) for mark in (GEORGIA, AMAZON, DAKOTA, ZORB)]
+    return Example(doc, gold)
+
+
+def known_of(example, *labels):
+    """Of each label at the first words of Georgia, Amazon, Dakota and Zorb: right, wrong or "" where it is not known."""
+    link, rows = get_annotation("link"), np.repeat([0, 2, 4, 5], len(labels))
+    hashes = np.array([get_string_id(label) for label in labels] * 4, dtype=np.uint64)
+    known, right = link.is_known(example, rows, hashes), link.is_gold(example, rows, hashes)
+    return np.where(known, np.where(right, "right", "wrong"), "").reshape(4, -1).tolist()
+
+
+def test_a_rejected_link_is_wrong_and_no_more(tmp_path):
+    example = answers_about_links(tmp_path, (GEORGIA, True), (AMAZON, False))
+    assert [(one.text, one.kb_id_) for one in example.reference.ents] == [("Georgia", "Georgia-place")]
+    assert known_of(example, "Georgia-place", "Amazon-firm", "NIL") == [
+        ["right", "", ""],
+        ["", "wrong", ""],
+        [""] * 3,
+        [""] * 3,
+    ]
+    link = get_annotation("link")
+    assert hits(example, link) == [-1] * 4  # by types, which nobody asked about
+    spans = [(one.start, one.end, one.kb_id) for one in example.predicted.ents]
+    assert span_hits(example, link, spans, "link").tolist() == [1, 0, -1, -1]
+    assert has_gold(link, example.reference)
+    corpus = scored_corpus([example], "calib", link)
+    assert corpus.right.tolist() == [1, -1, 0, -1, -1, -1, -1]
+
+
+def test_where_nothing_is_open_accepted_links_are_gold_like_any_other(tmp_path):
+    corrected = AMAZON._replace(label="Amazon-place")
+    example = answers_about_links(tmp_path, (GEORGIA, True), (AMAZON, False), (corrected, True), (ZORB, True))
+    assert REJECTED_LINKS not in example.reference.spans
+    every = ["wrong", "wrong", "wrong"]
+    assert known_of(example, "Georgia-place", "Amazon-place", "NIL") == [
+        ["right", *every[1:]], ["wrong", "right", "wrong"], [""] * 3, [*every[:2], "right"],
+    ]  # fmt: skip
+
+
+def test_beside_open_ones_a_corrected_link_tells_of_the_one_that_was_asked_about(tmp_path):
+    corrected = AMAZON._replace(label="Amazon-place")
+    example = answers_about_links(tmp_path, (AMAZON, False), (corrected, True), (DAKOTA, False))
+    assert known_of(example, "Amazon-firm", "Amazon-place", "Dakota-band") == [
+        [""] * 3,
+        ["wrong", "", ""],
+        ["", "", "wrong"],
+        [""] * 3,
+    ]
+
+
+def test_the_last_of_two_accepted_links_counts(tmp_path):
+    example = answers_about_links(tmp_path, (GEORGIA, True), (GEORGIA._replace(label="NIL"), True), (ZORB, True))
+    assert [one.kb_id_ for one in example.reference.ents] == ["NIL", "NIL"]
+
+
+def test_answers_about_types_are_no_links(tmp_path):
+    example = answers_about_links(tmp_path, (GEORGIA._replace(label="GPE"), True), (AMAZON._replace(label="ORG"), False))
+    link = get_annotation("link")
+    assert (has_gold(link, example.reference), REJECTED_LINKS in example.reference.spans) == (True, False)
+    assert not link.aligned_gold(example).any()
+    assert [one.text for one in example.reference.spans[REJECTED]] == ["Amazon"]
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_no_link_is_lost_on_the_way(tool, tmp_path):
+    names = ["Georgia-place", "Amazon-firm", "NIL", "New Rome (band)"]
+    tasks = list(many_tasks("entity", names))
+    queue = tmp_path / "queue"
+    queue.write_text("".join(WRITERS[tool](tasks)), encoding="utf8")
+    right = {task.text: number % 3 > 0 for number, task in enumerate(tasks)}
+    file = answer(tool, queue, lambda record: right[parts_of(record)[0]], tmp_path / "answers.json")
+    held = DocBin(docs=answered_docs(linking(), file), store_user_data=True).to_bytes()
+    docs = list(DocBin().from_bytes(held).get_docs(Vocab()))
+    link = get_annotation("link")
+    assert len(docs) == len(tasks) == 1000
+    for task, gold in zip(tasks, docs, strict=True):
+        (asked,) = task.spans
+        found = predicted(gold, Mark(asked.start, asked.end, "NAME"))
+        key = get_string_id(asked.label)
+        wanted = [int(right[task.text])]
+        assert (
+            span_hits(found, link, [(found.predicted.ents[0].start, found.predicted.ents[0].end, key)], "link").tolist()
+            == wanted
+        )
+        assert [one.kb_id_ for one in gold.ents] == ([asked.label] if right[task.text] else [])
+
+
+def test_sentences_of_answers_are_not_taken_apart(tmp_path):
+    nlp, gold = spacy.blank("en"), asked_about({LEE: True, BOB: False})
+    for token in gold:
+        token.is_sent_start = token.i in (0, 4)
+    DocBin(docs=[gold], store_user_data=True).to_disk(tmp_path / "a.spacy")
+    (example,) = GoldReader(gold_preproc=True).examples(nlp, tmp_path / "a.spacy")
+    assert [span.text for span in example.reference.spans[REJECTED]] == ["Bob"]
+
+
+@pytest.mark.parametrize("label", ["a=b=c", "|=|", "=|", "x|y=z", "_"])
+def test_a_label_with_the_signs_of_features_is_one_all_the_same(label):
+    doc = answered_doc(spacy.blank("xx"), Answer("Anna", {Mark(0, 4, label): True}, whole=True))
+    assert (doc[0].tag_, doc.ents[0].label_) == (label, label)

@@ -1,0 +1,47 @@
+"""Values under a key of a Doc, and the names by which Docs are grouped."""
+
+from __future__ import annotations
+
+import pytest
+import spacy
+
+from spacy_calib.gold.collect import ORIGIN
+from spacy_calib.gold.keys import IN_LINE, name_of, names_under, value_of
+from spacy_calib.errors import CalibError
+
+
+def doc_with(text="a dog", **held):
+    doc = spacy.blank("en")(text)
+    doc.user_data.update(held)
+    return doc
+
+
+def test_a_function_comes_before_user_data_and_these_before_the_line(register):
+    register("calib_keys", "length", len)
+    in_line = {ORIGIN: {IN_LINE: "of the line"}}
+    assert value_of(doc_with(length="long", **in_line), "length") == 2
+    assert value_of(doc_with(genre="blog", **in_line), "genre") == "blog"
+    assert value_of(doc_with(**in_line), "genre") == "of the line"
+    assert value_of(doc_with(), "genre") is None
+
+
+def test_what_is_a_name():
+    given = ["blog", " blog ", 7, 0, False, 2.5, None, "", "  ", ["a"], {"a": 1}, b"a"]
+    assert list(map(name_of, given)) == ["blog", "blog", "7", "0", "False", "2.5", *[None] * 6]
+
+
+def test_docs_are_grouped_where_some_share_a_name():
+    assert names_under([doc_with(by="a"), doc_with(), doc_with(by="a")], "by") == ["a", None, "a"]
+    assert names_under([doc_with(by="a"), doc_with(by="b")], "by") == ["a", "b"]
+    with pytest.raises(CalibError, match="No document has anything under the key 'of'"):
+        names_under([doc_with(by="a"), doc_with(of=[])], "of")
+    with pytest.raises(CalibError, match="Each of the 3 documents has a value of its own under the key 'by'"):
+        names_under([doc_with(by=name) for name in "abc"], "by")
+
+
+def test_a_function_that_fails_is_named(register):
+    register("calib_keys", "broken", lambda doc: 1 / 0)
+    with pytest.raises(
+        CalibError, match=r"registered in calib_keys as 'broken' failed on the Doc that begins 'a dog'.*division by zero"
+    ):
+        value_of(doc_with(), "broken")

@@ -1,0 +1,264 @@
+"""SMCE, GMCE, MCE, ECE and the debiased estimate: worked values, and an independent second version."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics import calibration_errors as calibration_error, debiased_calibration_error, ece, gmce, mce, smce
+from spacy_calib.metrics.calibration_errors import CalibrationError, DebiasedCalibrationError, group_slices, mean_of
+from spacy_calib.types import Groups
+
+from ..strategies import bernoulli, make_pairs, pairs_of_tokens, scored_hits
+
+GROUPS = Groups(("1", "2", "3"), np.array([0, 1, 1, 2, -1, 0]))
+
+
+def reference(scores, hits, n_bins=10):
+    """SMCE in ten lines, from DESIGN section 2 alone."""
+    scores, hits = list(map(float, scores)), list(map(float, hits))
+    bins = {}
+    for score, hit in zip(scores, hits, strict=True):
+        below, equal = sum(s < score for s in scores), scores.count(score)
+        bins.setdefault((2 * below + equal) * n_bins // (2 * len(scores)), []).append((score, hit))
+    error = 0.0
+    for inside in bins.values():
+        gap = sum(s for s, _ in inside) / len(inside) - sum(h for _, h in inside) / len(inside)
+        error += len(inside) / len(scores) * gap**2
+    return math.sqrt(error)
+
+
+@given(scored_hits(), st.integers(1, 12))
+def test_smce_equals_the_reference(pair, n_bins):
+    scores, hits = pair
+    assert smce(make_pairs(scores, hits), n_bins=n_bins) == pytest.approx(reference(scores, hits, n_bins), abs=1e-9)
+
+
+@given(pairs_of_tokens(), st.integers(1, 12))
+def test_gmce_equals_the_reference(pairs, n_bins):
+    wanted = []
+    for tags in ([0, 5], [1, 2], [3]):
+        inside = np.isin(pairs.tags, tags)
+        wanted.append(reference(pairs.scores[inside], pairs.hits[inside], n_bins) if inside.any() else None)
+    assert gmce(pairs, GROUPS, n_bins=n_bins) == [w if w is None else pytest.approx(w, abs=1e-9) for w in wanted]
+
+
+@given(pairs_of_tokens(), st.data())
+def test_calibrated_scores_replace_the_raw_ones(pairs, data):
+    # The pairs stay those that the raw score chose; bins are those of the scores that are judged.
+    calibrated = np.array(data.draw(st.lists(st.floats(0, 1), min_size=len(pairs), max_size=len(pairs))))
+    other = make_pairs(calibrated, pairs.hits, tags=pairs.tags, rows=pairs.rows, n_units=pairs.n_units)
+    assert smce(pairs, calibrated) == smce(other)
+    assert gmce(pairs, GROUPS, calibrated) == gmce(other, GROUPS)
+    assert mce(pairs, calibrated, min_pairs=1) == mce(other, min_pairs=1)
+
+
+@given(pairs_of_tokens(), st.randoms(use_true_random=False))
+def test_permuting_pairs_changes_no_group_tag_or_token(pairs, random):
+    order = np.array(random.sample(range(len(pairs)), len(pairs)), dtype=np.intp)
+    turned = make_pairs(
+        pairs.scores[order], pairs.hits[order], tags=pairs.tags[order], rows=pairs.rows[order], n_units=pairs.n_units
+    )  # fmt: skip
+    near = lambda value: None if value is None else pytest.approx(value, abs=1e-7)  # noqa: E731
+    assert gmce(turned, GROUPS) == [near(value) for value in gmce(pairs, GROUPS)]
+    one, per_tag = mce(pairs, min_pairs=1)
+    other, other_per_tag = mce(turned, min_pairs=1)
+    assert other == near(one)
+    assert other_per_tag == pytest.approx(per_tag, abs=1e-7)
+    # A token's best pair is its best pair in any order, ties included.
+    assert ece(turned) == near(ece(pairs))
+
+
+def test_worked_by_hand():
+    # Two bins: {0.1, 0.1}, mean 0.1, no hit: gap 0.1. {0.5, 0.9}, mean 0.7, one hit of two: gap 0.2.
+    scores, hits = [0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1]
+    # l2: sqrt(2/4 * 0.01 + 2/4 * 0.04) = sqrt(0.025). l1: (0.1 + 0.2) / 2.
+    assert calibration_error(scores, hits, n_bins=2) == pytest.approx(math.sqrt(0.025))
+    assert calibration_error(scores, hits, n_bins=2, norm="l1") == pytest.approx(0.15)
+    # One bin: mean 0.4, one hit of four.
+    assert calibration_error(scores, hits, n_bins=1) == pytest.approx(0.15)
+
+
+def test_weights_of_unequal_bins_worked_by_hand():
+    # beta = 2, five pairs: {0.1, 0.3} and {0.6, 0.8, 1.0}. Gaps 0.2 - 0 and 0.8 - 1/3: sqrt(0.4 * 0.04 + 0.6 * (7/15)^2).
+    wanted = math.sqrt(0.4 * 0.04 + 0.6 * (7 / 15) ** 2)
+    assert calibration_error([0.1, 0.3, 0.6, 0.8, 1.0], [0, 0, 1, 0, 0], bin_size=2) == pytest.approx(wanted)
+
+
+def test_ties_are_judged_together():
+    # Four scores of 0.5, two hits: one bin without a gap, in any order of the rows. Cut in half as they stand, the error would be 0.5.
+    assert calibration_error([0.5] * 4, [1, 1, 0, 0], n_bins=2) == 0
+    assert calibration_error([0.5] * 4, [1, 1, 0, 0], bin_size=2) == 0
+
+
+def test_the_ends():
+    assert calibration_error([0.0, 1.0], [0, 1]) == 0
+    assert calibration_error([0.0, 1.0], [1, 0]) == 1
+    assert calibration_error([1.0], [1]) == 0
+
+
+def perfect():
+    """1 of 4 hits at 0.25, 3 of 4 at 0.75, none of 4 at 0, four of 4 at 1; for two tags each."""
+    scores = np.repeat([0.25, 0.75, 0.0, 1.0], 4)
+    hits = np.concatenate([np.arange(4) < n for n in (1, 3, 0, 4)])
+    return make_pairs(np.tile(scores, 2), np.tile(hits, 2), tags=np.repeat([0, 1], 16))
+
+
+def test_perfectly_calibrated_pairs_have_no_error():
+    pairs = perfect()
+    for n_bins in (4, 10, 100):
+        assert smce(pairs, n_bins=n_bins) == 0
+        assert gmce(pairs, GROUPS, n_bins=n_bins) == [0, 0, None]
+        assert mce(pairs, n_bins=n_bins, min_pairs=16) == (0, {0: 0, 1: 0})
+        assert ece(pairs, n_bins=n_bins) == 0
+        assert debiased_calibration_error(pairs.scores, pairs.hits, n_bins=n_bins) == 0
+
+
+def test_errors_of_two_groups_can_cancel_in_smce_but_not_in_gmce():
+    # Tag 0 hits always, tag 1 never; at 0.5 the two together look perfect (section 4.2 of the paper).
+    pairs = make_pairs([0.5] * 4, [1, 1, 0, 0], tags=[0, 0, 1, 1])
+    assert smce(pairs) == 0
+    assert gmce(pairs, GROUPS) == [0.5, 0.5, None]
+    assert mce(pairs, min_pairs=2) == (0.5, {0: 0.5, 1: 0.5})
+
+
+def test_tags_without_a_group_are_in_no_gmce():
+    pairs = make_pairs([0.5, 0.5, 0.9], [1, 1, 0], tags=[3, 4, 9])
+    assert gmce(pairs, GROUPS) == [None, None, 0.5]
+    assert [where.tolist() for where in group_slices(pairs, GROUPS)] == [[], [], [0]]
+
+
+def test_no_pairs_say_nothing():
+    none = make_pairs([], [], n_units=3)
+    assert calibration_error([], []) is None
+    assert debiased_calibration_error([], []) is None
+    assert smce(none) is None
+    assert gmce(none, GROUPS) == [None, None, None]
+    assert mce(none) == (None, {})
+    assert ece(none) is None
+
+
+def test_mean_over_the_groups_that_have_pairs():
+    assert mean_of([0.1, None, 0.3]) == pytest.approx(0.2)
+    assert mean_of([None, None]) is None
+    assert mean_of([]) is None
+
+
+def test_mce_worked_by_hand():
+    # Tag 2: 0.4 twice, no hit: 0.4. Tag 7: 0.7 twice, both hit: 0.3. Tag 1 has one pair, too few.
+    pairs = make_pairs([0.4, 0.9, 0.7, 0.4, 0.7], [0, 0, 1, 0, 1], tags=[2, 1, 7, 2, 7])
+    error, per_tag = mce(pairs, min_pairs=2)
+    assert per_tag == pytest.approx({2: 0.4, 7: 0.3})
+    assert error == pytest.approx(math.sqrt((0.16 + 0.09) / 2))
+    error, per_tag = mce(pairs, min_pairs=1)
+    assert per_tag == pytest.approx({1: 0.9, 2: 0.4, 7: 0.3})
+    assert error == pytest.approx(math.sqrt((0.81 + 0.16 + 0.09) / 3))
+    assert mce(pairs, min_pairs=3) == (None, {})
+    assert mce(pairs) == (None, {}), "the default asks for 200 pairs"
+
+
+def test_mce_takes_the_debiased_estimate_of_each_tag():
+    scores, hits = bernoulli(600, seed=3)
+    pairs = make_pairs(scores, hits, tags=np.arange(600) % 2)
+    error, per_tag = mce(pairs, debiased=True)
+    assert per_tag == {tag: debiased_calibration_error(scores[tag::2], hits[tag::2]) for tag in (0, 1)}
+    assert error == pytest.approx(math.sqrt((per_tag[0] ** 2 + per_tag[1] ** 2) / 2))
+    assert error < mce(pairs)[0]
+
+
+@pytest.mark.parametrize("value", [0, -5, 1.5, None])
+def test_mce_refuses_a_minimum_out_of_range(value):
+    with pytest.raises(CalibError, match=r"\[C001\] min_pairs must be a whole number of at least 1"):
+        mce(perfect(), min_pairs=value)
+
+
+def test_ece_worked_by_hand():
+    # Four tokens; only the highest pair of each counts: 0.6 (hit), 0.6 (miss), 0.8 (hit), 0.9 (hit).
+    scores = [0.6, 0.4, 0.2, 0.6, 0.8, 0.9, 0.1]
+    hits = [1, 0, 1, 0, 1, 1, 0]
+    pairs = make_pairs(scores, hits, tags=[0, 1, 0, 1, 2, 0, 1], rows=[0, 0, 1, 1, 2, 3, 3], n_units=5)
+    # Two bins: {0.6, 0.6} with 1 of 2: gap 0.1. {0.8, 0.9} with 2 of 2: gap 0.15.
+    assert ece(pairs, n_bins=2) == pytest.approx(0.125)
+    assert ece(pairs, n_bins=2, norm="l2") == pytest.approx(math.sqrt((0.1**2 + 0.15**2) / 2))
+
+
+def test_ece_keeps_the_top_labels_of_the_raw_scores():
+    # Calibration turns the order of token 0 round; its top label stays the raw one (tag 0, a miss), now at 0.3.
+    pairs = make_pairs([0.6, 0.4], [0, 1], tags=[0, 1], rows=[0, 0])
+    assert ece(pairs, np.array([0.3, 0.7])) == pytest.approx(0.3)
+
+
+def test_debiased_worked_by_hand():
+    # One bin of four at 0.1 with three hits: (0.1 - 0.75)^2 - 0.75 * 0.25 / 3 = 0.4225 - 0.0625 = 0.36.
+    assert debiased_calibration_error([0.1] * 4, [1, 1, 1, 0], n_bins=1) == pytest.approx(0.6)
+    # Two bins of two. {0.2, 0.2}, both hit: 0.64 - 0. {0.9, 0.9}, one hit: 0.16 - 0.25. Mean 0.275: the second is not cut on its own.
+    assert debiased_calibration_error([0.2, 0.2, 0.9, 0.9], [1, 1, 1, 0], n_bins=2) == pytest.approx(math.sqrt(0.275))
+
+
+def test_debiased_is_cut_at_zero():
+    # (0.5 - 0.5)^2 - 0.25 / 1 is negative.
+    assert debiased_calibration_error([0.5, 0.5], [0, 1], n_bins=1) == 0
+
+
+def test_a_bin_of_one_pair_counts_nothing_in_the_debiased_estimate():
+    assert debiased_calibration_error([0.2, 0.8], [1, 0], n_bins=2) == 0
+    # beta = 1 has nothing but such bins.
+    assert debiased_calibration_error([0.2, 0.4, 0.8], [1, 1, 0], bin_size=1) == 0
+
+
+def test_debiased_is_nearer_to_the_truth_than_the_plain_estimate():
+    # The true error is 0.05 everywhere; squared errors over 200 data sets of 300 pairs.
+    rng = np.random.default_rng(11)
+    plain, debiased = [], []
+    for _ in range(200):
+        scores = rng.uniform(0.2, 0.8, 300)
+        hits = rng.random(300) < scores + 0.05
+        plain.append(calibration_error(scores, hits) ** 2)
+        debiased.append(debiased_calibration_error(scores, hits) ** 2)
+    assert abs(np.mean(debiased) - 0.05**2) < 0.0015
+    assert np.mean(plain) - 0.05**2 > 0.004
+
+
+@pytest.mark.parametrize("metric", [calibration_error, debiased_calibration_error])
+def test_bad_input_is_refused(metric):
+    with pytest.raises(CalibError, match=r"\[C001\] scores must be numbers in \[0, 1\]"):
+        metric([0.5, 1.5], [0, 1])
+    with pytest.raises(CalibError, match=r"\[C001\] scores"):
+        metric([0.5, np.nan], [0, 1])
+    with pytest.raises(CalibError, match=r"\[C001\] hits"):
+        metric([0.5, 0.5], [0, 3])
+    with pytest.raises(CalibError, match=r"\[C002\]"):
+        metric([0.5, 0.5], [0])
+    with pytest.raises(CalibError, match=r"\[C001\] n_bins"):
+        metric([0.5, 0.5], [0, 1], n_bins=0)
+    with pytest.raises(CalibError, match=r"\[C001\] bin_size"):
+        metric([0.5, 0.5], [0, 1], bin_size=0)
+
+
+def test_another_norm_is_refused():
+    with pytest.raises(CalibError, match=r"\[C001\] norm must be 'l1' or 'l2', but 'l3' was given"):
+        calibration_error([0.5], [1], norm="l3")
+
+
+def test_registered_functions_use_their_settings():
+    scores, hits = bernoulli(100, seed=2, power=2)
+    made = CalibrationError(n_bins=4, norm="l1")
+    assert made(scores, hits) == calibration_error(scores, hits, n_bins=4, norm="l1")
+    assert CalibrationError(bin_size=7)(scores, hits) == calibration_error(scores, hits, bin_size=7)
+    debiased = DebiasedCalibrationError(n_bins=4)
+    assert debiased(scores, hits) == debiased_calibration_error(scores, hits, n_bins=4)
+
+
+def test_registered_functions_refuse_settings_when_they_are_made():
+    for make in (CalibrationError, DebiasedCalibrationError):
+        with pytest.raises(CalibError, match=r"\[C001\] n_bins"):
+            make(n_bins=0)
+        with pytest.raises(CalibError, match=r"\[C001\] bin_size"):
+            make(bin_size=-1)
+    with pytest.raises(CalibError, match=r"\[C001\] norm must be 'l1' or 'l2'"):
+        CalibrationError(norm="l3")

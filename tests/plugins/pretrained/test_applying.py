@@ -1,0 +1,267 @@
+"""A stock pipeline with its cards: scores, what is refused, and that the result is an ordinary fitted pipeline."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+
+from spacy_calib import CalibError, pretrained
+from spacy_calib.plugins.pretrained import card as cards
+from spacy_calib.plugins.pretrained.applying import learned_state
+from spacy_calib.plugins.pretrained.matching import Match, check_scores, probe
+from spacy_calib.sources.fingerprint import fingerprint
+from tests.plugins.pretrained.conftest import MODEL
+
+TEXT = "Maria Gonzales of Siemens moved from Lisbon to the Amazon on Tuesday. She paid 40 euros to Toyota."
+
+
+def entity_scores(nlp: Any, text: str = TEXT, **options: Any) -> list[tuple[str, float | None]]:
+    (doc,) = nlp.pipe([text], **options)
+    return [(entity.label_, entity._.calib_ent_score) for entity in doc.ents]
+
+
+def stock() -> Any:
+    pytest.importorskip(MODEL)
+    return spacy.load(MODEL, exclude=["lemmatizer", "attribute_ruler"])
+
+
+def test_entities_and_tags_get_calibrated_scores_and_labels_without_gold_get_none(calibrated):
+    doc = calibrated(TEXT)
+    scored = {entity.text: (entity.label_, entity._.calib_ent_score, entity._.calib_ent_raw) for entity in doc.ents}
+    assert "Tuesday" in scored
+    without = {label for label, score, _ in scored.values() if score is None}
+    assert "DATE" in without
+    assert not without & {"PERSON", "GPE", "ORG", "LOC", "FAC"}
+    known = [(score, raw) for _, score, raw in scored.values() if score is not None]
+    assert len(known) >= 3
+    assert all(0 < score < 1 and abs(score - raw) > 1e-3 for score, raw in known)
+    tags = [(token._.calib_score, token._.calib_raw) for token in doc]
+    assert all(score is not None and 0 < score < 1 for score, _ in tags)
+    assert np.mean([score < raw for score, raw in tags]) > 0.5  # stock pipelines are overconfident
+
+
+def test_a_loaded_pipeline_is_changed_in_place_and_gives_the_same_scores(calibrated):
+    nlp = stock()
+    assert pretrained(nlp, components=["ner"]) is nlp
+    assert nlp.get_pipe_meta("ner").factory == "ner"  # a second pass, in place of the recognizer that keeps its probabilities
+    assert calibrated.get_pipe_meta("ner").factory == "calib_ner"
+    assert "calib" not in nlp.pipe_names
+    pairs = zip(entity_scores(nlp), entity_scores(calibrated), strict=True)
+    assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-6) for one, other in pairs)
+
+
+def test_calling_it_twice_is_harmless(calibrated):
+    before = calibrated.pipe_names, entity_scores(calibrated)
+    assert pretrained(calibrated) is calibrated
+    assert (calibrated.pipe_names, entity_scores(calibrated)) == before
+
+
+def test_it_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypatch):
+    calibrated.to_disk(tmp_path / "saved")
+    monkeypatch.setattr(cards, "all_cards", lambda: iter(()))
+    monkeypatch.setattr(cards, "card_folder", lambda: Path("gone"))
+    again = spacy.load(tmp_path / "saved")
+    assert entity_scores(again) == entity_scores(calibrated)
+    assert again.get_pipe("calib_ent").fit_info.pretrained["card"] == "en_core_web_sm-ner"
+    assert again.get_pipe("calib").fit_info.pretrained["card"] == "en_core_web_sm-tagger"
+
+
+@pytest.mark.parametrize(
+    ("disabled", "needs"), [(["parser"], "ner, tagger"), (["tagger"], "ner"), (["tagger", "parser"], "ner")]
+)
+def test_without_a_component_the_smaller_map_is_used(calibrated, disabled, needs):
+    found = entity_scores(calibrated, disable=[*disabled, "calib", "attribute_ruler", "lemmatizer"])
+    assert found != entity_scores(calibrated)
+    step = calibrated.get_pipe("calib_ent").spans.context
+    alone = dict(step.maps_)
+    try:
+        step.maps_ = {needs: alone[needs]}
+        assert found == entity_scores(calibrated, disable=[*disabled, "calib", "attribute_ruler", "lemmatizer"])
+    finally:
+        step.maps_ = alone
+
+
+def test_a_fitted_pipe_is_not_replaced_and_an_unfitted_one_makes_way():
+    nlp = stock()
+    nlp.add_pipe("calib", after="tagger")
+    assert pretrained(nlp, components=["tagger"]).get_pipe("calib").fitted
+    nlp.get_pipe("calib").learned = nlp.get_pipe("calib").learned.__class__.read(
+        {**nlp.get_pipe("calib").learned.state(), "fit_info": {**nlp.get_pipe("calib").fit_info.state(), "pretrained": None}},
+        False, _load_part,
+    )  # fmt: skip
+    with pytest.raises(CalibError, match=r"\[C837\].*'calib'"):
+        pretrained(nlp, components=["tagger"])
+
+
+def _load_part(state: dict[str, Any]) -> Any:
+    from spacy_calib.pipe.saved import load_part
+
+    return load_part(state, name="calib")
+
+
+def test_a_name_that_belongs_to_another_component_is_refused():
+    nlp = stock()
+    nlp.add_pipe("sentencizer", "calib_ent")
+    with pytest.raises(CalibError, match=r"\[C837\].*'calib_ent'"):
+        pretrained(nlp, components=["ner"])
+
+
+@pytest.mark.parametrize(
+    ("language", "component", "code"), [("en", "senter", "C834"), ("xx", "ner", "C834"), ("en", None, "C834")]
+)
+def test_what_has_no_card_is_refused_with_what_there_is(language, component, code):
+    nlp = spacy.blank(language)
+    with pytest.raises(CalibError, match=rf"\[{code}\].*en_core_web_sm.*calib fit") as error:
+        pretrained(nlp, components=component and [component])
+    assert "(ner)" in str(error.value)
+    assert nlp.pipe_names == []
+
+
+def test_a_card_by_name_and_one_that_is_not_for_the_pipeline():
+    nlp = stock()
+    with pytest.raises(CalibError, match=r"\[C833\].*'nothing'.*en_core_web_sm-ner"):
+        pretrained(nlp, card="nothing")
+    with pytest.raises(CalibError, match=r"\[C835\]"):
+        pretrained(spacy.blank("en"), card="en_core_web_sm-ner")
+    assert pretrained(nlp, card="en_core_web_sm-tagger").pipe_names.count("calib") == 1
+
+
+def test_a_card_in_a_file_of_ones_own(tmp_path):
+    file = Path(cards.__file__).parent / "cards" / "en_core_web_sm-ner.json"
+    assert pretrained(stock(), card=file).has_pipe("calib_ent")
+    assert pretrained(stock(), card=str(file)).has_pipe("calib_ent")
+    with pytest.raises(CalibError, match=r"\[C831\].*'mine'.*No such file"):
+        pretrained(stock(), card=tmp_path / "mine.json")
+
+
+def test_a_chosen_card_does_not_replace_another_one():
+    nlp = pretrained(stock(), card="en_core_web_sm-tagger")
+    assert pretrained(nlp, card="en_core_web_sm-tagger") is nlp
+    with pytest.raises(
+        CalibError, match=r"\[C837\] The pipe 'calib' is there already, and comes from the card 'en_core_web_sm-tagger'"
+    ):
+        pretrained(nlp, card="en_core_web_md-tagger")
+
+
+def test_without_the_tagger_the_card_of_these_weights_is_found_and_nothing_is_transferred():
+    pytest.importorskip(MODEL)
+    nlp = spacy.load(MODEL, exclude=["tagger", "parser", "lemmatizer", "attribute_ruler"])
+    assert pretrained(nlp).get_pipe("calib_ent").fit_info.pretrained["card"] == "en_core_web_sm-ner"
+    assert not nlp.get_pipe("calib_ent").fit_info.pretrained["transferred"]
+    assert "calib" not in nlp.component_names
+
+
+def test_a_disabled_component_is_passed_over_and_refused_where_it_is_named():
+    nlp = stock()
+    nlp.disable_pipe("ner")
+    assert pretrained(nlp).pipe_names.count("calib") == 1
+    assert "calib_ent" not in nlp.component_names
+    with pytest.raises(CalibError, match=r"\[C069\].*'ner'"):
+        pretrained(nlp, components=["ner"])
+    nlp.disable_pipe("tagger")
+    with pytest.raises(CalibError, match=r"\[C069\]"):
+        pretrained(nlp)
+
+
+def test_one_component_is_named_without_a_list():
+    assert pretrained(stock(), components="tagger").has_pipe("calib")
+
+
+def test_what_is_refused_names_the_components():
+    nlp = stock()
+    with pytest.raises(CalibError, match=r"\[C834\].*component 'nerr', which is not in the pipeline"):
+        pretrained(nlp, components="nerr")
+    with pytest.raises(CalibError, match=r"\[C834\].*a pipeline without components of language 'de'"):
+        pretrained(spacy.blank("de"))
+    nlp.remove_pipe("ner")
+    nlp.remove_pipe("tagger")
+    with pytest.raises(CalibError, match=r"\[C834\].*any component of the pipeline \(tok2vec, parser, senter\)"):
+        pretrained(nlp)
+
+
+def test_where_one_component_is_refused_the_other_is_not_added_either():
+    nlp = disturbed("tagger", 0)
+    before = nlp.pipe_names
+    with pytest.raises(CalibError, match=r"\[C836\].*'tagger'"):
+        pretrained(nlp, components=["ner", "tagger"])
+    assert nlp.pipe_names == before
+
+
+def disturbed(component: str, size: float, seed: int = 0) -> Any:
+    """The stock pipeline with random numbers added to, or (size 0) in the place of, the weights of a component's last layers."""
+    nlp, draw = stock(), np.random.default_rng(seed)
+    model = nlp.get_pipe(component).model
+    for node in model.walk():
+        for name in node.param_names:
+            if node.has_param(name) and "tok2vec" not in node.name:
+                held = node.get_param(name)
+                noise = draw.normal(size=held.shape).astype(held.dtype)
+                node.set_param(name, noise * 0.1 if not size else held + noise * size * held.std())
+    return nlp
+
+
+@pytest.mark.parametrize("component", ["ner", "tagger"])
+def test_random_weights_are_refused_and_the_pipeline_stays_as_it_was(component):
+    nlp = disturbed(component, 0)
+    before = nlp.pipe_names
+    with pytest.raises(CalibError, match=r"\[C836\].*calib fit"):
+        pretrained(nlp, components=[component])
+    assert nlp.pipe_names == before
+
+
+GOLD = {"tags": ["NNP", "VBD", "IN", "NNP", "."], "entities": ["U-PERSON", "O", "O", "U-GPE", "O"]}
+
+
+@pytest.mark.parametrize(("component", "attr"), [("tagger", "calib"), ("ner", "calib_ent")])
+def test_further_trained_weights_are_transferred_with_one_warning(component, attr):
+    nlp = stock()
+    gold = [Example.from_dict(nlp.make_doc("Ann went to Oslo ."), GOLD)]
+    before = fingerprint(nlp, nlp.get_pipe(component))
+    for _ in range(3):
+        nlp.update(
+            gold, sgd=nlp.resume_training(), exclude=[name for name in nlp.pipe_names if name not in ("tok2vec", component)]
+        )
+    assert fingerprint(nlp, nlp.get_pipe(component)) != before
+    with pytest.warns(UserWarning, match=r"\[CW75\]") as caught:
+        pretrained(nlp, components=[component])
+    assert len([one for one in caught if "CW75" in str(one.message)]) == 1
+    assert nlp.get_pipe(attr).fit_info.pretrained["transferred"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        doc = nlp("Ann went to Oslo.")
+    scored = doc.ents if component == "ner" else doc
+    assert len(scored) >= 2
+    assert all(0 < getattr(unit._, f"{attr}_score") < 1 for unit in scored)
+
+
+def test_scores_that_are_too_few_or_too_far_are_refused():
+    match = Match(cards.find_card("en_core_web_sm-ner"), False)
+    held = match.card.data["probe"]
+    near = np.full(held["n"], held["mean"])
+    check_scores(match, near)
+    for found in (near[: held["n"] // 3], np.repeat(near, 3), near + held["spread"], near - held["spread"], near[:0]):
+        with pytest.raises(CalibError, match=r"\[C836\]"):
+            check_scores(match, found)
+
+
+def test_the_probe_is_what_the_card_says(calibrated):
+    for name, attr in (("en_core_web_sm-ner", "calib_ent"), ("en_core_web_sm-tagger", "calib")):
+        held = cards.find_card(name).data["probe"]
+        found = probe(calibrated, calibrated.get_pipe(attr), held["sentences"])
+        assert len(found) == pytest.approx(held["n"], abs=3)
+        assert found.mean() == pytest.approx(held["mean"], abs=0.1)
+
+
+def test_the_state_is_what_a_fit_would_save():
+    card = cards.find_card("en_core_web_sm-ner")
+    state = learned_state(card, True, "weights")
+    assert state["record"] is None
+    assert state["seen"] is None
+    assert state["fit_info"]["pretrained"]["transferred"]
+    assert state["cutoffs"]["per"] == "label"

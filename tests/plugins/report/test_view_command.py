@@ -1,0 +1,80 @@
+"""`spacy calib view`: the command as it is run, its faults, and what it offers of each pipeline."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+import spacy
+
+from spacy_calib.plugins.report.view_server import ways_of
+from tests.cli.conftest import calib, refuses
+from tests.forked import alone
+
+SECRET = "Wolpertinger"
+
+
+def hears_ctrl_c():
+    """Also where the process that runs the tests ignores it, as in the background of a script."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def interrupted(process, calibrated):
+    """Ask it, then press Ctrl-C. RETURNS (str): What it prints after its address."""
+    first = process.stdout.readline()
+    address = re.search(r"http://127\.0\.0\.1:\d+", first)
+    assert address is not None, first + process.stdout.read()
+    port = int(address[0].rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as idle:  # as a browser opens one that it does not use yet
+        request = urllib.request.Request(f"{address[0]}/show?0", data=f"{SECRET} saw a duck".encode())
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert SECRET in answer.read().decode()
+        idle.sendall(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        assert idle.recv(12) == b"HTTP/1.0 403"
+    refuses(calib("view", calibrated, "--port", port), f"The port {port} of 127.0.0.1 cannot be opened: Address already in use")
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=60)[0]
+
+
+def test_it_serves_until_ctrl_c_and_tells_nothing_of_texts(calibrated, tmp_path):
+    command = [sys.executable, "-m", "spacy", "calib", "view", str(calibrated)]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=alone(PYTHONIOENCODING="utf8"), text=True,
+        preexec_fn=hears_ctrl_c,
+    ) as process:  # fmt: skip
+        try:
+            left = interrupted(process, calibrated)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert left == "Ended; no text was kept.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipeline_that_was_not_fitted_is_told_the_command(model):
+    refuses(calib("view", model), "has no fitted calib pipe; it has: ")
+    refuses(calib("view", model), "Run `python -m spacy calib fit` first.")
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1"])
+def test_a_port_that_there_is_not(calibrated, port):
+    refuses(calib("view", calibrated, "--port", port), "Option --port must be at")
+
+
+def test_a_component_that_is_gone(calibrated_copy):
+    nlp = spacy.load(calibrated_copy, exclude=["tagger"])
+    nlp.to_disk(calibrated_copy)
+    refuses(calib("view", calibrated_copy), "tagger")
+
+
+def test_all_that_two_pipes_say_can_be_chosen(two_pipes):
+    assert [way.name for way in ways_of(spacy.load(two_pipes))] == [
+        "tagger: tag of each word (calib)",
+        "ner: entities (calib_ent)",
+        "ner: ner of each word (calib_ent)",
+    ]

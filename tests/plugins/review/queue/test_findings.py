@@ -1,0 +1,126 @@
+"""The order of review and how soon it finds the errors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.plugins.review.queue.choosing import Plan, queue_of
+from spacy_calib.plugins.review.queue.findings import (
+    UnitSums,
+    average_precision,
+    compare_orders,
+    dense_ranks,
+    expected_shares,
+    found_shares,
+    review_order,
+)
+from spacy_calib.plugins.review.queue.orders import REVIEW
+from spacy_calib.plugins.review.queue.units import units_of
+from spacy_calib.errors import CalibError
+from tests.corpora import corpus_of
+from tests.plugins.review.queue.corpora import DOCS, MORE, SPANS, small
+
+ERRORS = st.lists(st.booleans(), min_size=1, max_size=40)
+
+
+def test_most_doubtful_first_then_ties_then_the_order_given():
+    doubt = np.array([0.1, 0.5, 0.5, 0.9, 0.5])
+    assert review_order(doubt).tolist() == [3, 1, 2, 4, 0]
+    assert review_order(doubt, np.array([0, 0.1, 0.3, 0, 0.1])).tolist() == [3, 2, 1, 4, 0]
+
+
+def test_average_precision_is_the_mean_over_the_errors_of_the_precision_at_their_rank():
+    # reviewed in this order: wrong, right, wrong, wrong -> (1/1 + 2/3 + 3/4) / 3
+    assert average_precision([4, 3, 2, 1], [True, False, True, True]) == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
+    assert average_precision([1, 2], [False, False]) is None
+
+
+def test_units_of_equal_rank_are_reviewed_together():
+    assert average_precision([1, 1, 1, 1], [True, False, False, False]) == pytest.approx(1 / 4)
+
+
+@given(ERRORS)
+def test_a_perfect_order_has_a_precision_of_one_and_no_order_the_share_of_errors(wrong):
+    if any(wrong):
+        assert average_precision(np.array(wrong, dtype=float), wrong) == pytest.approx(1)
+        assert average_precision(np.zeros(len(wrong)), wrong) == pytest.approx(np.mean(wrong))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_dense_ranks_agree_with_the_order(pairs):
+    doubt, ties = np.array(pairs, dtype=float).T
+    ranks = dense_ranks(doubt, ties)
+    in_order = ranks[review_order(doubt, ties)]
+    assert (np.diff(in_order) <= 0).all()
+    for i, one in enumerate(pairs):
+        for j, other in enumerate(pairs):
+            assert (ranks[i] == ranks[j]) == (one == other)
+
+
+def test_found_shares_by_hand():
+    wrong = np.array([0, 1, 0, 1])
+    assert found_shares(np.array([1, 0, 3, 2]), wrong, [0, 0.25, 0.5, 0.75, 1]) == [0, 0.5, 0.5, 1, 1]
+    assert found_shares(np.arange(4), np.zeros(4), [0.5]) == [None]
+
+
+@given(ERRORS, st.integers(0, 5))
+def test_found_shares_rise_from_none_to_all(wrong, seed):
+    order = np.random.default_rng(seed).permutation(len(wrong))
+    found = found_shares(order, np.array(wrong), [i / 10 for i in range(11)])
+    if any(wrong):
+        assert found[0] == 0
+        assert found[-1] == 1
+        assert all(a <= b for a, b in zip(found, found[1:], strict=False))
+
+
+def test_every_signal_is_compared_on_the_units_with_gold():
+    corpus = small()
+    rows = compare_orders(corpus, units_of(corpus, "token"), shares=[0.5, 1.0])
+    assert [row.order for row in rows] == list(REVIEW)
+    assert all(row.found[1] == 1 for row in rows)
+    # calibrated: can (.7, wrong), fish (.4, wrong), fish (.3), swim (.2), My (.1), Ann (.05); raw is in the same order here
+    assert rows[0].average_precision == 1
+    assert rows[1].average_precision == 1
+
+
+def test_equal_calibrated_scores_are_ordered_by_the_raw_ones():
+    corpus = small()
+    flat = replace(corpus, calibrated=np.full(len(corpus), 0.9))
+    rows = {row.order: row for row in compare_orders(flat, units_of(flat, "token"))}
+    assert rows["calibrated"] == replace(rows["raw"], order="calibrated")
+
+
+def test_without_gold_there_is_nothing_to_compare():
+    corpus = corpus_of(DOCS)
+    with pytest.raises(CalibError, match="No token in the data has gold"):
+        compare_orders(corpus, units_of(corpus, "token"))
+
+
+def test_expected_shares_weigh_by_the_probability_of_an_error():
+    corpus = corpus_of([[[("a", "X", {"X": 0.9}), ("b", "X", {"X": 0.5}), ("c", "X", {"X": 0.6}), ("d", "X", {"X": 1.0})]]])
+    assert expected_shares(units_of(corpus, "token"), [0.25, 0.5, 0.75]) == pytest.approx([0.5, 0.9, 1.0])
+
+
+PLAN = Plan("token", REVIEW["calibrated"], raw_first=True)
+
+
+def test_sums_of_units_tell_what_units_do():
+    whole = corpus_of([*DOCS, *MORE], SPANS)
+    units = units_of(whole, "token")
+    sums = UnitSums(PLAN)
+    for part in (corpus_of(DOCS, SPANS), corpus_of(MORE)):
+        sums.add(part)
+    wanted = queue_of([whole], PLAN, sums.add).left_out
+    assert (sums.n, wanted["repeats"], sums.left_out_of_all()) == (
+        len(units),
+        3,
+        {key: wanted[key] for key in sums.left_out_of_all()},
+    )
+    assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
+    assert sums.expected_shares((0.1, 0.4, 1.0)) == pytest.approx(expected_shares(units, (0.1, 0.4, 1.0)), rel=1e-4)
+    assert list(sums.tags) == whole.tags_met() == ["D", "N", "V", "S", "I", "X"]
+    assert UnitSums(PLAN).expected_shares((0.5,)) == [None]
+    assert UnitSums(replace(PLAN, repeats=True)).left_out_of_all()["repeats"] == 0

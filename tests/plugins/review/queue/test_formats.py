@@ -1,0 +1,205 @@
+"""What annotation tools import. Checked by hand with label-studio-sdk 2.1.2 (LabelInterface.validate_prediction), the importer of
+doccano 1.8.4 and argilla 2.8.0 (`Record.from_dict`, `api_model`) too, which are too big to install for every run; what they ask for is asked for here.
+"""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+from spacy_calib.plugins.review.queue.formats import WRITERS, csv_texts, label_studio_config
+from spacy_calib.errors import CalibError
+from tests.corpora import corpus_of
+from tests.plugins.review.queue.corpora import small
+from tests.plugins.review.queue.test_tasks import tasks as tasks_in
+
+AWKWARD = '<img src=x onerror=alert(1)> "quoted", Ünï\u2028code 😀'
+KINDS = ["token", "sentence", "entity"]
+
+
+def written(name, kind="token", corpus=None):
+    corpus = small() if corpus is None else corpus
+    tasks = tasks_in(corpus, kind)
+    return tasks, "".join(WRITERS[name](tasks))
+
+
+def records(text):
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_our_own_lines_hold_everything(kind):
+    tasks, text = written("jsonl", kind)
+    for task, record in zip(tasks, records(text), strict=True):
+        assert (record["rank"], record["text"], record["focus"], record["right"]) == (
+            task.rank,
+            task.text,
+            task.focus,
+            task.right,
+        )
+        assert record["score"] == pytest.approx(task.score, abs=1e-6)
+        assert [record["text"][mark["start"] : mark["end"]] for mark in record["marks"]] == [
+            task.text[mark.start : mark.end] for mark in task.spans
+        ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_prodigy_has_tokens_and_spans_that_agree(kind):
+    _, text = written("prodigy", kind)
+    for record in records(text):
+        assert set(record) == {"text", "tokens", "spans", "meta"}
+        rebuilt = ""
+        for number, token in enumerate(record["tokens"]):
+            assert token["id"] == number
+            assert record["text"][token["start"] : token["end"]] == token["text"]
+            rebuilt += token["text"] + " " * token["ws"]
+        assert rebuilt == record["text"]
+        for span in record["spans"]:
+            assert record["tokens"][span["token_start"]]["start"] == span["start"]
+            assert record["tokens"][span["token_end"]]["end"] == span["end"]
+            assert span["label"]
+        assert all(isinstance(value, (str, int, float)) for value in record["meta"].values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_label_studio_predictions_fit_the_interface(kind):
+    _, text = written("label-studio", kind)
+    labels = ["D", "N", "V", "I", "PER", "ORG"]
+    interface = ET.fromstring(label_studio_config(labels))
+    control, shown = interface.find("Labels"), interface.find("Text")
+    assert [label.get("value") for label in control.iter("Label")] == labels
+    tasks = json.loads(text)
+    assert isinstance(tasks, list)
+    for task in tasks:
+        data = task["data"][shown.get("value").removeprefix("$")]
+        (prediction,) = task["predictions"]
+        assert 0 <= prediction["score"] <= 1
+        for region in prediction["result"]:
+            assert region["from_name"] == control.get("name")
+            assert region["to_name"] == control.get("toName") == shown.get("name")
+            assert region["type"] == "labels"
+            value = region["value"]
+            assert data[value["start"] : value["end"]] == value["text"]
+            assert set(value["labels"]) <= set(labels)
+        assert len({region["id"] for region in prediction["result"]}) == len(prediction["result"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_doccano_has_a_text_and_its_labels(kind):
+    _, text = written("doccano", kind)
+    for record in records(text):
+        assert record["text"]
+        for start, end, label in record["label"]:
+            assert 0 <= start < end <= len(record["text"])
+            assert label
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_argilla_has_fields_suggestions_and_flat_metadata(kind):
+    """As `Record.from_dict` and the schema of a span question ask for it."""
+    tasks, text = written("argilla", kind)
+    found = json.loads(text)
+    assert [one["id"] for one in found] == [str(task.rank) for task in tasks]
+    for record, task in zip(found, tasks, strict=True):
+        assert record.keys() == {"id", "fields", "metadata", "suggestions"}
+        assert record["fields"] == {"text": task.text}
+        assert record["suggestions"].keys() == ({"label"} if task.spans else set())
+        suggested = record["suggestions"].get("label", {"value": [], "score": [], "agent": ""})
+        assert suggested.keys() == {"value", "score", "agent"}
+        assert len(suggested["value"]) == len(suggested["score"]) == len(task.spans)
+        assert all(0 <= score <= 1 for score in suggested["score"])
+        for one, span in zip(suggested["value"], task.spans, strict=True):
+            assert one == {"start": span.start, "end": span.end, "label": span.label}
+        for value in record["metadata"].values():
+            assert isinstance(value, (str, int, float)) or all(isinstance(one, str) for one in value)
+
+
+def test_what_argilla_takes_for_no_value_is_written_as_json():
+    corpus = corpus_of([[[("a", "A", {"A": 0.5})]]])
+    task = replace(
+        next(iter(tasks_in(corpus, "token"))), origin={"meta": {"by": None}, "file": "x", "ids": ["a", "b"], "of": None}
+    )
+    (found,) = json.loads("".join(WRITERS["argilla"]([task])))
+    assert {key: found["metadata"][key] for key in ("by", "file", "ids", "of")} == {
+        "by": "null",
+        "file": "x",
+        "ids": ["a", "b"],
+        "of": "null",
+    }
+
+
+def test_csv_has_a_row_for_each_task():
+    tasks, text = written("csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["focus"] for row in rows] == [task.focus for task in tasks]
+    assert (rows[1]["label"], rows[1]["gold"], rows[1]["right"]) == ("N", "V", "0")
+    assert rows[1]["alternatives"] == "N:0.6 V:0.4"
+    assert (rows[3]["gold"], rows[3]["right"]) == ("", "")
+
+
+def test_labels_that_xml_cannot_hold_are_shown_in_config_and_predictions():
+    label = 'A\0B\x1b"\n\ud800'
+    corpus = corpus_of([[[("x", label, {label: 0.5})]]])
+    _, text = written("label-studio", corpus=corpus)
+    (found,) = [region["value"]["labels"] for task in json.loads(text) for region in task["predictions"][0]["result"]]
+    assert found == ['A\\x00B\\x1b"\\n\\ud800']
+    assert ET.fromstring(label_studio_config([label])).find("Labels/Label").get("value") == found[0]
+
+
+def test_labels_that_a_spreadsheet_would_compute_are_guarded():
+    corpus = corpus_of([[[("-LRB-", "-LRB-", {"-LRB-": 0.5}), ("\rx", "=1", {"=1": 0.5})]]])
+    _, text = written("csv", corpus=corpus)
+    rows = {row["label"]: row["alternatives"] for row in csv.DictReader(io.StringIO(text, newline=""))}
+    assert rows == {"'-LRB-": "'-LRB-:0.5", "'=1": "'=1:0.5"}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_awkward_text_comes_back_whole(name):
+    corpus = corpus_of([[[(AWKWARD, "A&<B>", {"A&<B>": 0.5}), ("x", "A&<B>", {"A&<B>": 0.9})]]])
+    _, text = written(name, corpus=corpus)
+    if name == "csv":
+        found = [row["text"] for row in csv.DictReader(io.StringIO(text))]
+    elif name == "label-studio":
+        found = [task["data"]["text"] for task in json.loads(text)]
+    elif name == "argilla":
+        found = [record["fields"]["text"] for record in json.loads(text)]
+    else:
+        found = [record["text"] for record in records(text)]
+    assert found == [f"{AWKWARD} x"] * 2
+    assert ET.fromstring(label_studio_config(["A&<B>"])).find("Labels/Label").get("value") == "A&<B>"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_tasks_are_written_as_they_come(name):
+    """A million of them would not fit into memory."""
+    read = []
+    tasks, _ = written(name)
+    pieces = WRITERS[name](read.append(task.rank) or task for task in tasks)
+    first = next(pieces) + next(pieces)
+    assert tasks[0].text.split()[0] in first
+    assert len(read) <= 2
+    assert "".join(WRITERS[name]([])) == {"csv": first.splitlines()[0] + "\r\n", "label-studio": "[]\n", "argilla": "[]\n"}.get(
+        name, ""
+    )
+
+
+# CSV that is read again
+
+
+@pytest.mark.parametrize("text", ["-LRB- x", "=1+1", "'=1", 'He said: "Où,', "plain"])
+def test_guarded_texts_come_back(text, tmp_path):
+    tasks, found = written("csv", "sentence", corpus_of([[[(word, "A", {"A": 0.5}) for word in text.split()]]]))
+    path = tmp_path / "batch.csv"
+    path.write_bytes(found.encode("utf8"))
+    assert list(csv_texts(path)) == [task.text for task in tasks] == [text]
+
+
+@pytest.mark.parametrize("data", [b"", b"word,tag\na,b\n", b"\xff\xfe\x00"])
+def test_a_csv_without_texts_is_refused(tmp_path, data):
+    path = tmp_path / "other.csv"
+    path.write_bytes(data)
+    with pytest.raises(CalibError, match="Cannot read the texts in .*other.csv"):
+        list(csv_texts(path))

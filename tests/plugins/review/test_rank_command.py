@@ -1,0 +1,241 @@
+"""`spacy calib rank`: the table, the queues, the comparison with gold."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_calib.plugins.review.rank_command import rank
+from tests.cli.conftest import calib, ok, refuses
+
+
+def run(*arguments):
+    outcome = ok(calib("rank", *arguments))
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def ranked(calibrated, test_file, tmp_path_factory):
+    """Everything that was found on test.spacy."""
+    path = tmp_path_factory.mktemp("ranked") / "all.json"
+    run(calibrated, test_file, "--repeats", "--output", path, "--silent")
+    return json.loads(path.read_text())
+
+
+def test_the_most_doubtful_come_first_with_what_the_attributes_say(calibrated, test_file, ranked):
+    scores = [record["score"] for record in ranked["ranked"]]
+    assert scores == sorted(scores)
+    assert ranked["units"] == len(scores)
+    nlp = spacy.load(calibrated)
+    golds = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
+    for record in ranked["ranked"][:5]:
+        (mark,) = record["marks"]
+        doc = nlp(golds[record["doc"]].text)
+        same = [token for token in doc if (token.text, token.tag_) == (record["focus"], mark["label"])]
+        assert record["score"] in [pytest.approx(token._.calib_score, abs=1e-4) for token in same]
+        assert set(record["alternatives"]) in [set(token._.calib_scores) for token in same]
+
+
+def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
+    wrong = sum(record["right"] is False for record in ranked["ranked"])
+    assert ranked["wrong"] == wrong > 0
+    rows = {row["order"]: row for row in ranked["signals"]}
+    assert set(rows) == {"calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy", "random"}
+    hits = [record["right"] is False for record in ranked["ranked"]]
+    half = round(0.5 * len(hits))
+    assert rows["calibrated"]["found"][ranked["shares"].index(0.5)] == pytest.approx(sum(hits[:half]) / wrong)
+    assert 0 < rows["calibrated"]["average_precision"] <= 1
+
+
+def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tmp_path):
+    (tmp_path / "texts.txt").write_text("the dog runs\nthe old cat sees a bird\n")
+    outcome = run(calibrated, tmp_path / "texts.txt", "--format", "json")
+    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    assert result["wrong"] is None
+    assert result["signals"] is None
+    assert len(result["expected"]) == len(result["shares"])
+    assert sorted(record["focus"] for record in result["ranked"]) == sorted(
+        ["the", "dog", "runs", "the", "old", "cat", "sees", "a", "bird"]
+    )
+    queue = ["--output", tmp_path / "q.jsonl", "--plot", tmp_path / "x.png"]
+    refuses(calib("rank", calibrated, tmp_path / "texts.txt", *queue), "No token in the data has gold")
+    # The queue, which needs no gold, is there all the same.
+    assert len((tmp_path / "q.jsonl").read_text().splitlines()) == 9
+    table = run(calibrated, tmp_path / "texts.txt").text
+    assert "Token Label In" in table
+    assert "Right" not in table
+
+
+@pytest.mark.parametrize("name", ["jsonl", "prodigy", "doccano"])
+def test_queues_of_lines(calibrated, test_file, tmp_path, name):
+    path = tmp_path / "queue.jsonl"
+    outcome = run(calibrated, test_file, "--output", path, "--format", name, "--top", 7)
+    assert "7 tokens:" in outcome.text
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 7
+    assert all(line["text"] for line in lines)
+
+
+def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, tmp_path):
+    path = tmp_path / "tasks.json"
+    run(calibrated, test_file, "--output", path, "--format", "label-studio", "--unit", "sentence", "--silent")
+    tasks = json.loads(path.read_text())
+    labels = {label.get("value") for label in ET.parse(tmp_path / "tasks.labels.xml").iter("Label")}
+    assert set(spacy.load(calibrated).get_pipe("tagger").labels) == labels
+    used = {label for task in tasks for region in task["predictions"][0]["result"] for label in region["value"]["labels"]}
+    assert used <= labels
+    path.unlink()
+    again = calib("rank", calibrated, test_file, "--output", path, "--format", "label-studio")
+    refuses(again, "tasks.labels.xml exists already; choose another path or add --force")
+    assert not path.exists()
+
+
+def test_queue_and_curve_are_two_files(calibrated, test_file, tmp_path):
+    given = ["--format", "jsonl", "--output", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"]
+    refuses(calib("rank", calibrated, test_file, *given), "The outputs of --output and --plot would be one")
+    given = ["--format", "label-studio", "--output", tmp_path / "x.json", "--plot", tmp_path / "there.svg"]
+    (tmp_path / "there.svg").write_text("years of work")
+    refuses(calib("rank", calibrated, test_file, *given), "there.svg exists already")
+    assert [file.name for file in tmp_path.iterdir()] == ["there.svg"]
+
+
+def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
+    run(calibrated, test_file, "--output", tmp_path / "q.csv", "--order", "entropy", "--top", 4, "--silent")
+    with (tmp_path / "q.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    doubts = [float(row["priority"]) for row in rows]
+    assert len(rows) == 4
+    assert doubts == sorted(doubts, reverse=True)
+    refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "q.txt"), "a file that ends in .json, .jsonl, .csv")
+    assert not (tmp_path / "q.txt").exists()
+
+
+def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
+    run(calibrated, test_file, "--plot", tmp_path / "found.svg", "--silent")
+    picture = (tmp_path / "found.svg").read_text()
+    assert "<svg" in picture
+    assert not run(calibrated, test_file, "--silent").text
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--unit", "page"], "Option --unit must be one of token, entity, sentence, document, but 'page' was given"),
+        (["--order", "luck"], "Option --order must be one of calibrated, raw, margin"),
+        (["--top", 0], "Option --top must be at least 1"),
+        (["--format", "xml"], "Option --format must be one of table, json, jsonl"),
+        (["--n-process", 0], "Option --n-process must be at least 1"),
+        (["--plot", "found.pdf"], "Option --plot must be a file that ends in .png or .svg, but found.pdf was given"),
+        (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
+    ],
+)
+def test_bad_options(calibrated, test_file, options, sentence):
+    refuses(calib("rank", calibrated, test_file, *options), sentence)
+
+
+def test_as_many_rows_as_were_asked_for(calibrated, test_file, tmp_path):
+    def rows(*options):
+        lines = run(calibrated, test_file, *options).printed.splitlines()
+        return [line for line in lines if line[:3].strip().isdigit()]
+
+    assert [len(rows()), len(rows("--top", 7)), len(rows("--top", 31))] == [20, 7, 31]
+    text = run(calibrated, test_file, "--repeats", "--output", tmp_path / "q.csv").text
+    assert f"... and 387 more in {tmp_path}" in text
+
+
+def test_sentences_have_columns_of_their_own(calibrated, test_file):
+    text = run(calibrated, test_file, "--unit", "sentence").text
+    assert "# P(right) Sentence Right" in text
+    assert "Label" not in text
+
+
+def test_sentences_are_counted_in_their_document(calibrated, tmp_path):
+    (tmp_path / "texts.txt").write_text("the dog runs .\nthe cat eats .\nthe duck runs .\n")
+    result = rank(str(calibrated), tmp_path / "texts.txt")
+    assert {record["doc"] for record in result["ranked"]} == {0, 1, 2}
+    first = {(record["doc"], record["sentence"]) for record in result["ranked"] if record["focus"] == "the"}
+    assert first == {(0, 0), (1, 0), (2, 0)}
+
+
+def test_annotators_of_lemmas_choose_from_lemmas(model, dev, test_file, tmp_path):
+    ok(calib("fit", model, dev, tmp_path / "m", "-C", "trainable_lemmatizer", "--silent", "-m", "isotonic"))
+    run(tmp_path / "m", test_file, "--format", "label-studio", "--output", tmp_path / "q.json", "--silent")
+    offered = set(re.findall(r'Label value="([^"]*)"', (tmp_path / "q.labels.xml").read_text()))
+    given = {value for task in json.loads((tmp_path / "q.json").read_text()) for value in task_labels(task)}
+    assert given
+    assert given <= offered
+    assert not any("0 0" in label for label in offered)
+
+
+def task_labels(task):
+    return [label for prediction in task["predictions"] for one in prediction["result"] for label in one["value"]["labels"]]
+
+
+def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
+    (tmp_path / "texts.jsonl").write_text('\n{"text": "the dog runs .", "id": "x1", "meta": {"source": "pond"}}\n')
+    for name, read in {
+        "prodigy": lambda text: json.loads(text.splitlines()[0])["meta"],
+        "doccano": lambda text: json.loads(text.splitlines()[0])["meta"],
+        "label-studio": lambda text: json.loads(text)[0]["data"]["meta"],
+    }.items():
+        run(calibrated, tmp_path / "texts.jsonl", "--format", name, "--output", tmp_path / "q.json", "--force", "--silent")
+        task = read((tmp_path / "q.json").read_text())
+        assert (task["line"], task["id"], task["source"], task["rank"]) == (2, "x1", "pond", 1)
+    (tmp_path / "ours.jsonl").write_text('{"text": "the dog runs .", "meta": {"rank": "sergeant"}}\n')
+    run(calibrated, tmp_path / "ours.jsonl", "--format", "prodigy", "--output", tmp_path / "q.json", "--force", "--silent")
+    task = json.loads((tmp_path / "q.json").read_text().splitlines()[0])["meta"]
+    assert (task["rank"], task["meta"]) == (1, {"rank": "sergeant"})
+    run(calibrated, tmp_path / "texts.jsonl", "--output", tmp_path / "q.csv", "--silent")
+    row = next(csv.DictReader((tmp_path / "q.csv").read_text().splitlines()))
+    assert json.loads(row["origin"]) == {"line": 2, "id": "x1", "meta": {"source": "pond"}}
+
+
+def test_what_a_record_calls_as_we_do_takes_the_place_of_nothing(calibrated, tmp_path):
+    """A record from another tool brings text, label, spans and scores of its own."""
+    text, data, queue = "the dog runs .", tmp_path / "texts.jsonl", tmp_path / "q.json"
+    theirs = dict.fromkeys(
+        ("text", "label", "id", "spans", "tokens", "data", "meta", "alternatives", "focus", "score"), "theirs"
+    )
+    data.write_text(json.dumps({"text": text, "id": "x1", "meta": theirs}) + "\n")
+
+    def tasks(name):
+        run(calibrated, data, "--format", name, "--output", queue, "--force", "--silent")
+        return json.loads(queue.read_text()) if name == "label-studio" else [*map(json.loads, queue.read_text().splitlines())]
+
+    prodigy, doccano, studio = tasks("prodigy"), tasks("doccano"), tasks("label-studio")
+    marked = [(one["text"], [span["start"], span["end"], span["label"]]) for one in prodigy for span in one["spans"]]
+    assert sorted(sentence[start:end] for sentence, (start, end, _) in marked) == [".", "dog", "runs", "the"]
+    assert [(one["text"], *one["label"]) for one in doccano] == marked
+    regions = [(one["data"]["text"], one["predictions"][0]["result"][0]["value"]) for one in studio]
+    assert [(sentence, [at["start"], at["end"], *at["labels"]]) for sentence, at in regions] == marked
+    for meta in [one["meta"] for one in prodigy + doccano] + [one["data"]["meta"] for one in studio]:
+        assert (meta["meta"], meta["id"], meta["focus"] in text) == (theirs, "x1", True)
+
+
+def test_repeats_and_short_sentences_are_left_out_of_the_queue(calibrated, tmp_path):
+    (tmp_path / "texts.txt").write_text("the dog saw the cat .\n------\nthe dog saw the cat .\nthis old duck eats .\n")
+
+    def queue(*options):
+        run(calibrated, tmp_path / "texts.txt", "--silent", "--force", "-o", tmp_path / "queue.json", *options)
+        return json.loads((tmp_path / "queue.json").read_text())
+
+    every = queue("--unit", "sentence", "--repeats", "--min-words", 0)
+    assert (every["too_short"], every["repeats"]) == (0, 0)
+    long_ones = {record["text"] for record in every["ranked"] if len(record["text"].replace(" .", "").split()) >= 3}
+    sentences = queue("--unit", "sentence")
+    assert sorted(record["text"] for record in sentences["ranked"]) == sorted(long_ones)
+    assert (
+        len(sentences["ranked"]) + sentences["too_short"] + sentences["repeats"] == sentences["units"] == len(every["ranked"])
+    )
+    assert sentences["too_short"] > 0 < sentences["repeats"]
+    tokens = queue()
+    assert (len(tokens["ranked"]), tokens["repeats"]) == (tokens["units"] - 6, 6)
+    text = run(calibrated, tmp_path / "texts.txt", "--unit", "sentence").text
+    assert f"Left out: {sentences['too_short']} shorter than --min-words" in text
+    assert f"Left out: {sentences['repeats']} repeats (--repeats keeps them)" in text

@@ -1,0 +1,449 @@
+"""Presidio's spaCy recognizer with calibrated scores: against the real package, on a small recognizer trained and calibrated here."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+from spacy_calib import CalibError
+from spacy_calib.calibration.cutoffs import Cutoffs, RecallCutoffs
+from tests.conftest import TOK2VEC, examples_for, revive, run_upstream
+
+# Names that are of one label, and names that could be of two, so that the recognizer cannot be sure.
+NAMES = {
+    "PERSON": ["Anna", "Maria Lopez", "Peter", "Paris", "Jordan", "Chelsea"],
+    "GPE": ["Rome", "New York", "Cairo", "Paris", "Jordan", "Chelsea"],
+    "PRODUCT": ["Falcon", "Jordan"],
+}
+FRAMES = ["I saw {} and {} .", "{} liked {} .", "Nobody knew {} then .", "{} is far from {} .", "They sold {} to {} ."]
+
+
+def sentences(n: int, seed: int) -> list[tuple[list[str], list[tuple[int, int, str]]]]:
+    """n sentences as (words, entities by token)."""
+    rng = random.Random(seed)
+    made = []
+    for _ in range(n):
+        words: list[str] = []
+        entities = []
+        for word in rng.choice(FRAMES).split():
+            if word == "{}":
+                label = rng.choice(["PERSON", "PERSON", "GPE", "GPE", "PRODUCT"])
+                name = rng.choice(NAMES[label]).split()
+                entities.append((len(words), len(words) + len(name), label))
+                words += name
+            else:
+                words.append(word)
+        made.append((words, entities))
+    return made
+
+
+def gold(nlp, n: int, seed: int) -> list[Doc]:
+    docs = []
+    for words, entities in sentences(n, seed):
+        doc = Doc(nlp.vocab, words=words)
+        doc.set_ents([Span(doc, *entity) for entity in entities], default="outside")
+        docs.append(doc)
+    return docs
+
+
+TEXTS = [" ".join(words) for words, _ in sentences(60, seed=5)]
+
+
+def examples_of(nlp, n: int, seed: int) -> list[Example]:
+    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold(nlp, n, seed)]
+
+
+def train(factory: str) -> Language:
+    """A pipeline with a recognizer `ner` of this factory, trained until it finds every label and is still often wrong."""
+    fix_random_seed(0)
+    nlp = spacy.blank("en")
+    nlp.add_pipe(factory, name="ner", config={"model": {"tok2vec": TOK2VEC}})
+    examples = examples_of(nlp, 120, seed=1)
+    optimizer = nlp.initialize(lambda: examples)
+    for step in range(120):
+        nlp.update(examples[step % 12 :: 12], sgd=optimizer)
+    found = [ent.label_ for doc in nlp.pipe(TEXTS) for ent in doc.ents]
+    assert min(found.count(label) for label in NAMES) >= 5, "the tests need entities of every label"
+    return nlp
+
+
+def calibrate(nlp: Language, attr: str = "calib") -> Language:
+    """The same with a fitted calib pipe."""
+    examples = examples_of(nlp, 300, seed=2)
+    for example in examples:
+        example.predicted = nlp(example.predicted)
+    source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}
+    nlp.add_pipe("calib", name=attr, config={"attr": attr, "source": source}).fit(examples)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def stock_folder(tmp_path_factory):
+    """A pipeline with nothing of ours."""
+    folder = tmp_path_factory.mktemp("presidio") / "stock"
+    train("ner").to_disk(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def calibrated_folder(stock_folder):
+    folder = stock_folder.parent / "calibrated"
+    calibrate(spacy.load(stock_folder)).to_disk(folder)
+    return folder
+
+
+@pytest.fixture
+def own_nlp(calibrated_folder):
+    """To be changed."""
+    return spacy.load(calibrated_folder)
+
+
+@pytest.fixture(scope="module")
+def loaded(calibrated_folder):
+    return spacy.load(calibrated_folder)
+
+
+@pytest.fixture
+def nlp(loaded):
+    """Loaded once for all tests, which leave it as it is."""
+    before = loaded.get_pipe("calib").to_bytes()
+    yield loaded
+    assert loaded.pipe_names == ["ner", "calib"], "take own_nlp"
+    assert loaded.get_pipe("calib").to_bytes() == before, "take own_nlp"
+
+
+@pytest.fixture(scope="module")
+def presidio():
+    """The package; on the CPU, as it would move spaCy to a GPU that it sees."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRESIDIO_DEVICE", "cpu")
+        yield pytest.importorskip("presidio_analyzer", reason="the extra `presidio` is not installed")
+
+
+@pytest.fixture
+def engine_class(presidio):
+    from spacy_calib.plugins.presidio import CalibratedSpacyNlpEngine
+
+    return CalibratedSpacyNlpEngine
+
+
+@pytest.fixture
+def configure(presidio):
+    """NerModelConfiguration."""
+    from presidio_analyzer.nlp_engine import NerModelConfiguration
+
+    return NerModelConfiguration
+
+
+@pytest.fixture
+def no_download(monkeypatch):
+    def download(*args, **kwargs):
+        pytest.fail("Presidio tried to download a pipeline")
+
+    monkeypatch.setattr(spacy.cli, "download", download)
+
+
+MAPPED = {"PERSON": "PERSON", "GPE": "LOCATION"}  # what Presidio's own mapping makes of them; PRODUCT it does not know
+
+
+def scores_of(results) -> dict[tuple[int, int, str], float]:
+    """(start, end, type) -> score of what Presidio's spaCy recognizer found."""
+    own = [r for r in results if r.recognition_metadata["recognizer_name"] == "SpacyRecognizer"]
+    return {(r.start, r.end, r.entity_type): r.score for r in own}
+
+
+def expected_of(doc: Doc, factor: float = 1.0, attr: str = "calib") -> dict[tuple[int, int, str], float]:
+    """What they should be. Presidio drops results whose score is 0."""
+    found = {
+        (ent.start_char, ent.end_char, MAPPED[ent.label_]): ent._.get(f"{attr}_score") * factor
+        for ent in doc.ents
+        if ent.label_ in MAPPED
+    }
+    return {key: score for key, score in found.items() if score > 0}
+
+
+@pytest.fixture
+def analyzing(presidio):
+    """A function that makes an analyzer with spaCy's recognizer alone: it is made, and runs, in a tenth of the time."""
+    from presidio_analyzer.predefined_recognizers import SpacyRecognizer
+
+    def make(engine, *languages: str):
+        given = list(languages or ("en",))
+        own = [SpacyRecognizer(supported_language=one) for one in given]
+        registry = presidio.RecognizerRegistry(recognizers=own, supported_languages=given)
+        return presidio.AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=given)
+
+    return make
+
+
+def test_results_carry_the_calibrated_scores(presidio, engine_class, nlp, no_download):
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
+    found = [scores_of(analyzer.analyze(text, "en")) for text in TEXTS]
+    assert found == [expected_of(nlp(text)) for text in TEXTS]
+    scores = [score for one in found for score in one.values()]
+    assert len(scores) > 40
+    assert all(type(score) is float and 0 < score <= 1 for score in scores)
+    assert len(set(scores)) > 2
+    assert {kind for one in found for _, _, kind in one} == {"PERSON", "LOCATION"}
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_a_batch_gives_the_same_as_single_texts(presidio, analyzing, engine_class, nlp, n_process):
+    analyzer = analyzing(engine_class(nlp=nlp))
+    batch = presidio.BatchAnalyzerEngine(analyzer)
+    found = batch.analyze_iterator(TEXTS[:20], "en", batch_size=8, n_process=n_process)
+    for text, results in zip(TEXTS[:20], found, strict=True):
+        assert scores_of(results) == pytest.approx(expected_of(nlp(text)), abs=1e-6)
+
+
+def test_a_batch_keeps_its_contexts(engine_class, nlp):
+    engine = engine_class(nlp=nlp)
+    single = [engine.process_text(text, "en") for text in TEXTS[:3]]
+    made = list(engine.process_batch([(text, {"n": i}) for i, text in enumerate(TEXTS[:3])], "en", as_tuples=True))
+    assert [(text, context) for text, _, context in made] == [(text, {"n": i}) for i, text in enumerate(TEXTS[:3])]
+    assert [artifacts.scores for _, artifacts, _ in made] == [pytest.approx(artifacts.scores, abs=1e-6) for artifacts in single]
+
+
+def test_the_artifacts_are_json(engine_class, nlp):
+    # log_decision_process=True writes them.
+    artifacts = engine_class(nlp=nlp).process_text(TEXTS[0], "en")
+    assert len(artifacts.scores) == len(artifacts.entities) > 0
+    assert '"scores": [' in artifacts.to_json()
+
+
+@pytest.mark.parametrize("text", ["", " ", "Nobody knew then ."])
+def test_texts_without_entities(analyzing, engine_class, nlp, text):
+    assert not nlp(text).ents, "the example must be one without entities"
+    assert analyzing(engine_class(nlp=nlp)).analyze(text, "en") == []
+
+
+def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, engine_class, configure, own_nlp):
+    ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
+    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
+    doc = own_nlp(TEXTS[[text.startswith("Nobody") for text in TEXTS].index(True)])
+    (norp,) = [ent for ent in doc.ents if ent.label_ == "NORP"]
+    assert norp._.calib_score is None, "the example must be one without a score"
+    for settings, score in ((configure(), 0.85), (configure(default_score=0.3), 0.3)):
+        engine = engine_class(nlp=own_nlp, ner_model_configuration=settings)
+        found = scores_of(analyzing(engine).analyze(doc.text, "en"))
+        assert found == {**expected_of(doc), (norp.start_char, norp.end_char, "NRP"): score}
+
+
+def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engine_class, configure, own_nlp):
+    own_nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+    settings = configure(low_score_entity_names=["PERSON", "LOCATION", "NRP"], low_confidence_score_multiplier=0.5)
+    for use, factor in ((False, 1.0), (True, 0.5)):
+        engine = engine_class(nlp=own_nlp, ner_model_configuration=settings, use_multiplier=use)
+        analyzer = analyzing(engine)
+        for text in TEXTS[:20]:
+            found = scores_of(analyzer.analyze(text, "en"))
+            without_score = [score for key, score in found.items() if key[2] == "NRP"]
+            assert without_score == [0.85 * 0.5] * text.count("Nobody")
+            assert {key: score for key, score in found.items() if key[2] != "NRP"} == expected_of(own_nlp(text), factor)
+
+
+CUTOFFS = {"label": {"PERSON": 0.6, "GPE": None, "PRODUCT": 0.0}, "all": {"all": 0.6}}
+
+
+@pytest.mark.parametrize("per", CUTOFFS)
+def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_class, own_nlp, per):
+    own_nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
+    own_nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+    every = analyzing(engine_class(nlp=own_nlp))
+    accepted = analyzing(engine_class(nlp=own_nlp, accepted_only=True))
+    n_kept = n_dropped = 0
+    for text in TEXTS:
+        doc = own_nlp(text)
+        places = {ent.start_char: ent._.calib_accept for ent in doc.ents}
+        whole = scores_of(every.analyze(text, "en"))
+        kept = scores_of(accepted.analyze(text, "en"))
+        assert {key: whole[key] for key in kept} == kept
+        assert {key for key in whole if places[key[0]] is not False} == set(kept)
+        n_kept += sum(places[key[0]] is True for key in kept)
+        n_dropped += len(whole) - len(kept)
+        assert [key for key in kept if key[2] == "LOCATION" and per == "label"] == []
+        assert sum(key[2] == "NRP" for key in kept) == text.count("Nobody"), "what has no score stays in"
+        assert all(score >= 0.6 for key, score in kept.items() if key[2] != "NRP")
+    assert n_kept > 5
+    assert n_dropped > 5
+
+
+def test_accepted_entities_need_cutoffs(engine_class, nlp):
+    with pytest.raises(CalibError, match=r"\[C001\] accepted_only must be False as long as the pipe 'calib' has no cut-offs"):
+        engine_class(nlp=nlp, accepted_only=True)
+
+
+@pytest.mark.parametrize(("per", "values"), [("all", {"all": None}), ("label", {"PERSON": None, "GPE": 0.3, "PRODUCT": 1.0})])
+def test_flagged_stretches_are_reported_too(analyzing, engine_class, own_nlp, per, values):
+    own_nlp.get_pipe("calib").tokens.recall_cutoffs = RecallCutoffs(0.99, 0.95, per, values)
+    plain = analyzing(engine_class(nlp=own_nlp))
+    analyzer = analyzing(engine_class(nlp=own_nlp, flagged=True))
+    n_more = 0
+    for text in TEXTS[:15]:
+        doc = own_nlp(text)
+        entities = {(ent.start, ent.end) for ent in doc.ents}
+        group = doc.spans["calib_doubtful"]
+        wanted = expected_of(doc)
+        for span, score in zip(group, group.attrs["scores"].tolist(), strict=True):
+            if (span.start, span.end) not in entities and span.label_ in MAPPED:
+                wanted[span.start_char, span.end_char, MAPPED[span.label_]] = max(score, 1e-6)  # 0 is left out
+        found = scores_of(analyzer.analyze(text, "en"))
+        # Of results of one type, one inside another, Presidio keeps the higher.
+        assert found.items() <= wanted.items()
+        assert set(scores_of(plain.analyze(text, "en"))) <= set(found)
+        said = {i for start, end, _ in found for i in range(start, end)}
+        assert said >= {i for start, end, _ in wanted for i in range(start, end)}
+        n_more += len(found) - len(expected_of(doc))
+        # The Doc's own group keeps its labels.
+        assert {span.label_ for span in group} <= set(NAMES)
+    assert n_more > 5
+
+
+def test_flagged_stretches_need_cutoffs_and_are_not_what_is_accepted(engine_class, nlp):
+    with pytest.raises(
+        CalibError, match=r"\[C001\] flagged must be False as long as .* \(`python -m spacy calib threshold --recall` finds"
+    ):
+        engine_class(nlp=nlp, flagged=True)
+    with pytest.raises(CalibError, match=r"\[C001\] flagged must be False beside accepted_only"):
+        engine_class(nlp=nlp, flagged=True, accepted_only=True)
+
+
+@pytest.mark.parametrize("ignored", ["GPE", "LOCATION", "PERSON"])
+def test_ignored_labels_do_not_shift_the_scores_of_the_others(analyzing, engine_class, configure, nlp, ignored):
+    engine = engine_class(nlp=nlp, ner_model_configuration=configure(labels_to_ignore=[ignored]))
+    analyzer = analyzing(engine)
+    gone = MAPPED.get(ignored, ignored)
+    for text in TEXTS:
+        wanted = {key: score for key, score in expected_of(nlp(text)).items() if key[2] != gone}
+        assert scores_of(analyzer.analyze(text, "en")) == wanted
+
+
+def test_two_languages_in_one_engine(analyzing, engine_class, nlp, stock_folder):
+    # Only one of them is calibrated: the other keeps Presidio's scores.
+    engine = engine_class(nlp={"en": nlp, "xx": spacy.load(stock_folder)})
+    analyzer = analyzing(engine, "en", "xx")
+    for text in TEXTS[:10]:
+        assert scores_of(analyzer.analyze(text, "en")) == expected_of(nlp(text))
+    assert {score for text in TEXTS[:10] for score in scores_of(analyzer.analyze(text, "xx")).values()} == {0.85}
+
+
+def test_a_pipeline_from_disk(analyzing, engine_class, calibrated_folder, nlp, no_download):
+    engine = engine_class(models=[{"lang_code": "en", "model_name": str(calibrated_folder)}])
+    assert not engine.is_loaded()
+    analyzer = analyzing(engine)
+    assert engine.is_loaded()
+    assert [scores_of(analyzer.analyze(text, "en")) for text in TEXTS[:20]] == [expected_of(nlp(text)) for text in TEXTS[:20]]
+
+
+def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated_folder, nlp, no_download):
+    from presidio_analyzer.nlp_engine import NlpEngineProvider
+
+    settings = {
+        "nlp_engine_name": "spacy",
+        "models": [{"lang_code": "en", "model_name": str(calibrated_folder)}],
+        "ner_model_configuration": {"labels_to_ignore": ["GPE"]},
+    }
+    engine = NlpEngineProvider(nlp_engines=(engine_class,), nlp_configuration=settings).create_engine()
+    assert isinstance(engine, engine_class)
+    analyzer = analyzing(engine)
+    for text in TEXTS[:20]:
+        persons = {key: score for key, score in expected_of(nlp(text)).items() if key[2] == "PERSON"}
+        assert scores_of(analyzer.analyze(text, "en")) == persons
+
+
+def test_either_models_or_pipelines(engine_class, nlp):
+    with pytest.raises(CalibError, match=r"\[C001\] models must be .* but neither was given"):
+        engine_class()
+    with pytest.raises(CalibError, match=r"\[C001\] models must be .* but both was given"):
+        engine_class([{"lang_code": "en", "model_name": "a"}], nlp=nlp)
+
+
+def test_a_missing_pipeline_is_not_downloaded(analyzing, engine_class, no_download):
+    engine = engine_class([{"lang_code": "en", "model_name": "en_core_web_lg_of_nobody"}])
+    with pytest.raises(CalibError, match=r"\[C050\] Cannot load the pipeline 'en_core_web_lg_of_nobody'"):
+        analyzing(engine)
+    with pytest.raises(ValueError, match="model_name"):
+        engine_class([{"lang_code": "en"}]).load()
+
+
+def test_a_pipeline_without_calibration_is_refused(engine_class, stock_folder):
+    with pytest.raises(CalibError, match=r"\[C027\] .* it has: ner"):
+        engine_class(nlp=spacy.load(stock_folder))
+    engine = engine_class([{"lang_code": "en", "model_name": str(stock_folder)}])
+    with pytest.raises(CalibError, match=r"\[C027\]"):
+        engine.load()
+    assert not engine.is_loaded()
+
+
+def test_a_calibrated_tagger_is_no_calibrated_recognizer(engine_class, trained_bytes):
+    nlp = revive(trained_bytes)
+    calib = nlp.add_pipe("calib", after="tagger")
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
+    calib.fit(examples)
+    with pytest.raises(CalibError, match=r"\[C065\] The pipe 'calib' calibrates 'tagger'"):
+        engine_class(nlp=nlp)
+
+
+def test_an_attribute_that_no_pipe_has_is_refused(engine_class, nlp):
+    with pytest.raises(CalibError, match=r"\[C001\] attr must be .*\(calib\), but 'sure' was given"):
+        engine_class(nlp=nlp, attr="sure")
+
+
+def test_another_attribute(analyzing, engine_class, stock_folder):
+    nlp = calibrate(spacy.load(stock_folder), attr="sure")
+    analyzer = analyzing(engine_class(nlp=nlp, attr="sure"))
+    assert [scores_of(analyzer.analyze(text, "en")) for text in TEXTS] == [
+        expected_of(nlp(text), attr="sure") for text in TEXTS
+    ]
+
+
+@pytest.fixture(scope="module")
+def keeping() -> Language:
+    """What `spacy calib fit --component ner` writes: a recognizer that keeps its probabilities."""
+    return calibrate(train("calib_ner"))
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_a_recognizer_that_keeps_its_probabilities(presidio, analyzing, engine_class, n_process, keeping):
+    # The scores come with the decoding, in worker processes too.
+    batch = presidio.BatchAnalyzerEngine(analyzing(engine_class(nlp=keeping)))
+    found = batch.analyze_iterator(TEXTS, "en", batch_size=16, n_process=n_process)
+    wanted = [expected_of(keeping(text)) for text in TEXTS]
+    assert [scores_of(results) for results in found] == [pytest.approx(one, abs=1e-5) for one in wanted]
+    assert len({score for one in wanted for score in one.values()}) > 2
+
+
+@pytest.fixture
+def imported_anew(monkeypatch):
+    """Import the module as for the first time, where Presidio is imported for the first time too."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "presidio_analyzer" or name == "spacy_calib.plugins.presidio"]:
+        monkeypatch.delitem(sys.modules, name)
+    return lambda: importlib.import_module("spacy_calib.plugins.presidio")
+
+
+def test_without_presidio_the_module_says_what_to_install(imported_anew, monkeypatch):
+    class Hidden:
+        def find_spec(self, name, path=None, target=None):
+            if name == "presidio_analyzer":
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
+    with pytest.raises(CalibError, match=r'\[C064\] .*pip install "spacy-calib\[presidio\]"'):
+        imported_anew()
+
+
+def test_a_broken_presidio_is_not_called_missing(imported_anew, monkeypatch, tmp_path):
+    (tmp_path / "presidio_analyzer").mkdir()
+    (tmp_path / "presidio_analyzer" / "__init__.py").write_text("import phonenumbers_of_nobody", encoding="utf8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'phonenumbers_of_nobody'"):
+        imported_anew()
