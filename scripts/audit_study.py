@@ -31,8 +31,8 @@ def save(docs: Sequence[Any], folder: Path) -> Path:
 
 
 def run_audit(model: str, data: Path, **options: Any) -> Any:
-    from spacy_calib.plugins.review.audit_command import audited
     from spacy_calib.cli.shared.run import GoldRun
+    from spacy_calib.plugins.review.audit_command import audited
 
     return audited(GoldRun(model, data, gold_preproc=True), **options)
 

@@ -26,13 +26,13 @@ from spacy.tokens import Span
 from spacy.training import Example
 from tqdm import tqdm
 
+from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
+from spacy_calib.pairs.documents import folds_of
 from spacy_calib.plugins.coref.component import CoreferenceResolver, clusters_of_several, found_clusters
 from spacy_calib.plugins.coref.inference.calibration import PairCalibration
 from spacy_calib.plugins.coref.inference.figures import FIGURES, NOTHING, Shares
 from spacy_calib.plugins.coref.inference.pairs import pair_chances
 from spacy_calib.plugins.coref.mentions import clusters_in
-from spacy_calib.metrics import brier, calibration_errors as calibration_error, log_loss, noise_floors as noise_floor, resample_error
-from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Floats, Ints
 
 COMPONENT = "calib_coref"

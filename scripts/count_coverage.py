@@ -39,15 +39,15 @@ from spacy.training import Example
 from spacy_calib import fit
 from spacy_calib.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
-from spacy_calib.plugins.counts.queries.patterns import make_query
 from spacy_calib.gold.reading import document_of
-from spacy_calib.plugins.counts.counting import Estimate, Units, corrected, estimate
-from spacy_calib.pipe.record.drift import LIKE
-from spacy_calib.pipe.record.effects import Effects, SourceSums, with_widths
-from spacy_calib.plugins.expect.survey import Known
 from spacy_calib.pairs.documents import DocumentNumbers
 from spacy_calib.pipe.component import pipes_named
+from spacy_calib.pipe.record.drift import LIKE
+from spacy_calib.pipe.record.effects import Effects, SourceSums, with_widths
+from spacy_calib.plugins.counts.counting import Estimate, Units, corrected, estimate
+from spacy_calib.plugins.counts.queries.patterns import make_query
 from spacy_calib.plugins.counts.text_counts import DriftComparison, answered, asked_of
+from spacy_calib.plugins.expect.survey import Known
 from spacy_calib.types import Floats
 
 DRAWS = 2000

@@ -37,10 +37,10 @@ from frame import head, make_parser, one_sentence, row, run_over
 from numpy.typing import NDArray
 
 from spacy_calib.calibration.cutoffs import PER, keys_of, score_of
+from spacy_calib.calibration.missed import EntityTokens
 from spacy_calib.calibration.recall_threshold import effective_size, find_recall_threshold
 from spacy_calib.calibration.thresholds import find_threshold, find_thresholds, prediction_interval
 from spacy_calib.cli.threshold_command import span_pipe
-from spacy_calib.calibration.missed import EntityTokens
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.gold_entities import entity_tokens
 from spacy_calib.pipe.loading import load_pipeline

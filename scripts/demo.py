@@ -31,11 +31,11 @@ from wasabi import msg
 
 from spacy_calib import fit, pretrained
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
-from spacy_calib.metrics import accuracy, gmce, log_loss, mean_gmce_floor, noise_floors as noise_floor, smce
+from spacy_calib.metrics import accuracy, gmce, log_loss, mean_gmce_floor, noise_floor, smce
 from spacy_calib.metrics.calibration_errors import mean_of
-from spacy_calib.plugins.report.plots import compare_reliability
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
+from spacy_calib.plugins.report.plots import compare_reliability
 from spacy_calib.types import Floats, Groups
 
 CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"

@@ -131,7 +131,7 @@ def reliability(model: str, home: Path, away: Path) -> tuple[list[Any], str]:
     from frame import bare
 
     from spacy_calib.gold.conllu import read_conllu
-    from spacy_calib.metrics import calibration_errors as calibration_error
+    from spacy_calib.metrics import calibration_error
     from spacy_calib.plugins.report.plot_data import reliability_panel
 
     nlp = spacy.load(model)

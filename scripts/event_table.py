@@ -25,10 +25,10 @@ from tqdm import tqdm
 
 import spacy_calib
 from spacy_calib.doc.attributes import span_values
-from spacy_calib.plugins.events.questions import UNKNOWN
-from spacy_calib.plugins.events.forecasts import split_loss
 from spacy_calib.metrics import mean_interval, squared_losses
 from spacy_calib.plugins.events.component import EventPipe, HeldOutScores
+from spacy_calib.plugins.events.forecasts import split_loss
+from spacy_calib.plugins.events.questions import UNKNOWN
 
 CHUNKS = "noun_chunks"
 EVENTS: dict[str, dict[str, Any]] = {

@@ -32,11 +32,11 @@ from spacy_calib.cli.shared.run import pipes_to_run
 from spacy_calib.context.fit import fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.context.words import Words
+from spacy_calib.pairs.build import JudgedPairs, top_pairs
+from spacy_calib.pipe.fit_inputs import FitArguments, gather
 from spacy_calib.pipe.record.drift import Labelled
 from spacy_calib.pipe.record.estimates import entity_estimates, expected_accuracy, token_sums
 from spacy_calib.pipe.record.fit_record import entity_sums, record_fit
-from spacy_calib.pairs.build import JudgedPairs, top_pairs
-from spacy_calib.pipe.fit_inputs import FitArguments, gather
 from spacy_calib.types import Groups, Ints, Pairs
 
 Mask = NDArray[np.bool_]

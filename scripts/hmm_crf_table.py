@@ -29,12 +29,20 @@ from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, W
 
 from spacy_calib import TagCalibrator
 from spacy_calib.cli.shared.writing import write_folder
-from spacy_calib.metrics import Interval, ResampledError, calibration_error_interval, log_loss, mean_interval, noise_floors as noise_floor, resample_error
+from spacy_calib.metrics import (
+    Interval,
+    ResampledError,
+    calibration_error_interval,
+    log_loss,
+    mean_interval,
+    noise_floor,
+    resample_error,
+)
 from spacy_calib.metrics.by_document import Resampled
 from spacy_calib.metrics.calibration_errors import table_of
+from spacy_calib.pairs.bins import make_binner
 from spacy_calib.plugins.report.plot_data import without_remnants
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, RAW_COLOR, quiet_frame
-from spacy_calib.pairs.bins import make_binner
 from spacy_calib.plugins.sequence.joints import each_joint
 from spacy_calib.types import Floats
 

@@ -35,8 +35,8 @@ from spacy.training import Example
 from thinc.api import Model
 from tqdm import tqdm
 
-from spacy_calib.cli.fitting.settings import DEFAULTS
 from spacy_calib.annotations.base import NIL
+from spacy_calib.cli.fitting.settings import DEFAULTS
 from spacy_calib.metrics.calibration_errors import ece
 from spacy_calib.plugins.links import Options
 from spacy_calib.types import Floats, Ints, Pairs

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from sequences.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
 from sequences.letters import Model, Script, alone_of, read_script, train_both
 
+from spacy_calib.metrics import Interval, mean_interval
+from spacy_calib.pairs.bins import bin_table, fixed_edges
 from spacy_calib.plugins.events.forecasters.base import Forecaster, Neighbours
 from spacy_calib.plugins.events.forecasters.trees import Tree
 from spacy_calib.plugins.events.forecasts import Parts, Tried, choose, split_loss, tune
-from spacy_calib.metrics import Interval, mean_interval
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame
-from spacy_calib.pairs.bins import bin_table, fixed_edges
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from spacy_calib.types import Floats, Ints
 

@@ -26,9 +26,9 @@ from pretrain.page import page, tables
 from pretrain.sources import ENTITIES, TAGS_OF, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
 
+from spacy_calib.pipe.loading import load_pipeline, load_with_factories
 from spacy_calib.plugins.pretrained.card import card_folder
 from spacy_calib.plugins.pretrained.evidence import NEEDS
-from spacy_calib.pipe.loading import load_pipeline, load_with_factories
 
 # Card -> the card whose parameters it uses where they transfer; "" for its own.
 CARDS = {

@@ -28,9 +28,9 @@ from shift_sets import EXPERIMENTS, Experiment
 
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, Adaptation, GoldEntries, Prior
-from spacy_calib.pairs.scored_corpus import ScoredCorpus
-from spacy_calib.metrics import brier, calibration_errors as calibration_error, log_loss
+from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pairs.build import JudgedPairs, leading
+from spacy_calib.pairs.scored_corpus import ScoredCorpus
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Groups, Ints
 

@@ -31,12 +31,12 @@ from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from spacy_calib.plugins.review.queue.choosing import Plan, Pool, choose, queue_of
-from spacy_calib.plugins.review.queue.orders import LABEL
-from spacy_calib.pairs.scored_corpus import ScoredCorpus
 from spacy_calib.annotations import get_annotation
 from spacy_calib.gold.collect import scored_corpus
 from spacy_calib.pairs.keyed import digest
+from spacy_calib.pairs.scored_corpus import ScoredCorpus
+from spacy_calib.plugins.review.queue.choosing import Plan, Pool, choose, queue_of
+from spacy_calib.plugins.review.queue.orders import LABEL
 
 STRATEGIES = ("least-confident", "least-confident:raw", "expected-errors", "expected-errors:per-word", "margin", "random")
 

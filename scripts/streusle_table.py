@@ -28,7 +28,16 @@ from streusle_pictures import NONE, TECHNIQUES, draw
 import spacy_calib
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.metrics import Interval, brier, document_bootstrap, error_interval, log_loss, noise_floors as noise_floor, paired_difference, smce
+from spacy_calib.metrics import (
+    Interval,
+    brier,
+    document_bootstrap,
+    error_interval,
+    log_loss,
+    noise_floor,
+    paired_difference,
+    smce,
+)
 from spacy_calib.metrics.calibration_errors import group_slices
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs

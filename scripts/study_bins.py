@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spacy_calib.errors import calib_error
-from spacy_calib.metrics import calibration_errors as calibration_error, calibration_error_interval
+from spacy_calib.metrics import calibration_error, calibration_error_interval
 from spacy_calib.pairs.bins import check_count
 from spacy_calib.types import Floats
 

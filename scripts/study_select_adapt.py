@@ -21,12 +21,12 @@ import numpy as np
 from frame import head, make_parser, one_sentence, open_scored, row
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
-from spacy_calib.plugins.review.queue.choosing import stand_for_all
+from spacy_calib.metrics import log_losses
+from spacy_calib.pairs.build import leading
 from spacy_calib.pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from spacy_calib.pipe.record.estimates import sum_by, token_sums
 from spacy_calib.plugins.expect.survey import Known, Survey, accuracy
-from spacy_calib.metrics import log_losses
-from spacy_calib.pairs.build import leading
+from spacy_calib.plugins.review.queue.choosing import stand_for_all
 from spacy_calib.types import Floats, Groups, Ints
 
 TITLES = "| documents | chosen | log loss: % of no adaptation | error of the accuracy | width of its interval | held by |"

@@ -25,10 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, kron
 
 from spacy_calib import TagCalibrator
-from spacy_calib.pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_errors as calibration_error, gmce, log_loss, log_losses, noise_floors as noise_floor, paired_difference, resample_error
+from spacy_calib.metrics import calibration_error, gmce, log_loss, log_losses, noise_floor, paired_difference, resample_error
 from spacy_calib.metrics.calibration_errors import mean_of
+from spacy_calib.pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from spacy_calib.plugins.sequence.joints import pair_scores
 from spacy_calib.plugins.sequence.labeller import ChainLabeller
 from spacy_calib.plugins.sequence.source import by_type, entity_types

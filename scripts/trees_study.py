@@ -23,10 +23,10 @@ from spacy.training import Example
 import spacy_calib
 from spacy_calib.annotations import is_space
 from spacy_calib.doc.attributes import token_values
-from spacy_calib.plugins.events.questions import UNKNOWN
-from spacy_calib.plugins.events.forecasts import candidates, described, fit_units
-from spacy_calib.metrics import brier, calibration_errors as calibration_error, log_loss, log_losses, mean_interval
+from spacy_calib.metrics import brier, calibration_error, log_loss, log_losses, mean_interval
 from spacy_calib.plugins.events.component import EventPipe, rights_of
+from spacy_calib.plugins.events.forecasts import candidates, described, fit_units
+from spacy_calib.plugins.events.questions import UNKNOWN
 
 
 def of_arcs(pipe: EventPipe, examples: list[Example], layer: str) -> dict[str, np.ndarray]:

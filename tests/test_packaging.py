@@ -47,12 +47,19 @@ GROUPS = {
     "spacy_calib_forecasters",
     "spacy_calib_events",
     "spacy_calib_pretrained",
+    "spacy_calib_commands",
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}
 PARTS_OF_PAGES = {
     f"spacy_calib/{name}"
-    for name in ("plugins/report/page.css", "plugins/report/page.js", "plugins/report/pictures.js", "plugins/report/page.html.j2", "plugins/report/marked_text.css")
+    for name in (
+        "plugins/report/page.css",
+        "plugins/report/page.js",
+        "plugins/report/pictures.js",
+        "plugins/report/page.html.j2",
+        "plugins/report/marked_text.css",
+    )
 }
 
 
@@ -121,7 +128,7 @@ def modules_in_source() -> set[str]:
 
 def cards_in_source() -> set[str]:
     """Cards, their parameters, and their licences."""
-    folder = ROOT / "spacy_calib" / "extras" / "pretrained"
+    folder = ROOT / "spacy_calib" / "plugins" / "pretrained"
     return {file.relative_to(ROOT).as_posix() for file in (folder / "LICENSES_SOURCES", *(folder / "cards").iterdir())}
 
 

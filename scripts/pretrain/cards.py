@@ -19,12 +19,12 @@ from pretrain.tags import JudgedTags, TagStudy
 from spacy_calib.calibration.saved import pack
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.gold.reading import from_files
-from spacy_calib.plugins.pretrained.card import FORMAT, card_folder
-from spacy_calib.plugins.pretrained.evidence import EntityEvidence
-from spacy_calib.plugins.pretrained.matching import probe
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.fit_preparation import map_labels
+from spacy_calib.plugins.pretrained.card import FORMAT, card_folder
+from spacy_calib.plugins.pretrained.evidence import EntityEvidence
+from spacy_calib.plugins.pretrained.matching import probe
 from spacy_calib.sources.fingerprint import fingerprint
 from spacy_calib.types import Floats, Groups
 

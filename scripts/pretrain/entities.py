@@ -15,11 +15,11 @@ from pretrain.sources import Source, to_examples
 
 from spacy_calib.calibration.recalibrators.logistic import fit_logistic, sigmoid
 from spacy_calib.context.words import Words
-from spacy_calib.pipe.doc_words import words_of
-from spacy_calib.plugins.pretrained.evidence import NEEDS, EntityEvidence, SpanEvidence, evidence_names
-from spacy_calib.metrics import brier, calibration_errors as calibration_error, log_loss
 from spacy_calib.gold.example_reader import ExampleReader
+from spacy_calib.metrics import brier, calibration_error, log_loss
+from spacy_calib.pipe.doc_words import words_of
 from spacy_calib.pipe.loading import load_with_factories
+from spacy_calib.plugins.pretrained.evidence import NEEDS, EntityEvidence, SpanEvidence, evidence_names
 from spacy_calib.sources.bound import BoundSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.ner.source import NerSource

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spacy_calib.errors import calib_error
-from spacy_calib.metrics import gmce, log_losses, mean_gmce_floor, noise_floors as noise_floor, smce, squared_losses
+from spacy_calib.metrics import gmce, log_losses, mean_gmce_floor, noise_floor, smce, squared_losses
 from spacy_calib.metrics.by_document import ROUNDING_NOISE, ResampledMean, check_coverage, resample_means
 from spacy_calib.metrics.calibration_errors import mean_of
 from spacy_calib.types import Floats, Groups, Ints, Pairs, as_finite, as_probabilities

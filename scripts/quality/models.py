@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from quality import readers
 from quality.readers import Documents
 
+from spacy_calib.annotations import columns_of, label_hashes
 from spacy_calib.cli.fitting.new_calib import with_inline_recognizer
 from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.context.words import Words
-from spacy_calib.annotations import columns_of, label_hashes
-from spacy_calib.pipe.doc_words import words_of
 from spacy_calib.pairs.build import LogitScores
+from spacy_calib.pipe.doc_words import words_of
 from spacy_calib.pipe.loading import load_pipeline
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.ner.source import NerSource

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
-from spacy_calib.metrics import calibration_errors as calibration_error, log_losses
+from spacy_calib.metrics import calibration_error, log_losses
 from spacy_calib.pairs.documents import cross_fit, folds_of
 from spacy_calib.types import Floats, Ints
 

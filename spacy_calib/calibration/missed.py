@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..pairs.scored_corpus import ScoredCorpus
+from ..types import Ints
 from .cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, score_of
 from .recall_threshold import effective_size, find_recall_threshold
 from .thresholds import prediction_interval
-from ..types import Ints
-from ..pairs.scored_corpus import ScoredCorpus
 
 Bools = NDArray[np.bool_]
 # In place of a type: the label is unknown.

@@ -25,24 +25,21 @@ HELP = """Calibrated probabilities for whatever a trained pipeline says of token
 texts or trees: fit them on held-out gold, judge them, and use them. Begin with
 fit.
 """
-# Name -> line of help. The command NAME is the function NAME of the module NAME of this folder.
+# Name -> line of help. The command NAME is the function NAME of the module NAME_command of this folder.
 COMMANDS = {
-    "pretrained": "Calibrated scores for stock pipelines, without gold",
     "fit": "Learn calibrated probabilities from held-out gold",
     "adapt": "Calibrate scores out of domain with a few labelled documents",
     "evaluate": "Show how well calibrated scores are: table, page, pictures",
-    "rank": "List predictions to check, the most likely wrong first",
-    "select": "Choose unlabelled texts to annotate, to train on or adapt to",
-    "audit": "List gold labels that are probably wrong, most likely first",
-    "expect": "Estimate the accuracy on unlabelled texts",
-    "count": "Count what satisfies a query, with an interval",
     "threshold": "Find cut-offs for a precision or a recall of entities",
-    "view": "Show in the browser how sure a pipeline is of any text",
     "info": "Show what a calibrated pipeline was fitted with, and on what",
     "stock": "Remove the calibration from a pipeline",
 }
-# Entry points of other packages: the name is that of the command, the value its `Command` object.
+# Entry points of plug-ins, ours and those of other packages: the name is that of the command, the value its `Command` object.
 ENTRY_POINTS = "spacy_calib_commands"
+# The order of use; commands that are not named here come last.
+ORDER = (
+    "pretrained", "fit", "adapt", "evaluate", "rank", "select", "audit", "expect", "count", "threshold", "view", "info", "stock",
+)  # fmt: skip
 
 
 def added_commands() -> dict[str, EntryPoint]:
@@ -53,12 +50,14 @@ def added_commands() -> dict[str, EntryPoint]:
 
 def command_names() -> list[str]:
     """List all commands in the order of the help."""
-    return [*COMMANDS, *added_commands()]
+    names = [*COMMANDS, *added_commands()]
+    return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
 
 def help_lines() -> dict[str, str]:
     """Return the line of help of each command; no command is imported."""
-    return COMMANDS | {name: first_line(point.module) for name, point in added_commands().items()}
+    lines = COMMANDS | {name: first_line(point.module) for name, point in added_commands().items()}
+    return {name: lines[name] for name in command_names()}
 
 
 def first_line(module: str) -> str:
@@ -81,7 +80,7 @@ def load_command(name: str) -> "Command[Any, Any]":
     from .shared.command import Command
 
     if name in COMMANDS:
-        command: Any = getattr(import_module(f".{name}", __package__), name)
+        command: Any = getattr(import_module(f".{name}_command", __package__), name)
         return command
     point = added_commands()[name]
     try:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import get_annotation
-from .fitting.adapt_output import show_adaptation
+from ..pipe.gold_names import rename_gold
 from ..plugins.events.fit_event import follow_events, show_followed
+from .fitting.adapt_output import show_adaptation
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
 from .shared.evidence import check_whole_documents, report_dropped
 from .shared.examples import read_examples
-from ..pipe.gold_names import rename_gold
 from .shared.options import (
     AllowUnknown,
     CalibratedModel,

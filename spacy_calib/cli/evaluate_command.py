@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..plugins.report.against import check_against, compared
+from ..plugins.report.page_contents import page_contents, picture_numbers, picture_title, show_verdicts, write_pictures
+from ..plugins.report.show_slices import found_slices, slices_of
 from .evaluating.evaluation import Judgement, judgement, table_of_unit
 from .evaluating.options import KINDS, UNITS, EvaluateRun, kind_of
-from ..plugins.report.page_contents import page_contents, picture_numbers, picture_title, show_verdicts, write_pictures
 from .evaluating.tables import show_table
-from ..plugins.report.show_slices import found_slices, slices_of
 from .shared.command import command, option
 from .shared.options import (
     CalibratedModel,

@@ -7,11 +7,11 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..calibration.sufficiency import tokens_for_sets
-from ..errors.visible import shown_path
 from ..annotations import ARC_EVENTS, get_annotation
 from ..annotations.span_events import EVENTS, UNIT_EVENTS
+from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
+from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
 from .fitting.fit_output import show_fit
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ..pipe.component import Calibrator
-    from ..plugins.events.component import EventPipe
     from ..pipe.fit_info import FitInfo
+    from ..plugins.events.component import EventPipe
 
 
 class FitCommand(WithOverrides):

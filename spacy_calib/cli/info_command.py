@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
 from ..pipe.loading import open_model
-from .fitting.adapt_output import adaptation_line
 from ..plugins.events.fit_event import show_event
+from .fitting.adapt_output import adaptation_line
+from .fitting.conventions import show_conventions
 from .fitting.fit_output import (
     context_line,
     name_tags,
@@ -21,7 +22,6 @@ from .fitting.fit_output import (
     words_of_spans,
 )
 from .shared.command import command, option
-from .fitting.conventions import show_conventions
 from .shared.evidence import unknown_sentence
 from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
+from ..annotations import Annotation, Hashes, get_annotation, head_places
 from ..pairs.documents import TOKEN
 from ..types import ROUNDING
-from ..annotations import Annotation, Hashes, get_annotation, head_places
 
 # Odd numbers that look like noise: those of splitmix64.
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9

@@ -8,9 +8,9 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
+from ..annotations import get_annotation
 from ..errors import CalibError
 from ..pairs.documents import TOKEN
-from ..annotations import get_annotation
 from .blocks import BLOCK_VERSION, COLUMNS, Block, add_block, delete_blocks
 from .rows import is_whole
 

@@ -12,9 +12,9 @@ import numpy as np
 from spacy.attrs import IS_SPACE
 from spacy.tokens import Doc
 
+from ..annotations import get_annotation, is_blank, label_hashes
 from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
-from ..annotations import get_annotation, is_blank, label_hashes
 from .attributes import unit_values
 from .blocks import BLOCK_VERSION, Block, held_blocks, unit_digests
 from .view import doc_view

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
+from ..annotations import Annotation, Hashes, get_annotation
 from ..pairs.documents import TOKEN
 from ..types import Ints
-from ..annotations import Annotation, Hashes, get_annotation
 from .blocks import REMEMBERED, Block, UserData, sound_blocks, word_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
 

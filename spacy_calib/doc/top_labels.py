@@ -10,9 +10,9 @@ from spacy.morphology import Morphology
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
+from ..annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation, plain_name, unit_of
 from ..pairs.documents import TOKEN
 from ..types import Marginals
-from ..annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation, plain_name, unit_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..annotations import get_annotation, plain_name
 from ..pairs.documents import counted
 from ..types import Floats, Ints
-from ..annotations import get_annotation, plain_name
 from .rows import claimed_rows, document_block, held_spans, link_values
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
+from ..annotations import Annotation, get_annotation
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
-from ..annotations import Annotation, get_annotation
 from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import WARNINGS, brief, calib_error
-from .tool_exports import TOOLS, Answer, Mark, name_shown_field, name_views
 from .places import MisplacedError
+from .tool_exports import TOOLS, Answer, Mark, name_shown_field, name_views
 
 ANSWER_SUFFIXES = (".jsonl", ".json")
 _TOO_BIG = 1 << 63

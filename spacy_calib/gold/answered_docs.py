@@ -16,15 +16,15 @@ from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from .answer_files import read_answers
-from .tool_exports import Answer, Mark
+from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation
+from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
+from ..doc.top_labels import erase_label, write_labels
 from ..errors import WARNINGS
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE
-from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation
-from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
-from ..doc.top_labels import erase_label, write_labels
+from .answer_files import read_answers
+from .tool_exports import Answer, Mark
 
 # Of spans where no component of the pipeline names another key, as in spaCy's own.
 _SPANS_KEY = "sc"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spacy.training import Example
 
-from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..annotations import Annotation, get_annotation, plain_name
 from ..annotations.base import NIL
 from ..annotations.cats import GoldCats
@@ -18,6 +17,7 @@ from ..errors import brief, calib_error
 from ..pairs.build import top_pairs
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import shorter
+from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..pairs.scored_corpus import UNKNOWN, ScoredCorpus, ScoredSpans
-from ..pairs.documents import TOKEN, DocumentNumbers
-from ..types import Floats, Ints
 from ..annotations import Annotation, Hashes, texts_of
 from ..annotations.base import NOT_THOSE, map_unique
 from ..annotations.span_events import span_hits
 from ..doc.attributes import unit_values
-from .reading import document_of
 from ..doc.view import DocCalib, doc_view
+from ..pairs.documents import TOKEN, DocumentNumbers
+from ..pairs.scored_corpus import UNKNOWN, ScoredCorpus, ScoredSpans
+from ..types import Floats, Ints
+from .reading import document_of
 
 
 class _Names:

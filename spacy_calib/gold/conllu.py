@@ -18,8 +18,8 @@ from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
-from ..errors.visible import shown_path
 from ..errors import WARNINGS, brief, calib_error
+from ..errors.visible import shown_path
 from ..pairs.documents import DOCUMENT, SENTENCE, SourceDocument
 
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")

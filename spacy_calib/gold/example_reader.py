@@ -14,19 +14,19 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from ..annotations import Annotation, Hashes, columns_of, is_blank, label_hashes
+from ..annotations.base import NOT_THOSE
+from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..calibration.tokens import silent_tokens
 from ..context.words import Words
-from ..annotations import Annotation, Hashes, columns_of, is_blank, label_hashes
-from ..annotations.base import NOT_THOSE
-from ..annotations.span_events import span_hits
-from .reading import document_of
 from ..pairs.build import Scores, concatenate, hints_of
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold
 from ..sources.bound import BoundSource
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
+from .reading import document_of
 
 _BATCH = 128
 

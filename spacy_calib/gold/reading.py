@@ -19,14 +19,14 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 
-from .answer_files import ANSWER_SUFFIXES
-from ..errors.visible import shown_path
+from ..annotations import REJECTED, Annotation, has_gold
 from ..errors import calib_error
+from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
 from ..types import Ints
-from ..annotations import REJECTED, Annotation, has_gold
+from .answer_files import ANSWER_SUFFIXES
 from .answered_docs import answered_docs
 from .conllu import read_conllu, with_joined_words
 

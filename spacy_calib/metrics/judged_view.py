@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .calibration_errors import group_slices
-from .proper import PROPER
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT
 from ..types import Groups, Ints
+from .calibration_errors import group_slices
+from .proper import PROPER
 
 if TYPE_CHECKING:
     from ..pairs.scored_corpus import ScoredCorpus

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .calibration_errors import calibration_error, debiased_calibration_error
-from .noise_floors import noise_floor
 from ..pairs.build import JudgedPairs, top_pairs
 from ..types import Ints
+from .calibration_errors import calibration_error, debiased_calibration_error
 from .judged_view import JudgedView, in_context
+from .noise_floors import noise_floor
 
 if TYPE_CHECKING:
     from ..pairs.scored_corpus import ScoredCorpus

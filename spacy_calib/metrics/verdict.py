@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .calibration_errors import table_of
 from ..pairs.bins import make_binner
 from ..types import Floats
+from .calibration_errors import table_of
 from .judged_view import JudgedView
 from .tag_rows import PROMISED, warning_of
 

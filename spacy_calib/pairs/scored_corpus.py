@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..types import Floats, Ints, Pairs
 from .build import JudgedPairs
 from .documents import DOCUMENT, TOKEN
-from ..types import Floats, Ints, Pairs
 
 # Right, wrong, and without known gold.
 RIGHT, WRONG, UNKNOWN = 1, 0, -1

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..annotations import Annotation, label_hashes
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import Calibrated, silent_tokens
-from ..annotations import Annotation, label_hashes
 from ..doc.write import CalibratedBatch, CalibratedSpans, Flags
 from ..pairs.build import Scores
 from ..sources.bound import BoundSource

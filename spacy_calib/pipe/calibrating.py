@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from spacy.language import Language
 
+from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, get_annotation, plain_name, unit_of
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
-from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, get_annotation, plain_name, unit_of
 from ..doc.attributes import check_pipe_name, register
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs

@@ -19,12 +19,12 @@ from ..calibration.steps import Predictions, walk
 from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
-from .record.fit_record import record_fit
 from ..pairs.build import JudgedPairs, interleave
 from ..types import Groups
 from .calibrating import CalibratingPipe
 from .calibrator_fit import figures
 from .fit_inputs import FitArguments, FitInputs, gather
+from .record.fit_record import record_fit
 from .scorer import drop_performance, set_performance
 from .state import PipeState
 

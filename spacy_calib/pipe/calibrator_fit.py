@@ -32,7 +32,6 @@ from ..calibration.token_fit import (
 from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
 from ..context.tokens import TagsOfSpans, TokenContext
-from .record.fit_record import record_fit
 from ..metrics.calibration_errors import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
@@ -45,6 +44,7 @@ from ..types import Floats, Groups, Pairs
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, FitRow, SpanFitInfo
 from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
+from .record.fit_record import record_fit
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
 

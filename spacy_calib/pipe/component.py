@@ -12,14 +12,13 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotations import columns_of, get_annotation
 from ..calibration.tokens import CarriedLabels
 from ..context.tokens import FurtherScores
 from ..context.words import Words
-from ..annotations import columns_of, get_annotation
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.top_labels import TopLabels
 from ..doc.view import doc_view
-from .doc_words import functions_in, words_of
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
 from ..pairs.build import Scores, hints_of
@@ -29,6 +28,7 @@ from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
 from .batch import accepted_labels, calibrated_spans, flag_tokens
 from .calibrating import CalibratingPipe
+from .doc_words import functions_in, words_of
 from .lookup import ReadableDocs, Reading
 from .saved import load_part
 from .state import PipeState

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
-from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
-from ..calibration.missed import EntityTokens, review_of
-from ..pairs.scored_corpus import ScoredCorpus
 from ..annotations import get_annotation
+from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
+from ..calibration.missed import EntityTokens, review_of
+from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
+from ..pairs.scored_corpus import ScoredCorpus
 from .component import Calibrator
 
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from spacy.training import Example
 
+from ..annotations import Annotation, count_misaligned, get_annotation
 from ..calibration.conventions import find_conventions
 from ..calibration.missed import rows_of
-from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
-from ..annotations import Annotation, count_misaligned, get_annotation
 from ..gold.reading import texts_of
-from ..plugins.events.forecasts import split_loss
 from ..metrics.by_document import mean_interval
 from ..metrics.calibration_errors import calibration_error
 from ..metrics.noise_floors import noise_floor
 from ..metrics.proper import squared_losses
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
+from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from ..plugins.events.component import EventPipe
+from ..plugins.events.forecasts import split_loss
 from ..sources.mapped import map_of, with_map
 from ..types import Floats, Groups, Ints
-from ..plugins.events.component import EventPipe
 from .fit_inputs import may_differ
 from .gold_entities import entity_tokens
 from .scorer import CalibScorer, scorer_like

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..annotations import unit_of
+from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
 

@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
+from ..annotations import Annotation
 from ..calibration.choice import lowest_taken
 from ..calibration.grouping.tag_frequency import group_beside
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..context.tokens import FurtherScores, TokenContext
 from ..context.words import Words
-from ..annotations import Annotation
-from ..gold.reading import TextWatch
-from .doc_words import functions_in, words_of
 from ..errors import calib_error
+from ..gold.checks import GoldWatch, check_fit_inputs
+from ..gold.example_reader import ExampleReader
+from ..gold.reading import TextWatch
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import UnknownGold, shorter
@@ -30,8 +31,7 @@ from ..pairs.seen_texts import SeenTexts, TextUnits
 from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
-from ..gold.example_reader import ExampleReader
-from ..gold.checks import GoldWatch, check_fit_inputs
+from .doc_words import functions_in, words_of
 from .settings import PipeSettings
 
 HERE = "the fit data"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.missed import EntityTokens, GoldEntities
-from ..pairs.scored_corpus import ScoredCorpus
 from ..annotations import Annotation, get_annotation
+from ..calibration.missed import EntityTokens, GoldEntities
 from ..errors import calib_error
+from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 
+from ..annotations import get_annotation
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..calibration.registered import by_short
-from ..annotations import get_annotation
 from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
 from ..metrics.metric import figure_of, listed

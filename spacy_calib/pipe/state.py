@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
-from .record.form import FIT_RECORD, SEEN_TEXTS
 from ..schema import Misfit, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
+from .record.form import FIT_RECORD, SEEN_TEXTS
 
 if TYPE_CHECKING:
-    from .record.fit_record import FitRecord
     from ..pairs.seen_texts import SeenTexts
+    from .record.fit_record import FitRecord
 
 
 def _span_context(value: Any, where: str) -> Any:

@@ -14,14 +14,14 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..calibration.conditional_logit import fit_choices, softmax
-from ..calibration.recalibrators.logistic import combine
 from ..annotations import LINK, Annotation, get_annotation
 from ..annotations.base import NIL, NOT_THOSE
+from ..calibration.conditional_logit import fit_choices, softmax
+from ..calibration.recalibrators.logistic import combine
 from ..errors import calib_error
 from ..pairs.build import SparseScores
-from ..types import Floats, Ints, Marginals
 from ..sources.base import OutputSource, has_weights, to_numpy
+from ..types import Floats, Ints, Marginals
 
 NO_CANDIDATE = "no candidate"
 _MOST = 30

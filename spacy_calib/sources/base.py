@@ -14,8 +14,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..calibration.spans import product_of
 from ..annotations import Annotation
+from ..calibration.spans import product_of
 from ..pairs.build import Scores
 from ..types import Floats, Spans
 

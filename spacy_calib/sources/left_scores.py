@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..calibration.registered import prototypes
 from ..annotations import Annotation, get_annotation
+from ..calibration.registered import prototypes
 from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..pairs.documents import TOKEN

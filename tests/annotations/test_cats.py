@@ -11,16 +11,16 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_calib.calibration.tokens import Calibrated
-from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
+from spacy_calib.calibration.tokens import Calibrated
 from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.blocks import add_block
-from spacy_calib.gold.collect import scored_corpus
 from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.predicted_labels import CarriedReader
 from spacy_calib.doc.write import CalibratedBatch, build_blocks
 from spacy_calib.errors import CalibError
+from spacy_calib.gold.collect import scored_corpus
+from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
 from spacy_calib.types import Marginals
 
 OWN = ("neg", "pos")

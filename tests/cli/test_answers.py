@@ -11,8 +11,8 @@ from spacy.tokens import DocBin, Span
 from spacy.vocab import Vocab
 
 import spacy_calib
-from spacy_calib.plugins.expect.expect_command import expect
 from spacy_calib.annotations import REJECTED
+from spacy_calib.plugins.expect.expect_command import expect
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, relabelled, write
 from tests.cli.conftest import bare_docs, calib, ok, save_docs
 

@@ -8,8 +8,8 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_calib.plugins.review.select_command import select
 from spacy_calib.cli.shared.examples import read_examples, stream_examples
+from spacy_calib.plugins.review.select_command import select
 from tests.cli.conftest import calib, docs_in, ok
 
 N_ARTICLES = 7

@@ -10,8 +10,8 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_calib.plugins.spark.score_rows import score_rows
 from spacy_calib.plugins.events.trees import TreeEvent
+from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.cli.conftest import calib, ok, refuses, save_docs, scaling, setting
 from tests.sources.parser import gold_examples, trained
 

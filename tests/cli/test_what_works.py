@@ -15,10 +15,10 @@ from spacy.tokens import DocBin
 from spacy_calib import CalibError, render
 from spacy_calib.cli import COMMANDS
 from spacy_calib.cli.shared.examples import read_examples
-from spacy_calib.plugins.spark.score_rows import score_rows
 from spacy_calib.pipe.component import fitted_pipes, units_of
-from spacy_calib.plugins.report.view_server import Viewer
 from spacy_calib.plugins.events.trees import TreeEvent
+from spacy_calib.plugins.report.view_server import Viewer
+from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, setting, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
 

@@ -16,10 +16,10 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
+from spacy_calib.annotations import get_annotation
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.annotations import get_annotation
 from spacy_calib.doc.blocks import word_digest
 from spacy_calib.doc.cutting import cut
 from spacy_calib.pairs.build import SparseScores

@@ -19,9 +19,9 @@ from spacy.tokens import Doc
 from spacy_calib import spans_from
 from spacy_calib.registry import registry
 from tests.asked import TYPES, recorded, respond
+from tests.docs.pages import DOCS, blocks_of
 from tests.plugins.llm.test_response import objects
 from tests.sources.test_tool_spans import TEXT, TOOLS
-from tests.docs.pages import DOCS, blocks_of
 from tests.tiny_transformers import save_token_model
 
 pytestmark = pytest.mark.usefixtures("registered_here")

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from spacy_calib.errors import CalibError
 from spacy_calib.gold.answer_files import read_answers
 from spacy_calib.gold.tool_exports import Answer, Mark
 from spacy_calib.plugins.review.queue.formats import WRITERS
 from spacy_calib.plugins.review.queue.tasks import TaskSpan
-from spacy_calib.errors import CalibError
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, write
 from tests.plugins.review.queue.corpora import small
 from tests.plugins.review.queue.test_tasks import tasks as tasks_in

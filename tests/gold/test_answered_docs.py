@@ -10,16 +10,16 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_calib.gold.tool_exports import Answer, Mark
-from spacy_calib.plugins.review.queue.formats import WRITERS
 from spacy_calib.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 from spacy_calib.annotations.span_events import span_hits
+from spacy_calib.errors import CalibError
 from spacy_calib.gold.answered_docs import answered_doc, answered_docs
 from spacy_calib.gold.collect import scored_corpus
-from spacy_calib.gold.reading import GoldReader
-from spacy_calib.errors import CalibError
 from spacy_calib.gold.example_reader import _hits_of
+from spacy_calib.gold.reading import GoldReader
+from spacy_calib.gold.tool_exports import Answer, Mark
+from spacy_calib.plugins.review.queue.formats import WRITERS
 from spacy_calib.types import Marginals
 from tests.answers import EXPORTS, answer, parts_of, write
 from tests.gold.test_answer_files import many_tasks

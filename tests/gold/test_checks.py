@@ -12,8 +12,8 @@ from spacy.training import Example
 
 from spacy_calib import CalibError
 from spacy_calib.annotations import get_annotation
-from spacy_calib.gold.left_out import DroppedGold
 from spacy_calib.gold.checks import GoldWatch, check_outcomes
+from spacy_calib.gold.left_out import DroppedGold
 from spacy_calib.types import Pairs
 from tests.categories import category_docs, revive_categorizer
 

@@ -7,10 +7,10 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 import spacy_calib  # noqa: F401
-from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
 from spacy_calib.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.gold.collect import _Names, scored_corpus
+from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
 from tests.conftest import examples_for, run_upstream
 
 

@@ -9,9 +9,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
+from spacy_calib.errors import CalibError
 from spacy_calib.gold.conllu import read_conllu
 from spacy_calib.gold.reading import GoldReader
-from spacy_calib.errors import CalibError
 
 NLP = spacy.blank("xx")
 # id, form, lemma, UPOS, XPOS, features, head, relation, MISC

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import spacy
 
+from spacy_calib.errors import CalibError
 from spacy_calib.gold.collect import ORIGIN
 from spacy_calib.gold.keys import IN_LINE, name_of, names_under, value_of
-from spacy_calib.errors import CalibError
 
 
 def doc_with(text="a dog", **held):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import brier, calibration_errors as calibration_error, gmce, log_loss, smce
+from spacy_calib.metrics import brier, calibration_error, gmce, log_loss, smce
 from spacy_calib.metrics.by_document import (
     Resampled,
     ResampledMean,

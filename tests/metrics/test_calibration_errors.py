@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_errors as calibration_error, debiased_calibration_error, ece, gmce, mce, smce
+from spacy_calib.metrics import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
 from spacy_calib.metrics.calibration_errors import CalibrationError, DebiasedCalibrationError, group_slices, mean_of
 from spacy_calib.types import Groups
 

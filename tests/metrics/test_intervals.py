@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_errors as calibration_error, calibration_error_interval
+from spacy_calib.metrics import calibration_error, calibration_error_interval
 
 from ..strategies import bernoulli
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_errors as calibration_error, gmce, noise_floors as noise_floor
+from spacy_calib.metrics import calibration_error, gmce, noise_floor
 from spacy_calib.metrics.calibration_errors import mean_of
 from spacy_calib.metrics.noise_floors import NoiseFloor, _draw_hits, mean_gmce_floor
 from spacy_calib.types import Groups

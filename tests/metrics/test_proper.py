@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from study_bins import Synthetic
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import accuracy, brier, calibration_errors as calibration_error, log_loss
+from spacy_calib.metrics import accuracy, brier, calibration_error, log_loss
 from spacy_calib.metrics.proper import accuracy_at_coverage, decompose
 from spacy_calib.pairs.bins import make_binner
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from spacy_calib.metrics import accuracy, brier, calibration_error_interval, ece, gmce, log_loss, noise_floors as noise_floor, smce
+from spacy_calib.metrics import accuracy, brier, calibration_error_interval, ece, gmce, log_loss, noise_floor, smce
 from spacy_calib.metrics.by_document import error_interval, mean_gmce_interval
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.types import Groups

@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from spacy_calib.annotations import get_annotation
 from spacy_calib.gold.reading import TextWatch
-from spacy_calib.pipe.record import fit_record as record
+from spacy_calib.pairs import seen_texts
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.pairs.seen_texts import SeenShare, SeenTexts, TextUnits, warning_of
 
@@ -80,7 +80,7 @@ def test_documents_without_gold_do_not_count():
 
 
 def test_very_many_digests_are_sampled(monkeypatch):
-    monkeypatch.setattr(record, "MOST", 50)
+    monkeypatch.setattr(seen_texts, "MOST", 50)
     sentences = [[f"word{i}", *["and", "so", "on", "it", "goes"]] for i in range(1000)]
     fit = fit_on(sentences[:500], 1)
     assert len(fit.digests) == 50

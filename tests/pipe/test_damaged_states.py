@@ -18,10 +18,10 @@ from tests.conftest import examples_for, run_upstream
 from tests.plugins.coref import made as coreferent
 from tests.plugins.links_made import linking
 from tests.plugins.sequence.trained import FACTORIES, trained_labeller
+from tests.plugins.test_links import examples_of as link_examples
 from tests.sources.parser import gold_examples
 from tests.sources.parser import trained as trained_parser
 from tests.sources.parser.test_source import fitted_on
-from tests.plugins.test_links import examples_of as link_examples
 
 CASES = 150
 

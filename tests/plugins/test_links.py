@@ -14,13 +14,13 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_calib.calibration.conditional_logit import softmax
-from spacy_calib.plugins.expect.expect_command import expect
 from spacy_calib.annotations.base import NIL, NOT_THOSE
-from spacy_calib.plugins.spark.score_rows import score_rows
+from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.report.view_server import Viewer, ways_of
+from spacy_calib.plugins.expect.expect_command import expect
 from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _GoldOptions, _learn
+from spacy_calib.plugins.report.view_server import Viewer, ways_of
+from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.plugins.links_made import NAMES, PRIORS, link_docs, linking

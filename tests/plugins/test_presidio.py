@@ -425,7 +425,9 @@ def test_a_recognizer_that_keeps_its_probabilities(presidio, analyzing, engine_c
 @pytest.fixture
 def imported_anew(monkeypatch):
     """Import the module as for the first time, where Presidio is imported for the first time too."""
-    for name in [name for name in sys.modules if name.split(".")[0] == "presidio_analyzer" or name == "spacy_calib.plugins.presidio"]:
+    for name in [
+        name for name in sys.modules if name.split(".")[0] == "presidio_analyzer" or name == "spacy_calib.plugins.presidio"
+    ]:
         monkeypatch.delitem(sys.modules, name)
     return lambda: importlib.import_module("spacy_calib.plugins.presidio")
 

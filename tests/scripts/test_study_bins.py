@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from study_bins import Synthetic, best, bin_study, by_size
 
-from spacy_calib.metrics import calibration_errors as calibration_error, calibration_error_interval
+from spacy_calib.metrics import calibration_error, calibration_error_interval
 
 SOURCE = Synthetic(2.0, 1.0, "power", 1.5)
 

@@ -11,8 +11,8 @@ import spacy
 from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 
-from spacy_calib.gold.reading import GoldReader
 from spacy_calib.errors import CalibError
+from spacy_calib.gold.reading import GoldReader
 from spacy_calib.pipe.saved import dump
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource

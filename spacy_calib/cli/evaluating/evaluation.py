@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ...pairs.build import JudgedPairs
     from ...pipe.component import Calibrator
     from ...pipe.evaluation import Judged
-    from ...types import Groups
     from ...plugins.report.against import Side
+    from ...types import Groups
     from .options import EvaluateRun
 
 # Of the simulated noise floor and of intervals.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER
 from ...pairs.documents import LABEL_WORDS, caveat_of
-from .conventions import show_conventions
 from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
+from .conventions import show_conventions
 
 if TYPE_CHECKING:
     from ...calibration.fit_summaries import HeldOut

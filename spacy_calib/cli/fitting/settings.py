@@ -207,15 +207,12 @@ def complete_source(
 
 def _cannot_read(block: Mapping[str, Any], pipe: Any) -> CalibError:
     """C340, with what the source can read, where it says so."""
-    from ...plugins.sequence.factory import WAYS
-
-    way = block.get("way", "kd_pc") if block["@calib_sources"] == "spacy-calib.Confidence.v1" else None
-    why = f" by way {way}: {WAYS[way]}" if way in WAYS else ""
+    why = getattr(_with_settings(block, None), "reads_what", "")
     kind = type(pipe).__name__
     return calib_error("C340", source=block["@calib_sources"], component=block["component"], kind=kind, why=why)
 
 
-def _with_settings(block: Mapping[str, Any], source: Source) -> Source:
+def _with_settings(block: Mapping[str, Any], source: Any) -> Any:
     """Make the source of a config block; where its settings do not fit, which is reported when the pipe is made, take the source without settings."""
     from ...registry import registry
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    from ...pairs.scored_corpus import ScoredCorpus
     from ...annotations import Annotation
+    from ...pairs.scored_corpus import ScoredCorpus
     from ...pairs.seen_texts import SeenShare
     from ...pipe.component import Calibrator
 

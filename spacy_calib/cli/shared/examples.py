@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors.visible import shown_path
 from ...errors import CalibError, calib_error
+from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import reason
 from .command import check_option
@@ -71,8 +71,8 @@ def read_examples(
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
         that were labelled because their labels were doubtful, as all that is learned or estimated takes gold for a random sample.
     """
-    from ...gold.tool_exports import BY_DOUBT
     from ...gold.reading import DRAWN_KEY
+    from ...gold.tool_exports import BY_DOUBT
 
     examples: list[Example] = []
     for file in data_files(path):

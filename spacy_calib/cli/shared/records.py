@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors.nesting import DEEPEST, parts
 from ...errors import CalibError, calib_error
+from ...errors.nesting import DEEPEST, parts
 from ...pipe.loading import reason
 from .command import check_option
 from .screen import shorten

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
+from ...pipe.gold_names import rename_gold
 from ...pipe.loading import check_readable, open_model, pipe_of
 from .evidence import (
     FirstDoc,
@@ -22,7 +23,6 @@ from .evidence import (
     report_dropped,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
-from ...pipe.gold_names import rename_gold
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
 
@@ -228,10 +228,10 @@ def judge(
     `Run.annotate`.
     """
     from ...annotations import plain_name
-    from ...pipe.evaluation import judge_pipe
-    from ...plugins.events.component import event_pipes
     from ...gold.checks import EXPECTED
+    from ...pipe.evaluation import judge_pipe
     from ...pipe.scorer import corpus_of
+    from ...plugins.events.component import event_pipes
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])

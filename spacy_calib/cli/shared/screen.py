@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from wasabi import Printer
 
-from ...errors.visible import visible
 from ...errors import CalibError
+from ...errors.visible import visible
 
 
 class Screen(Printer):

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, TextIO
 
-from ...errors.visible import visible
 from ...errors import calib_error
+from ...errors.visible import visible
 from .screen import Screen, user_errors
 
 # Seconds that workers have to end.

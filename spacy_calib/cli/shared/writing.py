@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors.visible import visible
 from ...errors import calib_error
+from ...errors.visible import visible
 from .outputs import check_folder, is_stream, standard_stream
 
 if TYPE_CHECKING:

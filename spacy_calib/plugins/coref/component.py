@@ -17,8 +17,8 @@ from ...pairs.build import check_threshold
 from ...pipe.annotating import AnnotatingPipe
 from ...pipe.saved import load_part
 from ...schema import digests, floats, lengths, maybe, number, record
-from ..sequence.features import FeatureIndex
 from ...types import Floats, Ints
+from ..sequence.features import FeatureIndex
 from .factory import CorefSettings, register_coref
 from .features import MentionWords, candidates_of, option_rows
 from .inference.antecedents import Antecedents, Candidates, first_mentions

@@ -9,9 +9,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ...calibration.spans import logit
-from ..events.questions import NO, UNKNOWN, YES, Event
-from ..events.forecasts import Evidence
 from ...types import Ints
+from ..events.forecasts import Evidence
+from ..events.questions import NO, UNKNOWN, YES, Event
 from .inference.antecedents import NEW
 from .inference.calibration import KINDS, expected_sizes
 from .mentions import aligned_gold

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
-from ..sequence.features import FeatureIndex
 from ...types import Ints
+from ..sequence.features import FeatureIndex
 from .inference.antecedents import Candidates
 from .inference.calibration import KINDS
 from .mentions import PRONOUNS, Mentions

@@ -13,10 +13,10 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
 from ...doc.blocks import BLOCK_VERSION, add_block, delete_blocks, held_blocks, print_of
-from ..events.sampling import Draws
 from ...errors import calib_error
-from ..events.draws import generator
 from ...types import Floats, Ints
+from ..events.draws import generator
+from ..events.sampling import Draws
 from . import ATTRIBUTE
 from .inference.antecedents import Antecedents, Candidates, refit
 from .inference.pairs import DENSE, MentionPairs, pair_chances

@@ -1,4 +1,7 @@
-"""`spacy calib count`: how many documents, entities or tokens satisfy a query, give or take."""
+"""Count what satisfies a query, with an interval.
+
+`spacy calib count`: how many documents, entities or tokens satisfy a query, give or take.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .periods import PERIODS
 from ...cli.shared.command import check_confidence, check_option, check_raw_cells, command, option
-from .count_output import csv_of, show
 from ...cli.shared.examples import data_files
 from ...cli.shared.options import (
     CalibratedModel,
@@ -30,14 +31,16 @@ from ...cli.shared.options import (
 from ...cli.shared.outputs import Output, wanted_output
 from ...cli.shared.run import Run
 from ...cli.shared.writing import deliver, write_picture, write_pieces
+from .count_output import csv_of, show
+from .periods import PERIODS
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from .queries.base import Query
-    from .counting import Gathered
     from ...pipe.component import Calibrator
+    from .counting import Gathered
+    from .queries.base import Query
     from .text_counts import Counting
 
 UNITS = ("token", "entity", "document")
@@ -155,8 +158,8 @@ def check_files_of_counts(by: str | None, output: Path | None, raw_cells: bool, 
 
 def check_groups(run: Run, every: str | None) -> None:
     """RAISES C397: a text has no value to group it by."""
-    from .text_counts import group_of
     from ...cli.shared.examples import values_in
+    from .text_counts import group_of
 
     if run.by is not None:
         for file, line, value in values_in(run.data, run.by, run.fields):
@@ -167,9 +170,9 @@ def make_queries(
     nlp: Language, texts: Sequence[str], attr: str | None, unit: str | None, draws: int
 ) -> tuple[list[Calibrator], list[Query]]:
     """Return the calib pipes and their queries. RAISES C027, C068: no such pipe. Others: see `check_readable`, `make_query`."""
-    from .queries.patterns import make_query, split_query
     from ...pipe.component import pipes_named
     from ...pipe.loading import check_readable
+    from .queries.patterns import make_query, split_query
     from .text_counts import asked_of
 
     events = all(split_query(text)[0] == "event" for text in texts)
@@ -211,9 +214,9 @@ class QueryRun:
 
     def _count_texts(self, path: Path, gold: bool = False) -> Counting:
         """Ask every Doc of texts, or of --gold. RAISES C075: no unit got a score. C396, C397: see `Counting`."""
-        from .text_counts import Counting, pipes_for
         from ...cli.shared.evidence import FirstDoc, check_whole_documents
         from ...cli.shared.examples import read_through
+        from .text_counts import Counting, pipes_for
 
         run = self.run
         for pipe in self.pipes:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from ...pairs.documents import several
 from ...cli.shared.evidence import show_drift_of_counts, show_other_weights
 from ...cli.shared.screen import Column, msg, number, show_rows, whole
+from ...pairs.documents import several
 
 # Columns of the CSV file.
 COLUMNS = (

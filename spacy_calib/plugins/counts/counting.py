@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...calibration.recalibrators.logistic import sigmoid
-from ...types import Floats, Ints
-from .distribution import Counted, added, independent, mixed
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 from ...pipe.record.effects import WIDTHS, Effects, of_new_source
 from ...pipe.record.estimates import effective_documents, interval, sum_by
+from ...types import Floats, Ints
 from ..expect.survey import Known, Survey
+from .distribution import Counted, added, independent, mixed
 
 # Nodes of the quadrature over a shift; and the width below which a shift changes nothing visible.
 _NODES = 15

@@ -16,24 +16,24 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ...annotations import get_annotation, plain_name
-from ...gold.collect import ORIGIN
-from ...gold.keys import name_of, value_of
 from ...doc.predicted_labels import CarriedReader
-from .queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
-from .queries.patterns import QueryAbilities
-from ...gold.reading import document_of
 from ...doc.view import doc_view
 from ...errors import brief, calib_error
-from .counting import Answered, Gathered, Units
-from .distribution import Counted, drawn
+from ...gold.collect import ORIGIN
+from ...gold.keys import name_of, value_of
+from ...gold.reading import document_of
+from ...pairs.documents import DocumentNumbers
+from ...pipe.component import Calibrator
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, TOO_FEW, DriftSums, Labelled
 from ...pipe.record.effects import WIDTHS, Effects
-from .periods import period_of
 from ...pipe.record.fit_record import FitRecord
-from ..expect.summary import told_of_drift
-from ...pairs.documents import DocumentNumbers
 from ...types import Floats, Ints
-from ...pipe.component import Calibrator
+from ..expect.summary import told_of_drift
+from .counting import Answered, Gathered, Units
+from .distribution import Counted, drawn
+from .periods import period_of
+from .queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
+from .queries.patterns import QueryAbilities
 
 # Prefixes of scores that a Doc may have, at most, so that none is read twice.
 _PIPES = 8

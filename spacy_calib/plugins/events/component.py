@@ -15,19 +15,19 @@ from spacy.training import Example
 from ...annotations import columns_of, get_annotation, is_space
 from ...doc.attributes import check_pipe_name, register, token_values
 from ...doc.blocks import add_block, delete_blocks
-from .questions import UNKNOWN, Event, check_is_event
-from ...gold.reading import document_of
 from ...doc.view import doc_view
 from ...doc.write import CalibratedSpans, span_block
 from ...errors import CalibError, calib_error
-from .forecasters.base import Forecaster
-from .forecasts import UNIT_FEATURES, Evidence, candidates
+from ...gold.reading import document_of
 from ...pairs.documents import DocumentNumbers
-from ...types import Floats, Ints, Spans
 from ...pipe.annotating import AnnotatingPipe, WarnOnce
 from ...pipe.component import Calibrator
-from .event_state import EventInfo, EventState, GatheredUnits, learn
 from ...pipe.saved import load_part
+from ...types import Floats, Ints, Spans
+from .event_state import EventInfo, EventState, GatheredUnits, learn
+from .forecasters.base import Forecaster
+from .forecasts import UNIT_FEATURES, Evidence, candidates
+from .questions import UNKNOWN, Event, check_is_event
 
 # Blocks of an event pipe stand under the prefix of the calib pipe with this behind it.
 SUFFIX = "_right"

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import calib_error
-from .forecasters.base import Forecaster
-from .forecasts import Evidence, Trial, fit_units, split_loss
 from ...metrics.by_document import mean_interval
 from ...metrics.proper import brier, squared_losses
 from ...pairs.documents import DOCUMENT
 from ...schema import Misfit, Saved, anything, kept, listed, maybe, number, record, several, text, whole
 from ...types import Floats, Ints
+from .forecasters.base import Forecaster
+from .forecasts import Evidence, Trial, fit_units, split_loss
 
 _LOSS = number(0.0, 1.0)
 

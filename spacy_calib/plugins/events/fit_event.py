@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...annotations.span_events import UNIT_EVENTS
-from ...errors import calib_error
-from ...pairs.documents import TOKEN
 from ...cli.shared.examples import run_pipes
 from ...cli.shared.screen import msg, number, print_table, warn
+from ...errors import calib_error
+from ...pairs.documents import TOKEN
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -12,13 +12,13 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ...errors import calib_error
-from ...types import Ints
 from ...annotations import ARC_EVENTS, get_annotation, is_space
 from ...annotations.span_events import (
     check_event,
     span_hits,
 )
+from ...errors import calib_error
+from ...types import Ints
 
 if TYPE_CHECKING:
     from .forecasts import Evidence

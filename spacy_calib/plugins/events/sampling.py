@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
-from ...errors import calib_error
-from .draws import REST, draw_apart, draw_each, draw_entries, generator
-from ...types import Floats, Ints
 from ...annotations import (
     ARC_EVENTS,
     SPANS_PREFIX,
@@ -31,6 +28,9 @@ from ...annotations import (
     plain_name,
 )
 from ...doc.top_labels import erase_label, write_labels
+from ...errors import calib_error
+from ...types import Floats, Ints
+from .draws import REST, draw_apart, draw_each, draw_entries, generator
 
 if TYPE_CHECKING:
     from ...doc.view import DocCalib, ScoredSpan

@@ -16,19 +16,29 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from thinc.api import set_dropout_rate
 
-from ...calibration.spans import logit
 from ...annotations import ARC_EVENTS, is_space, plain_name
+from ...calibration.spans import logit
 from ...doc.attributes import DEFAULT_ATTR
-from .questions import LabelsRight
-from .sampling import TreeDraws
 from ...doc.view import DocCalib, doc_view
 from ...errors import calib_error
+from ...sources.base import missing_input
+from ...sources.parser.decoding import (
+    DECORATION,
+    LEFT,
+    RIGHT,
+    ROOT,
+    ParserStates,
+    Scorer,
+    first_tokens,
+    predict_arcs,
+    read_actions,
+)
+from ...sources.transitions import clear_copy
+from ...types import Floats, Ints
 from .draws import draw_columns, generator
 from .forecasts import Evidence
-from ...types import Floats, Ints
-from ...sources.base import missing_input
-from ...sources.transitions import clear_copy
-from ...sources.parser.decoding import DECORATION, LEFT, RIGHT, ROOT, ParserStates, Scorer, first_tokens, predict_arcs, read_actions
+from .questions import LabelsRight
+from .sampling import TreeDraws
 
 # No sequence of transitions has more steps for each word: it is pushed once, and again only after another word was taken off for good; put
 # back once less than pushed, taken off once, and begins one sentence.

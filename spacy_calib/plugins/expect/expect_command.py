@@ -1,4 +1,7 @@
-"""`spacy calib expect`: how good a pipeline is on texts without gold, and whether that number can be trusted."""
+"""Estimate the accuracy on unlabelled texts.
+
+`spacy calib expect`: how good a pipeline is on texts without gold, and whether that number can be trusted.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...errors import CalibError, calib_error
-from ...pipe.loading import check_readable
 from ...cli.shared.command import check_confidence, check_option, command, option
 from ...cli.shared.evidence import GoldSays, Seen, check_gold_of_corpus
 from ...cli.shared.examples import data_files, holds_gold
-from .expect_output import show
 from ...cli.shared.options import (
     CalibratedModel,
     Code,
@@ -30,15 +30,18 @@ from ...cli.shared.outputs import wanted_output
 from ...cli.shared.run import Run, score
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
+from ...errors import CalibError, calib_error
+from ...pipe.loading import check_readable
+from .expect_output import show
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from ...pairs.scored_corpus import ScoredCorpus
     from ...annotations import Annotation
-    from .few_labels import Read
+    from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
+    from .few_labels import Read
 
 GOLD_HELP = "A few labelled documents, picked at random from such texts: they correct what the scores say"
 BY_HELP = (
@@ -249,9 +252,9 @@ def labelled_documents(
 
     RAISES C030: they have no labels of the component. C690: they were labelled because they were doubtful. C800 to C804: they say nothing. C075, C151: no token got a score, or the component knows none of the labels.
     """
+    from ...gold.checks import EXPECTED
     from ...gold.reading import Noted
     from .few_labels import Read
-    from ...gold.checks import EXPECTED
 
     noted, seen, says = Noted(annotation), Seen(pipe), GoldSays(pipe)
     corpus = score(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...pairs.documents import caveat_of, counted, extent
 from ...cli.shared.evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
 from ...cli.shared.screen import Column, interval, msg, number, percent, show_rows, whole
+from ...pairs.documents import caveat_of, counted, extent
 
 _SHOWN = 40
 NO_RECORD = (

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
 from ...errors import calib_error
-from ...types import Adds, Floats, Ints
+from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
 from ...pipe.record.drift import Labelled
 from ...pipe.record.estimates import EntityModel, Estimate, sum_by, token_sums
 from ...pipe.record.fit_record import entity_sums
+from ...types import Adds, Floats, Ints
 from .summary import spans_of, tokens_of
 from .survey import Known, Survey, accuracy, entities
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
-from ...types import Adds
 from ...pipe.record.drift import OTHER_WEIGHTS, Drift, DriftSums, Labelled
 from ...pipe.record.estimates import EntityModel, Estimate, Sums, entity_estimates, expected_accuracy, token_sums
 from ...pipe.record.fit_record import FitRecord, entity_sums
+from ...types import Adds
 
 # How much of a document is shown.
 _FIRST_WORDS = 6

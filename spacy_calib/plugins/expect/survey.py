@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...types import Floats
 from ...pipe.record.estimates import Estimate, effective_documents, interval
+from ...types import Floats
 
 
 class Known(NamedTuple):

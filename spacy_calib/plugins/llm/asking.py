@@ -15,9 +15,9 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 
 from ...annotations.cats import CATS
-from .response import SCORES, Answer, Field
-from ...sources.tool_spans import spans_from
 from ...errors import CalibError, brief, calib_error
+from ...sources.tool_spans import spans_from
+from .response import SCORES, Answer, Field
 
 ENTS = "ents"
 # Which scores of an answer that is a category stand beside those of the categories; the others differ from these in names of several tokens alone.

@@ -1,16 +1,19 @@
-"""`spacy calib pretrained`: calibrated scores for stock pipelines, without gold."""
+"""Calibrated scores for stock pipelines, without gold.
+
+`spacy calib pretrained`: calibrated scores for stock pipelines, without gold.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...errors import calib_error
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.options import Force, Format, Silent
 from ...cli.shared.outputs import check_pipeline_folder
 from ...cli.shared.screen import Column, msg, number, show_rows, whole
 from ...cli.shared.writing import deliver
+from ...errors import calib_error
 
 if TYPE_CHECKING:
     from .card import Card
@@ -48,10 +51,10 @@ def pretrained(
     RETURNS (dict): "cards": what there is, or what was used; "output": the folder.
     RAISES C830: neither both folders nor --list. CalibError: every other fault of the input.
     """
+    from ...cli.shared.writing import write_pipeline
+    from ...pipe.component import fitted_pipes
     from .applying import pretrained as calibrate
     from .card import all_cards
-    from ...pipe.component import fitted_pipes
-    from ...cli.shared.writing import write_pipeline
 
     if list_cards:
         result: dict[str, Any] = {"cards": [row_of(one) for one in all_cards()], "output": None}

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import calib_error
-from ...pipe.loading import open_model
-from ...types import OPEN
+from ...cli.evaluating.evaluation import Judgement, place_raw
 from ...cli.shared.examples import read_examples, run_pipes
 from ...cli.shared.run import pipes_to_run
 from ...cli.shared.screen import Column, first_of, msg, number, show_rows, warn, whole
-from ...cli.evaluating.evaluation import Judgement, place_raw
+from ...errors import calib_error
+from ...pipe.loading import open_model
+from ...types import OPEN
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
+    from ...cli.evaluating.options import EvaluateRun
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...types import Ints
-    from ...cli.evaluating.options import EvaluateRun
 
 _LABELS_SHOWN = 6
 _TITLES = {

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...pairs.build import JudgedPairs
+from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
+from ...types import Floats, Ints, Pairs
 from .gaps import stand
 from .paired import error_row, found_rows, part_row, unit_rows
-from ...pairs.build import JudgedPairs
-from ...types import Floats, Ints, Pairs
-from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
 from .slices import FEWEST_DOCUMENTS, FEWEST_UNITS, RATE, slices_by
 
 

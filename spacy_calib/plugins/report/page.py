@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from ...errors.visible import visible
-from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from ...pairs.seen_texts import warning_of
+from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .plot_data import error_marks
 
 # Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.

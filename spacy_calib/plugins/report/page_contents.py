@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...annotations import plain_name
-from ...errors import calib_error
+from ...cli.evaluating.evaluation import Judgement, judged_units, nothing_to_show, table_of_unit
+from ...cli.evaluating.options import UNITS
 from ...cli.fitting.conventions import conventions_of
 from ...cli.shared.evidence import check_bins
 from ...cli.shared.run import fit_in_words, unit_of
 from ...cli.shared.screen import msg
-from ...cli.evaluating.evaluation import Judgement, judged_units, nothing_to_show, table_of_unit
-from ...cli.evaluating.options import UNITS
+from ...errors import calib_error
 
 if TYPE_CHECKING:
-    from ...metrics.judged_view import JudgedView
-    from ...cli.shared.run import ScoredPipe
     from ...cli.evaluating.options import EvaluateRun
+    from ...cli.shared.run import ScoredPipe
+    from ...metrics.judged_view import JudgedView
 
 
 def page_contents(found: Judgement, tables: Mapping[str, Any], run: EvaluateRun) -> dict[str, Any]:
@@ -163,10 +163,10 @@ def picture_title(found: Judgement, numbers: Mapping[str, Any], run: EvaluateRun
 
 def write_pictures(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
     """Draw all pictures, then write them. numbers (Mapping): See `picture_numbers`. targets: Names and files. RAISES C055: a file cannot be written."""
+    from ...cli.shared.writing import write_file
     from ...optional import picture_bytes
     from .plot_data import Panel
     from .plots import draw_panels, plot_coverage, plot_errors
-    from ...cli.shared.writing import write_file
 
     drawn = []
     for name, path in targets:

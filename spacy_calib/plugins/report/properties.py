@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...pairs.documents import DOCUMENT
-from ...types import Floats, Ints
 from ...pairs.scored_corpus import ScoredCorpus
+from ...types import Floats, Ints
 
 # A field with more values than this is no kind of document.
 _MOST_VALUES = 50

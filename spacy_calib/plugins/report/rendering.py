@@ -8,13 +8,22 @@ from typing import Any
 from spacy.tokens import Doc, Span, Token
 from spacy.util import is_in_jupyter
 
-from ...errors import calib_error
-from ...types import OUTSIDE
 from ...annotations import SPANS_PREFIX, get_annotation, plain_name
 from ...annotations.base import TOKEN
-from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, doc_cats, doc_cats_raw, doc_values, span_values, token_scores, token_values
-from .marked_text import Look, Mark, Passage, Word, to_html
+from ...doc.attributes import (
+    DEFAULT_ATTR,
+    ENTITY_ATTR,
+    doc_cats,
+    doc_cats_raw,
+    doc_values,
+    span_values,
+    token_scores,
+    token_values,
+)
 from ...doc.view import DocCalib, ScoredSpan, doc_view
+from ...errors import calib_error
+from ...types import OUTSIDE
+from .marked_text import Look, Mark, Passage, Word, to_html
 
 STYLES = ("tokens", "ents")
 _NO_ENTITY = "no entity"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...cli.shared.screen import Column, msg, number, show_rows, whole
 from ...cli.evaluating.evaluation import Judgement, judged_units
+from ...cli.shared.screen import Column, msg, number, show_rows, whole
 
 if TYPE_CHECKING:
-    from ...pairs.scored_corpus import ScoredCorpus
-    from ...metrics.judged_view import JudgedView
     from ...cli.evaluating.options import EvaluateRun
+    from ...metrics.judged_view import JudgedView
+    from ...pairs.scored_corpus import ScoredCorpus
 
 _EXAMPLES = 3
 _three = partial(number, digits=3)

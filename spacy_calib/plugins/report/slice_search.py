@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import calib_error
-from .gaps import documents_apart, errors_of, p_values, stand
 from ...types import Floats, Ints
+from .gaps import documents_apart, errors_of, p_values, stand
 from .properties import Property
 from .slices import FEWEST_UNITS, Slice
 

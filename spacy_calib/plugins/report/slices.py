@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .gaps import RATE, Gap, documents_apart, gap_of, stand
 from ...metrics.table import Judging
 from ...pairs.build import JudgedPairs
 from ...types import Ints
+from .gaps import RATE, Gap, documents_apart, gap_of, stand
 
 # A slice with fewer is not judged.
 FEWEST_UNITS, FEWEST_DOCUMENTS = 30, 2

@@ -1,4 +1,7 @@
-"""`spacy calib view`: a local page that shows how sure a pipeline is of any text."""
+"""Show in the browser how sure a pipeline is of any text.
+
+`spacy calib view`: a local page that shows how sure a pipeline is of any text.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import contextlib
 import sys
 from typing import Annotated, Any
 
-from ...errors import calib_error
-from ...pipe.loading import open_model
 from ...cli.shared.command import command, option
 from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, Silent
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
+from ...errors import calib_error
+from ...pipe.loading import open_model
 
 
 @command(example="./calibrated")

@@ -19,17 +19,17 @@ from spacy.training import Example
 from thinc.api import set_active_gpu
 
 from ...annotations import get_annotation, plain_name, unit_of
-from ...gold.collect import scored_corpus
-from .marked_text import Look, Passage, escape, legend_html, passage_html, style
-from .rendering import marks_spans, read_marks, read_units, read_words
 from ...doc.zones import memory_zone
 from ...errors import CalibError, calib_error
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW
-from ..expect.summary import spans_of, tokens_of
+from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, counted
 from ...pipe.component import Calibrator, fitted_pipes
-from ..events.component import SUFFIX, event_pipes
 from ...pipe.loading import check_readable, reason
+from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW
+from ..events.component import SUFFIX, event_pipes
+from ..expect.summary import spans_of, tokens_of
+from .marked_text import Look, Passage, escape, legend_html, passage_html, style
+from .rendering import marks_spans, read_marks, read_units, read_words
 
 # Characters of a text that a browser shows at once without a wait (some 10 MB of markup), and bytes of a request that are read.
 MOST, MOST_BYTES = 20_000, 1 << 20

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...pairs.scored_corpus import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 from ...types import OUTSIDE, Floats, Ints
 from .queue.choosing import Queue
 from .queue.tasks import Task, tasks_of
 from .queue.units import Units
-from ...pairs.scored_corpus import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 from .stored import MadeOnDemand
 
 # Below these a calibrated probability, and a raw score, are as small as these.

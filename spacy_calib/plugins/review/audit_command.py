@@ -1,4 +1,7 @@
-"""`spacy calib audit`: gold that is probably wrong, the likeliest first."""
+"""List gold labels that are probably wrong, most likely first.
+
+`spacy calib audit`: gold that is probably wrong, the likeliest first.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,18 @@ from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
 from ...cli.shared.examples import read_examples, run_pipes, shown
 from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, RawCells, Silent
 from ...cli.shared.outputs import Output
-from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
 from ...cli.shared.screen import Column, msg, number, shorten, show_rows
+from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from .audit import Audit
-    from ...pairs.scored_corpus import ScoredCorpus
     from ...annotations import Annotation
+    from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
+    from .audit import Audit
 
 SHOWN = 20
 # Prefix of the pipe where there are others; it is never saved.
@@ -64,9 +67,9 @@ def audit(
     RAISES C625: the data are of one document. C317, C318: there is no such component. CalibError: every fault of the input.
     """
     from .audit import audit_tasks
+    from .gold_audit import heads_of
     from .queue.formats import record_of
     from .stored import MadeOnDemand
-    from .gold_audit import heads_of
 
     queue_output = QueueOutput(output, format, raw_cells, silent)
     run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
@@ -103,8 +106,8 @@ class Audited(NamedTuple):
 
 def audited(run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()) -> Audited:
     """Audit the gold. outputs (Sequence[Output]): Files that will be written. RAISES: see `audit`."""
-    from .gold_audit import audit_gold
     from ...pipe.scorer import corpus_of
+    from .gold_audit import audit_gold
 
     nlp, calib = _place_pipe(run, run.begin(outputs), component, label_map)
     examples = _score_gold(run, nlp, calib)

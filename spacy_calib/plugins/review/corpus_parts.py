@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...types import Ints
 from ...pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from ...types import Ints
 
 # Columns with a row for each token, each score, and each span.
 OF_TOKENS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")

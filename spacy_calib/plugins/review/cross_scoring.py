@@ -9,8 +9,8 @@ import numpy as np
 from spacy import util
 from spacy.training import Example
 
-from ...gold.reading import document_of
 from ...errors import calib_error
+from ...gold.reading import document_of
 from ...pairs.documents import DocumentNumbers, folds_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import numpy as np
 from spacy import util
 from spacy.training import Example
 
-from .audit import Audit, Doubt, GoldSpan, audit_carried, audit_pairs, audit_rows, audit_spans
-from ...pairs.scored_corpus import ScoredCorpus
 from ...annotations import Annotation
+from ...pairs.scored_corpus import ScoredCorpus
 from ...sources.mapped import map_of
 from ...types import Floats
+from .audit import Audit, Doubt, GoldSpan, audit_carried, audit_pairs, audit_rows, audit_spans
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from .queue.units import KINDS
-from ...pairs.documents import DOCUMENT
-from ...types import OPEN, OUTSIDE
 from ...cli.shared.command import check_option, check_raw_cells, option
 from ...cli.shared.examples import run_pipes, stream_examples
 from ...cli.shared.options import FORMATS
@@ -19,14 +16,17 @@ from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, pipes_to_run
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import json_pieces, print_exact, print_json, write_file, write_pieces, write_text
+from ...pairs.documents import DOCUMENT
+from ...types import OPEN, OUTSIDE
+from .queue.units import KINDS
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from .queue.tasks import Task
     from ...pairs.keyed import Digests
     from ...pipe.component import Calibrator
+    from .queue.tasks import Task
 
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
 # Suffix -> what such a file is.
@@ -142,8 +142,8 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     """
     from spacy.tokens import DocBin
 
-    from ...gold.answered_docs import write_gold_names
     from ...doc.cutting import cut
+    from ...gold.answered_docs import write_gold_names
     from ...gold.reading import DRAWN_KEY
 
     annotation = pipe.source.annotation(pipe.lookup.component())
@@ -168,8 +168,8 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
     """Keys of the documents and sentences of files, see `unit_keys`. RAISES C092, C051 to C053, C073, C074: unreadable."""
-    from .queue.formats import csv_texts
     from ...pairs.keyed import digest
+    from .queue.formats import csv_texts
 
     keys: set[int] = set()
     for path in paths:

@@ -1,4 +1,7 @@
-"""`spacy calib rank`: what is most likely wrong comes first."""
+"""List predictions to check, the most likely wrong first.
+
+`spacy calib rank`: what is most likely wrong comes first.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from .queue.orders import REVIEW
-from ...errors import calib_error
-from ...pairs.documents import DOCUMENT
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.evidence import show_seen
 from ...cli.shared.examples import holds_gold
@@ -28,18 +28,21 @@ from ...cli.shared.options import (
     Texts,
 )
 from ...cli.shared.outputs import Output
-from .queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from ...cli.shared.writing import write_picture
+from ...errors import calib_error
+from ...pairs.documents import DOCUMENT
+from .queue.orders import REVIEW
+from .queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from .queue.choosing import Plan, Queue
-    from .queue.tasks import Task
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
+    from .queue.choosing import Plan, Queue
+    from .queue.tasks import Task
 
 SHOWN = 20
 _CURVE = tuple(share / 100 for share in range(101))
@@ -126,12 +129,12 @@ def rank_units(
     pipe: Calibrator, corpora: Iterable[ScoredCorpus], plan: Plan, order: str
 ) -> tuple[Queue, Sequence[Task], Iterable[str], dict[str, Any]]:
     """The queue, its tasks, the labels that have a score, and what `rank` returns."""
+    from ...sources.mapped import map_of
     from .queue.choosing import queue_of
     from .queue.findings import UnitSums, findings
     from .queue.formats import record_of
     from .queue.tasks import tasks_of
     from .stored import MadeOnDemand
-    from ...sources.mapped import map_of
 
     sums, annotation = UnitSums(plan), pipe.source.annotation(pipe.lookup.component())
     queue = queue_of(corpora, plan, sums.add)
@@ -151,8 +154,8 @@ def rank_units(
 
 def draw_curves(queue: Queue, order: str, path: Path) -> None:
     """How soon the usual orders, and the one that was asked for, find the errors. RAISES C055: the picture cannot be written. C076: there is no gold."""
-    from .queue.findings import compare_orders
     from ..report.series_plots import found_curves
+    from .queue.findings import compare_orders
 
     rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, order))))
     shares = {row.order: [np.nan if share is None else share for share in row.found] for row in rows}

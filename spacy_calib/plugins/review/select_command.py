@@ -1,4 +1,7 @@
-"""`spacy calib select`: which unlabelled sentences, or documents, to label next."""
+"""Choose unlabelled texts to annotate, to train on or adapt to.
+
+`spacy calib select`: which unlabelled sentences, or documents, to label next.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .queue.orders import LABEL
-from ...errors import calib_error
-from ...pairs.documents import DOCUMENT
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.options import (
     CalibratedModel,
@@ -26,18 +26,21 @@ from ...cli.shared.options import (
     Silent,
     Texts,
 )
-from .queues import MIN_WORDS, SUFFIXES, WORDS_HELP, QueueFormat, QueueOutput, deliver_queue, labelled_texts, write_docs
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import Column, msg, number, shorten, show_rows, whole
+from ...errors import calib_error
+from ...pairs.documents import DOCUMENT
+from .queue.orders import LABEL
+from .queues import MIN_WORDS, SUFFIXES, WORDS_HELP, QueueFormat, QueueOutput, deliver_queue, labelled_texts, write_docs
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ...pairs.keyed import Digests
+    from ...pairs.scored_corpus import ScoredCorpus
+    from ...pipe.component import Calibrator
     from .queue.choosing import Plan, Queue
     from .queue.tasks import Task
-    from ...pairs.scored_corpus import ScoredCorpus
-    from ...pairs.keyed import Digests
-    from ...pipe.component import Calibrator
 
 DEFAULT_N = 100
 # Documents to adapt to.
@@ -177,10 +180,10 @@ def choose(
     run: Run, nlp: Language, pipe: Calibrator, plan: Plan, batch: Batch
 ) -> tuple[Sequence[Task], Iterable[str], dict[str, Any]]:
     """The tasks, the labels that have a score, and what `select` returns."""
+    from ...sources.mapped import map_of
     from .queue.choosing import queue_of
     from .queue.formats import record_of
     from .queue.tasks import tasks_of
-    from ...sources.mapped import map_of
 
     of_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
     pool: Counter[str] = Counter()

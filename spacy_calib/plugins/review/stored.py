@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ...types import Ints
-from .digest_counts import file_faults
-from .corpus_parts import OF_SCORES, OF_SPANS, OF_TOKENS, joined, some_docs
 from ...pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from ...types import Ints
+from .corpus_parts import OF_SCORES, OF_SPANS, OF_TOKENS, joined, some_docs
+from .digest_counts import file_faults
 
 _NUMERIC = tuple(name for name in OF_TOKENS if name != "words")
 

@@ -12,13 +12,13 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ...doc.attributes import DEFAULT_ATTR
-from ..events.sampling import LabelDraws
 from ...doc.view import DocCalib, doc_view
 from ...errors import calib_error
-from ..events.draws import draw_columns, generator, within_one
 from ...pairs.build import check_threshold
 from ...sources.base import to_numpy
 from ...types import Floats, Ints, Marginals
+from ..events.draws import draw_columns, generator, within_one
+from ..events.sampling import LabelDraws
 from .inference.chains import fit_joints
 from .inference.sums import Sums, sum_chains
 from .labeller import ChainLabeller

@@ -202,6 +202,11 @@ class ConfidenceSource(Source):
         return type(pipe).__name__
 
     @property
+    def reads_what(self) -> str:
+        """What components it can read, as the end of a sentence."""
+        return f" by way {self.way}: {WAYS[self.way]}"
+
+    @property
     def says(self) -> str:  # type: ignore[override]
         scale_text = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in DRAWN else ""
         return self.way + ("" if self.way == "delta" else f", k {self.k}") + scale_text

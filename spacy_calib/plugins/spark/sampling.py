@@ -14,8 +14,8 @@ from pyspark.sql.types import BinaryType
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ...gold.reading import DOC_KEY
 from ...errors import calib_error
+from ...gold.reading import DOC_KEY
 from ...pipe.loading import reason
 from .session import check_columns, check_type
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
-from ...errors import calib_error
-from ...optional import load_pyarrow
-from ...pairs.documents import TOKEN
 from ...annotations import Annotation
 from ...doc.attributes import block_of_document, doc_accept, span_values
-from ...gold.collect import ORIGIN
 from ...doc.parsed import ParsedBlock
 from ...doc.rows import annotations_of, rows_of_tokens
+from ...errors import calib_error
+from ...gold.collect import ORIGIN
+from ...optional import load_pyarrow
+from ...pairs.documents import TOKEN
 
 Columns = dict[str, list[Any]]
 

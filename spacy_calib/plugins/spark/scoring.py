@@ -15,11 +15,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructType
 from spacy.language import Language
 
-from .score_rows import score_rows, score_schema
 from ...doc.zones import pipe_in_zones
 from ...errors import calib_error
 from ...pipe.component import check_unit
 from .models import Model
+from .score_rows import score_rows, score_schema
 from .session import ask_a_worker, check_columns, check_type
 
 # A task numbers its texts from its own multiple of this, as Spark's monotonically_increasing_id does.

@@ -13,17 +13,17 @@ from spacy.language import Language
 from spacy.pipeline import DependencyParser
 from spacy.tokens import Doc
 
+from ...annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
 from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.spans import product_of
-from ...annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
-from ...plugins.events.sampling import DRAWERS
 from ...errors import calib_error
 from ...pairs.build import SparseScores
+from ...plugins.events.sampling import DRAWERS
+from ...plugins.events.trees import draw_trees
 from ...types import Floats, Ints, Marginals, Spans
 from ..base import has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
-from ...plugins.events.trees import draw_trees
 
 kept_reading = KeptReadings()
 

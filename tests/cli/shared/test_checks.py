@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spacy_calib.cli import COMMANDS, load_command
+from spacy_calib.cli import command_names, load_command
 from tests.cli.conftest import calib, refuses
 
 ARGUMENTS = {
@@ -28,7 +28,7 @@ def arguments_of(command: str, data: Path, folder: Path) -> list[Any]:
 
 def whole_numbers() -> list[tuple[str, str]]:
     """(command, option) of every option that takes one."""
-    of_command = {name: load_command(name).parameters for name in COMMANDS}
+    of_command = {name: load_command(name).parameters for name in command_names()}
     return [(name, option.word) for name, options in of_command.items() for option in options if option.kind is int]
 
 

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from spacy_calib.calibration.span_fit import SpanData, fit_spans
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.build import JudgedPairs, top_pairs
 from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, Labelled
 from spacy_calib.pipe.record.estimates import (
     EntityModel,
@@ -25,7 +26,6 @@ from spacy_calib.pipe.record.estimates import (
     token_sums,
 )
 from spacy_calib.pipe.record.fit_record import FitRecord, record_fit
-from spacy_calib.pairs.build import JudgedPairs, top_pairs
 from spacy_calib.types import Groups, Pairs, Spans
 
 

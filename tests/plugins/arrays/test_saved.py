@@ -10,7 +10,6 @@ import pytest
 import srsly
 
 from spacy_calib import TagCalibrator
-from spacy_calib.plugins.arrays import saved
 from spacy_calib.calibration.recalibrators import HistogramBinning, Identity, ScalingBinning
 from spacy_calib.calibration.registered import REGISTRIES
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack, unpack
@@ -18,6 +17,7 @@ from spacy_calib.calibration.scaling import TemperatureScaling
 from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
+from spacy_calib.plugins.arrays import saved
 
 
 class Elsewhere(Identity):

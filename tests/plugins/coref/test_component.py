@@ -10,8 +10,8 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_calib.plugins.coref.inference.antecedents import first_mentions
 from spacy_calib.errors import CalibError
+from spacy_calib.plugins.coref.inference.antecedents import first_mentions
 
 from .made import example, gold_doc, trained
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc
 
-from spacy_calib.plugins.coref import view as module
 from spacy_calib.errors import CalibError
+from spacy_calib.plugins.coref import view as module
 from tests.plugins.events.test_draws import agree
 
 from .made import example, trained

@@ -15,13 +15,13 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib import CalibError
+from spacy_calib.pipe.component import pipes_named
 from spacy_calib.plugins.counts.count_command import count
-from spacy_calib.plugins.expect.expect_command import expect
 from spacy_calib.plugins.counts.queries.base import Answer
 from spacy_calib.plugins.counts.queries.entity_events import EventQuery
 from spacy_calib.plugins.counts.queries.patterns import make_query
-from spacy_calib.pipe.component import pipes_named
 from spacy_calib.plugins.counts.text_counts import answered, asked_of, pipes_for
+from spacy_calib.plugins.expect.expect_command import expect
 from tests.cli.conftest import bare_docs, calib, docs_in, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.plugins.coref.made import trained

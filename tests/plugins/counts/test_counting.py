@@ -9,8 +9,6 @@ import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.plugins.counts.counting import Units, centre_of, corrected, counted, estimate, missed, of_another_source
-from spacy_calib.plugins.counts.distribution import independent
 from spacy_calib.pipe.record.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 from spacy_calib.pipe.record.effects import (
     WIDTHS,
@@ -24,6 +22,8 @@ from spacy_calib.pipe.record.effects import (
     with_missed,
     with_widths,
 )
+from spacy_calib.plugins.counts.counting import Units, centre_of, corrected, counted, estimate, missed, of_another_source
+from spacy_calib.plugins.counts.distribution import independent
 from spacy_calib.plugins.expect.survey import Known
 from spacy_calib.schema import Misfit
 

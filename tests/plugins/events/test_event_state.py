@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.plugins.events.event_state import EventState, GatheredUnits, learn
 from spacy_calib.plugins.events.forecasters.base import Logistic, Neighbours
 from spacy_calib.plugins.events.forecasts import Evidence
-from spacy_calib.plugins.events.event_state import EventState, GatheredUnits, learn
 from spacy_calib.schema import Misfit
 
 PROTOTYPES = (Logistic(1.0), Neighbours(20))

@@ -15,8 +15,8 @@ from spacy.vocab import Vocab
 
 from spacy_calib.annotations import SpanAnnotation, get_annotation
 from spacy_calib.annotations.span_events import EVENTS, GoldSpans, check_event, span_hits
-from spacy_calib.plugins.events.questions import ArcEvent, EntityEvent, OwnEvent, SentenceEvent, SpansEvent, check_is_event
 from spacy_calib.errors import CalibError
+from spacy_calib.plugins.events.questions import ArcEvent, EntityEvent, OwnEvent, SentenceEvent, SpansEvent, check_is_event
 from spacy_calib.registry import registry
 
 NER = get_annotation("ner")

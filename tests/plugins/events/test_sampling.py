@@ -9,8 +9,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span, Token
 
-from spacy_calib.calibration.tokens import Calibrated
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation
+from spacy_calib.calibration.tokens import Calibrated
 from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.write import CalibratedBatch, CalibratedSpans, build_blocks

@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import chi2
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.plugins.events.questions import UNKNOWN
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.events.draws import generator
-from spacy_calib.plugins.events.component import EventPipe
 from spacy_calib.plugins.events import trees
+from spacy_calib.plugins.events.component import EventPipe
+from spacy_calib.plugins.events.draws import generator
+from spacy_calib.plugins.events.questions import UNKNOWN
 from spacy_calib.plugins.events.trees import TREE_FEATURES, TreeEvent, sample_trees
 from tests.plugins.events.test_sampling import write
 from tests.sources.ner import Shape, docs_of, random_drafts

@@ -13,9 +13,9 @@ import spacy
 import srsly
 from spacy.tokens import Doc, DocBin
 
+from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, TOO_FEW
 from spacy_calib.plugins.expect.expect_command import exit_code, expect
 from spacy_calib.plugins.expect.expect_output import show_estimates
-from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, TOO_FEW
 from tests.cli.conftest import CONTEXT, bare_docs, calib, docs_in, in_pairs, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib import Answer
-from spacy_calib.plugins.llm.response import LEAST, SCORES, Field
 from spacy_calib.errors import CalibError
+from spacy_calib.plugins.llm.response import LEAST, SCORES, Field
 from tests.asked import recorded
 
 

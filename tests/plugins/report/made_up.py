@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
-from spacy_calib.metrics.table import calibration_table
-from spacy_calib.plugins.report.contents import view_contents
 from spacy_calib.metrics.judged_view import JudgedView, judged_entities, judged_tokens
+from spacy_calib.metrics.table import calibration_table
 from spacy_calib.metrics.tag_rows import never_right
+from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from spacy_calib.plugins.report.contents import view_contents
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"

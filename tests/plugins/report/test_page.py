@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.plugins.report.page import bounds, count, number, percent, render_report, score, script_json
-from tests.plugins.report.made_up import EVIL_TAG, EVIL_WORD, FACTS, contents_of, evil_contents, judged_of, random_corpus, view_of
+from tests.plugins.report.made_up import (
+    EVIL_TAG,
+    EVIL_WORD,
+    FACTS,
+    contents_of,
+    evil_contents,
+    judged_of,
+    random_corpus,
+    view_of,
+)
 
 VOID = {"meta", "link", "input", "br", "img"}
 # Shown by nobody, and full of other people's text.

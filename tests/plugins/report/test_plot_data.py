@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_errors as calibration_error
+from spacy_calib.metrics import calibration_error
 from spacy_calib.metrics.calibration_errors import ece
 from spacy_calib.plugins.report.plot_data import (
     HISTOGRAM_BINS,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_errors as calibration_error
+from spacy_calib.metrics import calibration_error
 from spacy_calib.optional import picture_bytes
 from spacy_calib.plugins.report.plot_data import HISTOGRAM_BINS, reliability_panel, share_interval
 from spacy_calib.plugins.report.plots import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.errors import CalibError
 from spacy_calib.plugins.report.properties import Property
 from spacy_calib.plugins.report.slice_search import MOST, find_slices
-from spacy_calib.errors import CalibError
 
 
 def made_up(seed=0, n_documents=120, off=0.0):

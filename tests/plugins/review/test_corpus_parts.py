@@ -7,14 +7,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from spacy_calib.errors import CalibError
 from spacy_calib.plugins.review import digest_counts as distinct
 from spacy_calib.plugins.review import stored as stored_module
-from spacy_calib.plugins.review.digest_counts import Distinct
 from spacy_calib.plugins.review.corpus_parts import OF_TOKENS, Kept, joined, numbered, some_docs
+from spacy_calib.plugins.review.digest_counts import Distinct
 from spacy_calib.plugins.review.queue.orders import random_order
 from spacy_calib.plugins.review.queue.units import units_of
 from spacy_calib.plugins.review.stored import Stored
-from spacy_calib.errors import CalibError
 from tests.corpora import corpus_of
 from tests.plugins.review.queue.corpora import DOCS, MORE, SPANS
 

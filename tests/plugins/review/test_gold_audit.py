@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
+from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.plugins.review.cross_scoring import score_held_out
 from spacy_calib.plugins.review.gold_audit import audit_gold
-from spacy_calib.pipe.scorer import corpus_of
 from tests.given_scores import LABELS, doc_scored, reads_given_scores, with_gold
 
 

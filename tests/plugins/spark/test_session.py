@@ -31,7 +31,9 @@ def test_without_pyspark_the_extra_is_named(monkeypatch):
             if name == "pyspark":
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    for name in [name for name in sys.modules if name.split(".")[0] == "pyspark" or name.startswith("spacy_calib.plugins.spark")]:
+    for name in [
+        name for name in sys.modules if name.split(".")[0] == "pyspark" or name.startswith("spacy_calib.plugins.spark")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
     with pytest.raises(CalibError, match=r'\[C450\] .*pip install "spacy-calib\[spark\]"'):

@@ -9,8 +9,8 @@ import pytest
 from spacy.lang.en.tokenizer_exceptions import TOKENIZER_EXCEPTIONS
 from spacy.tokens import Doc
 
-from spacy_calib.sources.transitions import clear_copy
 from spacy_calib.sources.ner.source import decode_docs, search_beam
+from spacy_calib.sources.transitions import clear_copy
 from tests.sources.ner import (
     PRESETS,
     TEXTS,

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from ....pairs.documents import DOCUMENT, TOKEN
-from ....types import Floats, Ints
 from ....annotations import SPANS_PREFIX, Annotation, get_annotation, plain_name
 from ....doc.view import DocCalib, doc_view
+from ....pairs.documents import DOCUMENT, TOKEN
+from ....types import Floats, Ints
 
 # What may be counted besides tokens and documents.
 ENTITY = "entity"

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from spacy.tokens import Doc, Token
 
-from ....types import Ints
 from ....doc.view import doc_view
+from ....types import Ints
 from .base import DOCUMENT, ENTITY, Answer, Query, ViewOf
 
 # Dependencies of an agent: spaCy's for English, and those of Universal Dependencies.

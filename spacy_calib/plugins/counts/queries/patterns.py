@@ -15,9 +15,9 @@ from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ....doc.view import doc_view
 from ....errors import calib_error
 from ....types import Floats
-from ....doc.view import doc_view
 from .base import DOCUMENT, Answer, LabelQuery, Query, Scored, ViewOf, units_of
 from .entity_events import EventQuery
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ....gold.tool_exports import AT_RANDOM, BY_DOUBT
 from ....pairs.keyed import Digests
+from ....pairs.scored_corpus import ScoredCorpus
 from ....types import Floats, Ints
 from ..corpus_parts import Kept, numbered
-from ....pairs.scored_corpus import ScoredCorpus
 from ..stored import Stored
-from ....gold.tool_exports import AT_RANDOM, BY_DOUBT
 from .orders import Order, priorities, token_values
 from .units import Units, labelled_keys, unit_keys, units_of
 

@@ -16,8 +16,8 @@ from xml.sax.saxutils import quoteattr
 
 from ....about import __version__
 from ....errors import calib_error
-from ....pairs.documents import DOCUMENT
 from ....errors.visible import csv_lines, unguarded, visible
+from ....pairs.documents import DOCUMENT
 from .tasks import Task
 
 _DIGITS = 6

@@ -12,8 +12,8 @@ import numpy as np
 
 from ....errors import calib_error
 from ....pairs.keyed import STEP, splitmix64
-from ....types import Floats, Groups, Ints
 from ....pairs.scored_corpus import ScoredCorpus
+from ....types import Floats, Groups, Ints
 from .units import Units
 
 DOUBTS = ("calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy")

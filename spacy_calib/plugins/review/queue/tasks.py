@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....gold.tool_exports import BY_DOUBT
 from ....pairs.documents import DOCUMENT
-from ....types import OUTSIDE, Floats
 from ....pairs.scored_corpus import UNKNOWN, ScoredCorpus
+from ....types import OUTSIDE, Floats
 from ..stored import MadeOnDemand
 from .choosing import Queue
-from ....gold.tool_exports import BY_DOUBT
 from .units import Units
 
 N_ALTERNATIVES = 3

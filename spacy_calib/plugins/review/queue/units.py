@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ....errors import calib_error
 from ....pairs.documents import DOCUMENT, TOKEN
 from ....pairs.keyed import STEP, Digests, digest, splitmix64
-from ....types import Floats, Ints
 from ....pairs.scored_corpus import RIGHT, UNKNOWN, WRONG, ScoredCorpus
+from ....types import Floats, Ints
 
 KINDS = (TOKEN, "entity", "sentence", DOCUMENT)
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import Beta, log_odds, sigmoid
+from spacy_calib.metrics.proper import log_loss
+from spacy_calib.pipe import saved
 from spacy_calib.plugins.coref.inference.calibration import (
     CALIBRATION,
     KINDS,
@@ -16,8 +18,6 @@ from spacy_calib.plugins.coref.inference.calibration import (
     expected_sizes,
 )
 from spacy_calib.plugins.coref.inference.pairs import MentionPairs
-from spacy_calib.metrics.proper import log_loss
-from spacy_calib.pipe import saved
 from spacy_calib.schema import Misfit
 
 PAIRS = MentionPairs(np.array([1, 2]), np.array([0, 1]), np.array([0.5, 0.25]), 4)

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.sparse import csr_matrix, hstack
 
+from spacy_calib.errors import CalibError
 from spacy_calib.plugins.coref.inference.antecedents import Candidates
 from spacy_calib.plugins.coref.inference.learning import Choices, _Stacked, fit_weights, known_features, learn, right_options
-from spacy_calib.errors import CalibError
 
 
 def document(seed: int, n: int = 12) -> Choices:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_calib.errors import CalibError
 from spacy_calib.plugins.coref.inference import pairs as module
 from spacy_calib.plugins.coref.inference.antecedents import NEW, Antecedents, Candidates, first_mentions
 from spacy_calib.plugins.coref.inference.pairs import MentionPairs, nearest_sample, pair_chances
-from spacy_calib.errors import CalibError
 
 
 def antecedents(n: int, seed: int, window: int = 99, sharp: float = 1.0) -> Antecedents:

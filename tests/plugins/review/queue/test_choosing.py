@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_calib.pairs.keyed import digest
 from spacy_calib.plugins.review.corpus_parts import some_docs
 from spacy_calib.plugins.review.queue.choosing import (
     ACCEPTED,
@@ -25,7 +26,6 @@ from spacy_calib.plugins.review.queue.choosing import (
 from spacy_calib.plugins.review.queue.orders import LABEL, REVIEW
 from spacy_calib.plugins.review.queue.tasks import tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
-from spacy_calib.pairs.keyed import digest
 from tests.corpora import corpus_of
 from tests.strategies import arrays, tied_score
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_calib.errors import CalibError
 from spacy_calib.plugins.review.queue.choosing import Plan, queue_of
 from spacy_calib.plugins.review.queue.findings import (
     UnitSums,
@@ -19,7 +20,6 @@ from spacy_calib.plugins.review.queue.findings import (
 )
 from spacy_calib.plugins.review.queue.orders import REVIEW
 from spacy_calib.plugins.review.queue.units import units_of
-from spacy_calib.errors import CalibError
 from tests.corpora import corpus_of
 from tests.plugins.review.queue.corpora import DOCS, MORE, SPANS, small
 

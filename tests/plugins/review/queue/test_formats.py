@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from spacy_calib.plugins.review.queue.formats import WRITERS, csv_texts, label_studio_config
 from spacy_calib.errors import CalibError
+from spacy_calib.plugins.review.queue.formats import WRITERS, csv_texts, label_studio_config
 from tests.corpora import corpus_of
 from tests.plugins.review.queue.corpora import small
 from tests.plugins.review.queue.test_tasks import tasks as tasks_in

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_calib.errors import CalibError
 from spacy_calib.plugins.review.queue.orders import (
     DOUBTS,
     LABEL,
@@ -23,7 +24,6 @@ from spacy_calib.plugins.review.queue.orders import (
     unit_doubts,
 )  # fmt: skip
 from spacy_calib.plugins.review.queue.units import units_of
-from spacy_calib.errors import CalibError
 from spacy_calib.types import Groups
 from tests.corpora import SMALL, corpus_of, tokens
 

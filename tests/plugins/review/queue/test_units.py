@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from spacy_calib.plugins.review.queue.orders import REVIEW, doubts, unit_doubts
-from spacy_calib.plugins.review.queue.units import KINDS, unit_keys, units_of
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.keyed import digest
+from spacy_calib.plugins.review.queue.orders import REVIEW, doubts, unit_doubts
+from spacy_calib.plugins.review.queue.units import KINDS, unit_keys, units_of
 from tests.corpora import SMALL, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, small, with_gold
 
