@@ -207,7 +207,7 @@ from spacy_calib.calibration.grouping.tag_frequency import group_beside
 from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
-from spacy_calib.calibration.choice import Selector
+from spacy_calib.calibration.selector import Selector
 from spacy_calib.calibration.token_fit import FitData
 from spacy_calib.pairs import scored_corpus as scored
 from spacy_calib.pipe.record import drift, estimates, fit_record as record

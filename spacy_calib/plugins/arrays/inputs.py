@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...calibration.choice import Selector
 from ...calibration.grouping.tag_frequency import tag_frequency_groups
 from ...calibration.recalibrators import IsotonicRegression, Recalibrator
 from ...calibration.registered import recalibrators, scalings
 from ...calibration.scaling import Scaling
+from ...calibration.selector import Selector
 from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.token_fit import FitData
