@@ -18,7 +18,7 @@ from spacy.training import Example
 from ...annotations import get_annotation, plain_name
 from ...doc.predicted_labels import CarriedReader
 from ...doc.view import doc_view
-from ...errors import brief, calib_error
+from ...errors import brief
 from ...gold.collect import ORIGIN
 from ...gold.keys import name_of, value_of
 from ...gold.reading import document_of
@@ -31,6 +31,7 @@ from ...types import Floats, Ints
 from ..expect.summary import told_of_drift
 from .counting import Answered, Gathered, Units
 from .distribution import Counted, drawn
+from .messages import calib_error
 from .periods import period_of
 from .queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
 from .queries.patterns import QueryAbilities

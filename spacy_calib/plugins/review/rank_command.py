@@ -31,8 +31,8 @@ from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from ...cli.shared.writing import write_picture
-from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
+from .messages import calib_error
 from .queue.orders import REVIEW
 from .queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
 

@@ -16,8 +16,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ....doc.view import doc_view
-from ....errors import calib_error
 from ....types import Floats
+from ..messages import calib_error
 from .base import DOCUMENT, Answer, LabelQuery, Query, Scored, ViewOf, units_of
 from .entity_events import EventQuery
 
