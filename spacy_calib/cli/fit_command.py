@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,15 +16,15 @@ from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
 from .fitting.fit_output import show_fit
-from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
-from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
-from .shared.command import argument, command, option
+from .fitting.new_calib import block_to_fit, load_readable, pipes_before, place_calib, ready_to_read, with_inline_recognizers
+from .fitting.settings import MAX_UNKNOWN, Block, check_settings, settings_from_file
+from .shared.command import argument, check_option, command, option
 from .shared.evidence import check_apart, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
     AllowUnknown,
     Code,
-    Component,
+    Components,
     DocKey,
     Force,
     Format,
@@ -88,7 +89,7 @@ def fit(
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline")],
     *,
-    component: Component = None,
+    component: Components = None,
     train_data: Annotated[
         Path | None, option("Training gold, to count how frequent tags are; else counted in DATA", "-t")
     ] = None,
@@ -111,7 +112,7 @@ def fit(
     code: Code = None,
     silent: Silent = True,
     overrides: Mapping[str, Any] | None = None,
-) -> Calibrator:
+) -> Calibrator | list[Calibrator]:
     """
     Learn from gold how far the scores of a component of a trained pipeline can be trusted, and write the whole pipeline, with
     calibrated probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
@@ -119,39 +120,97 @@ def fit(
     Any setting of the pipe can be given as in `spacy train`, for instance --components.calib.grouping.n_groups 3. Precedence,
     highest first: options, such settings, --config, the calib pipe of the pipeline, the defaults named here.
 
-    RETURNS (Calibrator): The fitted pipe.
+    RETURNS (Calibrator | list[Calibrator]): The fitted pipe; of several components theirs, in the order of the pipeline.
     RAISES CalibError: every fault of the input.
     """
     from ..pairs.label_map import read_map
     from .shared.writing import write_pipeline
 
     unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
-    options = {"attr": attr, "component": component, "method": method, "groups": groups, "event": label_event}
-    options = {name: value for name, value in options.items() if value is not None}
+    of_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
+    components = _check_components(component, of_one, overrides)
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    check_settings(options)
+    options = _checked(attr=attr, method=method, groups=groups, event=label_event)
     table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
-    own, block, overrides = block_to_fit(nlp, base, options, overrides)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
-    nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
-    drop_events(nlp, calib, unit_event)
-    examples = _read(nlp, gold_paths, gold_preproc, doc_key)
-    training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
-    max_unknown = 1.0 if allow_unknown else MAX_UNKNOWN
-    fit_pipe(nlp, calib, examples, n_process=n_process, silent=silent, max_unknown=max_unknown, **training)
-    event_pipe = None
-    if unit_event is not None:
-        event_pipe = fit_event(nlp, calib, unit_event, _read(nlp, gold_paths, gold_preproc, doc_key), silent=silent)
+    nlp, own_names = _place_pipes(nlp, model, components, base, options, overrides, table, how)
+    calibs: list[Any] = [nlp.get_pipe(name) for name in nlp.component_names if name in own_names]
+    read = partial(_read, nlp, gold_paths, gold_preproc, doc_key)
+    examples = read()
+    done: list[str] = []
+    for calib in calibs:
+        drop_events(nlp, calib, unit_event)
+        training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
+        training |= {"max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "done": done}
+        fit_pipe(nlp, calib, examples, n_process=n_process, silent=silent, **training)
+        done = pipes_before(nlp, calib)
+    event_pipe = None if unit_event is None else fit_event(nlp, calibs[0], unit_event, read(), silent=silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(nlp, calib, own and own[0], event_pipe, output, format)
-    return calib
+        show_output(nlp, own_names, event_pipe, output, format)
+    return calibs if len(calibs) > 1 else calibs[0]
+
+
+def _checked(**options: Any) -> dict[str, Any]:
+    """The options that were given. RAISES C056 and others: see `check_settings`."""
+    options = {name: value for name, value in options.items() if value is not None}
+    check_settings(options)
+    return options
+
+
+def _check_components(
+    component: str | Sequence[str] | None, of_one: Mapping[str, Any], overrides: Mapping[str, Any] | None
+) -> list[str]:
+    """Return the components that are asked for. RAISES C056: an empty name, or an option of one component beside several."""
+    components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
+    for name in components:
+        check_settings({"component": name})
+    settings = {f"--{setting}": value for setting, value in (overrides or {}).items()}
+    for name, value in {**of_one, **settings}.items() if len(components) > 1 else ():
+        wanted = "left out beside several --component (it is of one: fit that one alone)"
+        check_option(name, value is None, wanted, "it" if value is True else value)
+    return components
+
+
+def _place_pipes(
+    nlp: Language,
+    model: str,
+    components: Sequence[str],
+    base: Block | None,
+    options: Mapping[str, Any],
+    overrides: Mapping[str, Any] | None,
+    table: dict[str, str] | None,
+    how: Mapping[str, Any],
+) -> tuple[Language, dict[str, str | None]]:
+    """Put a new pipe behind each component. Return (the pipeline; new pipe -> the pipe whose settings were taken over).
+
+    base, options, overrides: See `block_to_fit`. how (Mapping): Arguments of `place_calib`.
+    """
+    if len(components) > 1:
+        nlp = with_inline_recognizers(nlp, model, components, how["unreadable"])
+    own_names: dict[str, str | None] = {}
+    for name in components or ("",):
+        named_options = {**options, "component": name} if name else options
+        own, block, settings = block_to_fit(nlp, base, named_options, overrides)
+        labels = _map_of(nlp, name, components, table)
+        nlp, calib = place_calib(nlp, model, block, labels, event=options.get("event"), overrides=settings, **how)
+        own_names[calib.name] = own and own[0]
+    return nlp, own_names
+
+
+def _map_of(nlp: Language, component: str, components: Sequence[str], table: dict[str, str] | None) -> dict[str, str] | None:
+    """The label map of one component: of several, each has the labels that it knows, the last one also those that none does."""
+    if table is None or len(components) < 2:
+        return table
+    known = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}
+    others = set().union(*known.values()) if component == components[-1] else set(table)
+    return {label: name for label, name in table.items() if label in known[component] or label not in others} or None
 
 
 def _read(nlp: Language, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None) -> list[Example]:
@@ -186,14 +245,21 @@ def count_training(
 
 
 def fit_pipe(
-    nlp: Language, calib: Calibrator, examples: list[Example], *, n_process: int, silent: bool, **arguments: Any
+    nlp: Language,
+    calib: Calibrator,
+    examples: list[Example],
+    *,
+    n_process: int,
+    silent: bool,
+    done: Sequence[str] = (),
+    **arguments: Any,
 ) -> None:
-    """Run the pipes before the source over the examples, and fit. arguments: Further fields of `FitArguments`."""
+    """Run the pipes before the source over the examples, and fit. done: See `ready_to_read`. arguments: Further fields of `FitArguments`."""
     n_bins = getattr(calib.scorer, "n_bins", 10)
     with share_bar(silent) as progress:
         reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])
         reading.at(0.0)
-        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process)
+        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, done=done)
         calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
     check_fit(calib.fit_info)
@@ -213,20 +279,29 @@ def check_fit(info: FitInfo) -> None:
 
 
 def show_output(
-    nlp: Language, calib: Calibrator, own: str | None, event_pipe: EventPipe | None, output: Path, format: str
+    nlp: Language, own_names: Mapping[str, str | None], event_pipe: EventPipe | None, output: Path, format: str
 ) -> None:
-    """Print what was fitted, as JSON or in words. own (str | None): The pipe whose settings were taken over. event_pipe: Of whole units."""
-    component, event_info = calib.source.component, None if event_pipe is None else event_pipe.info
-    if component and component not in nlp.pipe_names:
-        warn(
-            f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
-        )
+    """Print what was fitted, as JSON or in words.
+
+    own_names (Mapping): Fitted pipe -> the pipe whose settings were taken over. event_pipe: Of whole units.
+    """
+    event_info = None if event_pipe is None else event_pipe.info
+    calibs: list[Any] = [nlp.get_pipe(name) for name in nlp.component_names if name in own_names]
+    for calib in calibs:
+        component = calib.source.component
+        if component and component not in nlp.pipe_names:
+            warn(
+                f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
+            )
     if format == "json":
         event_fields = {} if event_info is None else {"event": event_info.state()}
-        print_json({"output": str(output), "pipe": calib.name, **calib.fit_info.state(), **event_fields})
+        states = {calib.name: {"pipe": calib.name, **calib.fit_info.state(), **event_fields} for calib in calibs}
+        print_json({"output": str(output), **({"pipes": states} if len(calibs) > 1 else states[calibs[0].name])})
         return
-    if own is not None:
-        msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
-    show_fit(calib, output)
+    for calib in calibs:
+        own = own_names[calib.name]
+        if own is not None:
+            msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
+        show_fit(calib, output)
     if event_pipe is not None and event_info is not None:
         show_event(event_pipe, event_info)

@@ -30,9 +30,21 @@ Texts = Annotated[
         "(a text on each line), or a folder of them",
     ),
 ]
-FirstAttr = Annotated[str | None, option("The calib pipe with this prefix; else the first", "--attr")]
+_BY_ITSELF = "the one that DATA or --unit is about"
+ChosenComponent = Annotated[
+    str | None, option("Read the scores of this component, which is calibrated", "--component", "-C", show_default=_BY_ITSELF)
+]
+ChosenAttr = Annotated[str | None, option("Read the calib pipe with this prefix", "--attr", show_default=_BY_ITSELF)]
+OnlyComponent = Annotated[
+    str | None, option("Only the scores of this component; else of all that are calibrated", "--component", "-C")
+]
 OnlyAttr = Annotated[str | None, option("Only the calib pipe with this prefix; else all of them", "--attr")]
-Component = Annotated[str | None, option("Component to calibrate", "--component", "-C", show_default="tagger")]
+Components = Annotated[
+    list[str] | None,
+    option(
+        "Component to calibrate (repeat it for each; all are fitted in one run)", "--component", "-C", show_default="tagger"
+    ),
+]
 Method = Annotated[
     str | None,
     option(
