@@ -123,7 +123,6 @@ def fit(
     RETURNS (Calibrator | list[Calibrator]): The fitted pipe; of several components theirs, in the order of the pipeline.
     RAISES CalibError: every fault of the input.
     """
-    from ..pairs.label_map import read_map
     from .shared.writing import write_pipeline
 
     unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
@@ -133,7 +132,7 @@ def fit(
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
     options = _checked(attr=attr, method=method, groups=groups, event=label_event)
-    table = None if label_map is None else read_map(label_map)
+    table = _read_table(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
@@ -202,6 +201,13 @@ def _place_pipes(
         nlp, calib = place_calib(nlp, model, block, labels, event=options.get("event"), overrides=settings, **how)
         own_names[calib.name] = own and own[0]
     return nlp, own_names
+
+
+def _read_table(label_map: str | None) -> dict[str, str] | None:
+    """RAISES C162: see `read_map`."""
+    from ..pairs.label_map import read_map
+
+    return None if label_map is None else read_map(label_map)
 
 
 def _map_of(nlp: Language, component: str, components: Sequence[str], table: dict[str, str] | None) -> dict[str, str] | None:

@@ -151,6 +151,7 @@ class Judgement:
 
 def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
     """Judge what the run is about. with_scores (bool): Keep the scores too. RAISES CalibError: any fault of the input."""
+    from ...pipe.component import fitted_pipes
     from ...pipe.evaluation import conventions_met
 
     nlp = run.begin(run.files())
@@ -163,6 +164,8 @@ def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
     last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if with_scores else []
     evaluations, scored_by, examples = judge(run, nlp, pipes, examples, also=last_pipes)
     result = Judgement(name, evaluations, version)
+    others = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes and run.attr is None and run.component is None]
+    result.skipped += [f"Not judged: pipe {pipe.name}. The data has no gold for '{pipe.source.component}'." for pipe in others]
     for pipe, evaluation, corpus in zip(pipes, evaluations, scored_by, strict=True):
         try:
             check_readable(nlp, pipe)
