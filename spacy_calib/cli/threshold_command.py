@@ -73,7 +73,7 @@ def threshold(
     run = GoldRun(model, data, attr=attr, component=component, code=code, force=force, silent=silent, **how)
     nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
     examples = run.read(nlp)
-    pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, several=True), recall)
+    pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, several=True, only=may_have_cutoffs), recall)
     annotated = run.annotate(nlp, pipes, examples, what="Scoring entities")
     results = [_find(pipe, annotated, data, (precision, recall, per, confidence), silent) for pipe in pipes]
     result = {**results[0], **({"others": {other["pipe"]: other for other in results[1:]}} if results[1:] else {})}
@@ -170,14 +170,18 @@ def find_cutoffs(
     return result, accepting, flagging
 
 
-def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
-    """Return the pipes that score entities, documents or links; for a recall only those of entities, if there are any. RAISES C065: there is none. C021, C069: see `check_readable`."""
+def may_have_cutoffs(pipe: Calibrator) -> bool:
+    """Whether a pipe scores entities, documents or links."""
     from ..annotations import get_annotation
 
-    layers = [get_annotation(pipe.fit_info.layer) for pipe in pipes]
+    annotation = get_annotation(pipe.fit_info.layer)
+    return pipe.spans.groups is not None or annotation.unit == DOCUMENT or annotation.spans_are_units
+
+
+def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
+    """Return the pipes that score entities, documents or links; for a recall only those of entities, if there are any. RAISES C065: there is none. C021, C069: see `check_readable`."""
     of_spans = [pipe for pipe in pipes if pipe.spans.groups is not None]
-    others = [pipe for pipe, layer in zip(pipes, layers, strict=True) if layer.unit == DOCUMENT or layer.spans_are_units]
-    candidates = of_spans if of_spans and recall is not None else of_spans + [pipe for pipe in others if pipe not in of_spans]
+    candidates = of_spans if of_spans and recall is not None else [pipe for pipe in pipes if may_have_cutoffs(pipe)]
     if not candidates:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component or "the source")
     for pipe in candidates:

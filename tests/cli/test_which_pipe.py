@@ -90,8 +90,10 @@ def test_the_line_is_no_part_of_what_is_printed_as_json(two_pipes, entities, cap
 def test_threshold_takes_what_has_entities(two_pipes, entities, tags, tmp_path):
     outcome = ok(calib("threshold", two_pipes, entities, "--precision", 0.5, "-o", tmp_path / "cutoffs.json"))
     assert json.loads((tmp_path / "cutoffs.json").read_text())["pipe"] == "calib_ent"
-    assert "'calib' (tag of 'tagger'): left out." in outcome.text
-    refuses(calib("threshold", two_pipes, tags, "--precision", 0.5), "'calib' calibrates 'tagger', which finds no entities")
+    assert "left out" not in outcome.text
+    refuses(calib("threshold", two_pipes, tags, "--precision", 0.5), "no gold ner annotation for component 'ner', but gold for 'tagger'")
+    refused = calib("threshold", two_pipes, entities, "--precision", 0.5, "-C", "tagger")
+    refuses(refused, "'calib' calibrates 'tagger', which finds no entities")
 
 
 def test_info_expect_count_and_view_take_one_by_component(two_pipes, texts, monkeypatch):

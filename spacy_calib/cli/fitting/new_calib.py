@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
-from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
+from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
 from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
@@ -207,7 +207,8 @@ def place_calib(
 
 
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
-    """The pipes that have to run before a calib pipe can be fitted. RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`."""
+    """The pipes that have to run before a calib pipe can be fitted. RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C084: see `check_enabled`."""
+    check_enabled(nlp, calib.source.component)
     pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
     is_enabled = component in order
     # Whether the source reads what its own component leaves, in the process that ran it.

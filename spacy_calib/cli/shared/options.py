@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ...errors import calib_error
+from ...pipe.settings import PipeSettings
 from .command import METHODS, MORE_OPTIONS, CalibCommand, argument, option
 
 FORMATS = ("table", "json")
@@ -103,7 +104,13 @@ class WithOverrides(CalibCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         plain_arguments, dotted_settings = split_overrides(args)
         ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted_settings)}
-        return super().parse_args(ctx, plain_arguments)
+        try:
+            return super().parse_args(ctx, plain_arguments)
+        except Exception as error:  # typer may have a click of its own
+            name = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+            if name in PipeSettings.__dataclass_fields__:
+                raise calib_error("C083", option=f"--{name}", setting=f"--components.calib.{name}") from None
+            raise
 
 
 def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,7 @@ def choose_pipes(
     *,
     gold: Sequence[Example] | None = None,
     needs_gold: bool = False,
+    only: Callable[[Calibrator], bool] | None = None,
     unit: str | None = None,
     flag: str = "--unit",
     several: bool = False,
@@ -105,12 +106,15 @@ def choose_pipes(
 ) -> list[Calibrator]:
     """Choose among the fitted pipes of a pipeline, and report the reason in one line, see `choose`.
 
-    gold (Sequence[Example] | None): That of DATA. needs_gold (bool): Whether DATA has to be gold. RAISES C027: there is no fitted pipe. C068, C077 to C079: see `choose`.
+    gold (Sequence[Example] | None): That of DATA. needs_gold (bool): Whether DATA has to be gold. only (Callable): Whether a command can
+    use a pipe: without options the others are not looked at. RAISES C027: there is no fitted pipe. C068, C077 to C079: see `choose`.
     """
     from ...annotations import plain_name
     from ...pipe.component import fitted_pipes, units_of
 
-    pipes = {pipe.name: pipe for pipe in fitted_pipes(nlp)}
+    fitted = fitted_pipes(nlp)
+    useful = [pipe for pipe in fitted if only(pipe)] if only is not None and component is attr is None else []
+    pipes = {pipe.name: pipe for pipe in useful or fitted}
     candidates = [
         Candidate(name, pipe.attr, pipe.source.component, units_of(pipe), plain_name(pipe.fit_info.layer))
         for name, pipe in pipes.items()

@@ -33,7 +33,7 @@ from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
 from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
-from .expect_output import show
+from .expect_output import ADAPTED, show
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -224,10 +224,10 @@ def expected_quality(
 
 
 def learned_from(pipe: Calibrator) -> dict[str, Any]:
-    """What the intervals are learned from: "unit" and "n" of the documents of the fit, or of the last adaptation."""
+    """What the intervals are learned from: "unit" and "n" of the documents of the fit, or of the last adaptation, and which it was ("kind")."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
-    return {"unit": last["unit"], "n": last["docs"]}
+    return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}
 
 
 def scored_gold(

@@ -9,14 +9,15 @@ from typing import Any
 
 from spacy.language import Language
 
+from ...errors.advice import SECOND_PASS
 from ...pipe.component import Calibrator
-from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories
+from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories
 from ...pipe.saved import dump
 from ...sources.fingerprint import fingerprint
 from .card import Card, find_card
 from .evidence import EntityMap
 from .gate import GatedContext
-from .matching import Match, check_scores, find_matches, probe
+from .matching import Match, check_scores, find_matches, find_uncalibrated, probe
 from .messages import WARNINGS, calib_error
 
 
@@ -32,8 +33,8 @@ def pretrained(
     card (str | Path | None): Card in place of the one that fits: its name, which `python -m spacy calib pretrained --list` shows, or its
         JSON file.
     RETURNS (Language): The pipeline. A component that this calibrated before stays as it is. If one is refused, none is added.
-    RAISES C069: a component is disabled. C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card. C050: see `load_pipeline`.
-    WARNS CW75: the card was fitted on the scores of other weights.
+    RAISES C069, C084: a component, or what it listens to, is disabled. C839: a component before it sets entities. C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card. C050: see `load_pipeline`.
+    WARNS CW75: the card was fitted on the scores of other weights. CW76: no card is for a recognizer or tagger, which stays as it is.
     """
     chosen = None if card is None else find_card(card)
     nlp = model if isinstance(model, Language) else _load(str(model))
@@ -48,6 +49,9 @@ def pretrained(
         for name in added:
             nlp.remove_pipe(name)
         raise
+    if components is None and chosen is None:
+        for name, why in find_uncalibrated(nlp):
+            warnings.warn(WARNINGS["CW76"].format(component=name, why=why), stacklevel=2)
     for match in new:
         if match.transferred:
             warnings.warn(WARNINGS["CW75"].format(card=match.card.name, component=match.card.component), stacklevel=2)
@@ -92,12 +96,22 @@ def _add(nlp: Language, match: Match) -> None:
         nlp.remove_pipe(name)
     pipe: Any = nlp.add_pipe("calib", card.attr, config=dict(card.data["settings"]), after=card.component)
     try:
+        _check_place(nlp, pipe)
         check_scores(match, probe(nlp, pipe, card.data["probe"]["sentences"]))
         component = pipe.lookup.to_fit()
         pipe.from_bytes(dump(learned_state(card, match.transferred, fingerprint(nlp, component))))
     except BaseException:
         nlp.remove_pipe(card.attr)
         raise
+
+
+def _check_place(nlp: Language, pipe: Calibrator) -> None:
+    """RAISES C839: a component before sets what a second pass could not tell from its own. C084: what it listens to is disabled."""
+    component = nlp.get_pipe(pipe.source.component)
+    why = pipe.source.obstacle(nlp, pipe.name, component)
+    if SECOND_PASS in why:
+        raise calib_error("C839", component=pipe.source.component, why=why)
+    check_enabled(nlp, pipe.source.component)
 
 
 def learned_state(card: Card, transferred: bool, weights: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from spacy.language import Language
 
 from ...calibration.recalibrators.logistic import log_odds
 from ...pairs.build import leading
+from ...pairs.label_map import shorter
 from ...pipe.component import Calibrator
 from ...sources.fingerprint import fingerprint
 from ...types import Floats
@@ -58,6 +59,27 @@ def find_matches(nlp: Language, components: Sequence[str] | str | None, card: Ca
         whole = f"any component of the pipeline ({', '.join(nlp.component_names)})"
         raise _no_card(nlp, whole if nlp.component_names else "a pipeline without components", cards, card)
     return matches
+
+
+def find_uncalibrated(nlp: Language) -> Iterator[tuple[str, str]]:
+    """Find (name, why) of each component of a kind that cards are for, which no calib pipe reads."""
+    cards = [card for card in all_cards() if card.data["language"] == nlp.lang]
+    read = {pipe.source.component for _, pipe in nlp.components if isinstance(pipe, Calibrator)}
+    for name in nlp.pipe_names:
+        kind = nlp.get_pipe_meta(name).factory.removeprefix("calib_")
+        labels = tuple(getattr(nlp.get_pipe(name), "labels", ()))
+        of_kind = [card for card in cards if card.component == kind]
+        if name in read or not of_kind:
+            continue
+        alike = [card for card in of_kind if card.labels == labels]
+        if alike and kind not in nlp.component_names:
+            yield name, f"cards are for a component with the name '{kind}'; call nlp.rename_pipe('{name}', '{kind}') first"
+        elif alike:
+            yield name, f"cards are for a component with the name '{kind}', and another one has that here"
+        else:
+            card = max(of_kind, key=lambda card: len({*card.labels} & {*labels}))
+            others = sorted({*labels} ^ {*card.labels})
+            yield name, f"its labels are not those of a card ({card.name} differs by {shorter(others)})"
 
 
 def _describe(nlp: Language, component: str) -> str:
