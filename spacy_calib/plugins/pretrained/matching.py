@@ -77,7 +77,8 @@ def find_uncalibrated(nlp: Language) -> Iterator[tuple[str, str]]:
         elif alike:
             yield name, f"cards are for a component with the name '{kind}', and another one has that here"
         else:
-            card = max(of_kind, key=lambda card: len({*card.labels} & {*labels}))
+            pipeline = f"{nlp.lang}_{nlp.meta['name']}"
+            card = max(of_kind, key=lambda card: (len({*card.labels} & {*labels}), pipeline.startswith(card.data["pipeline"])))
             others = sorted({*labels} ^ {*card.labels})
             yield name, f"its labels are not those of a card ({card.name} differs by {shorter(others)})"
 
