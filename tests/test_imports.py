@@ -33,7 +33,7 @@ STILL = {"report", "events"}
 REGISTERED = {"spacy_factories", "spacy_architectures", "spacy_calib_sources", "spacy_calib_contexts", "spacy_calib_events"}
 # Which plug-in may import which.
 BETWEEN = {
-    "counts": {"expect", "report"}, "coref": {"events", "sequence"}, "report": {"events", "expect"}, "review": {"report"}, "sequence": {"events"},
+    "counts": {"expect", "report"}, "coref": {"events", "sequence"}, "report": {"events", "expect"}, "sequence": {"events"},
 }  # fmt: skip
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
