@@ -183,7 +183,8 @@ def scores_of(folder: Path, file: Path) -> dict[str, Floats]:
     nlp = spacy.load(folder)
     columns: dict[str, list[Any]] = {"raw": [], "calibrated": [], "span_raw": [], "span_calibrated": []}
     for doc in nlp.pipe(test_docs(nlp, file)):
-        view = doc._.calib
+        if (view := doc._.calib) is None:  # nothing to score in it
+            continue
         columns["raw"].extend(view.raw)
         columns["calibrated"].extend(view.calibrated)
         for span in view.ents:
