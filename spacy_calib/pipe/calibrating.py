@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from spacy.language import Language
 
+from ..calibration.span_fit import SpanFit
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, get_annotation, plain_name, unit_of
@@ -102,7 +103,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     settings: See PipeSettings; each is an attribute of the pipe.
     learned (PipeState): What the fit learned; before it, nothing.
     held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores of maps that did not
-        see their document; it is not saved.
+        see their document; it is not saved. held_out_spans (SpanFit | None): The same of spans.
     lookup (SourceLookup): Finds what the source reads.
     RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
     """
@@ -110,6 +111,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
         self.learned = PipeState()
         self.held_out: JudgedPairs | None = None
+        self.held_out_spans: SpanFit | None = None
         self.lookup = SourceLookup(self, nlp)
         self.warn = WarnOnce(self)
         self.name = name

@@ -31,10 +31,10 @@ from .state import PipeState
 
 def adapt_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
-) -> tuple[PipeState, JudgedPairs | None]:
+) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
     """Learn from labelled documents of a new kind, see `Calibrator.adapt`. The pipe is not changed; its figures go into the pipeline's meta.
 
-    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document.
+    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document; the spans with theirs.
     RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
     """
     state_before, groups = pipe.learned, pipe.groups
@@ -77,7 +77,7 @@ def adapt_calibrator(
         set_performance(pipe.lookup.nlp, pipe.attr, figures(inputs, judged_pairs, groups, spans, state_before.spans.groups))
     elif inputs.source.component is not None:
         drop_performance(pipe.lookup.nlp, pipe.attr)
-    return state, judged_pairs
+    return state, judged_pairs, spans
 
 
 def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> None:

@@ -158,7 +158,7 @@ class Calibrator(CalibratingPipe):
         """
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
-            self.learned, self.held_out = fit_calibrator(self, examples, arguments)
+            self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
@@ -169,7 +169,7 @@ class Calibrator(CalibratingPipe):
         examples (Iterable[Example]): As for `fit`. options: See FitArguments.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
         """
-        self.learned, self.held_out = adapt_calibrator(self, examples, FitArguments(**options))
+        self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, FitArguments(**options))
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
