@@ -25,7 +25,7 @@ import numpy as np
 from frame import MODEL, head, make_parser, row, save_tables, say
 from pretrain.entities import Judged, fit_map, judge_examples
 from pretrain.sources import ENTITIES, TO_THREE, Source, rows_of_words, to_examples
-from quality.readers import Documents, open_entities
+from quality.readers import Documents
 from spacy import util
 from spacy.training import Example
 
@@ -78,7 +78,8 @@ def _sources() -> dict[str, list[tuple[Source, str]]]:
     """Set -> its sources, each with the source that its card was fitted without, "" for a card of all four."""
     by_name = {source.name: source for source in ENTITIES}
     fields = [
-        Source(f"CrossNER {field}", "", "", "MIT", partial(crossner, field), TO_THREE, fitted=False) for field in ("politics", "music")
+        Source(f"CrossNER {field}", "", "", "MIT", partial(crossner, field), TO_THREE, fitted=False)
+        for field in ("politics", "music")
     ]
     planted = [(by_name["UNER-EWT"], "ORG", 1.0), (by_name["Broad Twitter"], "PER", 0.5)]
     return {
@@ -113,11 +114,11 @@ class Texts:
 
 def read_texts(nlp: Any, source: Source) -> Texts:
     say(f"Reading {source.name}")
-    documents = source.read()
+    documents = [document for document in source.read() if any(sentence.words for sentence in document)]
     with nlp.select_pipes(enable=["tok2vec", "tagger", "parser", "ner"]):
         examples = list(to_examples(nlp, documents, source.size))
     judged = judge_examples(nlp, examples, source.label_map)
-    assert len(examples) == len(documents) > judged.documents.max()
+    assert all(len(example.predicted) for example in examples)
     return Texts(source.name, source.label_map, examples, np.array([len(document) for document in documents]), judged)
 
 
@@ -146,7 +147,9 @@ def compare(nlp: Any, texts: Texts, table: Mapping[str, float], is_labelled: Any
     scores, raw, right = judged.score(table), judged.raw[judged.chosen], judged.right(event)
     labels = judged.evidence.spans.labels
     entries = GoldEntries(scores, judged.right(CARD_EVENT), np.ones(len(scores), dtype=bool), labels, documents)
-    adaptation = AdaptationFit.of(entries.take(train), Groups(judged.labels, np.arange(len(judged.labels))), OF_PRETRAINED_SPANS)
+    adaptation = AdaptationFit.of(
+        entries.take(train), Groups(judged.labels, np.arange(len(judged.labels))), OF_PRETRAINED_SPANS
+    )
     adapted = adaptation.adaptation.move(scores[test], entries.leads[test], labels[test])
     held_out = scores[train] if adaptation.held_out is None else adaptation.held_out
     fit_held_out, fitted = fit_scores(nlp, texts, is_labelled, event)

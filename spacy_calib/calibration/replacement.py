@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..metrics.proper import log_losses, mean_with_error
+from ..pairs.documents import TOKEN
 from ..schema import Saved, choice, kept, maybe, number, text, whole
 from ..types import Floats, Ints
 from .sufficiency import documents_or_blocks
@@ -16,12 +18,17 @@ from .sufficiency import documents_or_blocks
 # What the pipeline says now, that with an adaptation, and the new fit.
 PRESENT, ADAPTED, FIT = "present", "adapted", "fit"
 # With fewer units with gold no fit and no adaptation counts as shown to be better.
-FEWEST = {"entity": 20, "token": 200, "document": 20}
+_FEWEST, _FEWEST_TOKENS = 20, 200
+
+
+def fewest_of(unit: str) -> int:
+    """How many units with gold can show that scores are better: tokens are more alike than entities or documents."""
+    return _FEWEST_TOKENS if unit == TOKEN else _FEWEST
 
 
 def is_enough(unit: str, n_units: int) -> bool:
-    """Whether so many units with gold can show that scores are better. unit (str): Of FEWEST; others count as entities."""
-    return n_units >= FEWEST.get(unit, FEWEST["entity"])
+    """Whether so many units with gold can show that scores are better."""
+    return n_units >= fewest_of(unit)
 
 
 @dataclass(frozen=True)
@@ -70,12 +77,10 @@ def align_scores(keys: Ints, other_keys: Ints, scores: Floats) -> Floats:
     return np.where(index >= 0, np.append(scores, np.nan)[index], np.nan)
 
 
-def compare_scores(
-    scores: Mapping[str, Floats], hits: Ints, documents: Ints, unit: str = "entity"
-) -> Replacement | None:
+def compare_scores(scores: Mapping[str, Floats], hits: NDArray[np.bool_], documents: Ints, unit: str = "entity") -> Replacement | None:
     """Compare by the units that all can score; None where there are none.
 
-    scores (Mapping): As the losses of `compare_losses`, NaN for units without a score. hits (Ints): Whether each unit is right.
+    scores (Mapping): As the losses of `compare_losses`, NaN for units without a score. hits (NDArray[bool]): Whether each unit is right.
     """
     index = np.flatnonzero(np.all([~np.isnan(values) for values in scores.values()], axis=0))
     if not len(index):

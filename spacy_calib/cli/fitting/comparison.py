@@ -1,0 +1,141 @@
+"""A new fit beside the calibration that the pipeline had: which of the two is written, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...calibration.replacement import ADAPTED, FIT, PRESENT
+from ...pairs.documents import counted
+from ...pipe.loading import load_pipeline
+from ..shared.gold_names import rename_gold
+from ..shared.screen import msg, number
+from .adapt_output import show_adaptation
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ...pipe.component import Calibrator
+    from ...pipe.replacing import Comparison
+
+# The names of these entry points are those of the cards that are installed: PIPELINE-COMPONENT.
+CARDS = "spacy_calib_pretrained"
+_TAKEN = {
+    PRESENT: "the calibration that was there, unchanged",
+    ADAPTED: "the calibration that was there, adapted to these documents",
+    FIT: "the new fit",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PresentPipe:
+    """The calib pipe that a fit may replace. settings (Mapping): Those in the config of its pipeline. model (str): That pipeline.
+
+    unreadable (Sequence[str]): See `load_readable`.
+    """
+
+    pipe: Calibrator
+    settings: Mapping[str, Any]
+    model: str
+    unreadable: Sequence[str]
+
+    @classmethod
+    def find(cls, nlp: Language, name: str, model: str, unreadable: Sequence[str]) -> PresentPipe | None:
+        """Find the fitted pipe of this name; None where there is none."""
+        from ...pipe.component import Calibrator
+
+        pipe = dict(nlp.components).get(name)
+        if not isinstance(pipe, Calibrator) or not pipe.fitted:
+            return None
+        return cls(pipe, nlp.get_pipe_config(name).copy(), model, unreadable)
+
+    def compare(self, nlp: Language, fit: Calibrator, examples: Sequence[Example], always: bool) -> TakenPipe:
+        """Compare with a fit that stands in this place.
+
+        examples: Those of the fit, which have been through the pipes before the source. always (bool): Whether the fit is taken in any case.
+        """
+        from spacy.training import Example
+
+        from ...pipe.replacing import compare_with_present, copy_pipe
+
+        gold = [Example(example.predicted, example.reference.copy()) for example in examples]
+        present = copy_pipe(nlp, self.pipe, self.settings)
+        comparison = compare_with_present(fit, present, examples, rename_gold(nlp, gold, [present]))
+        return TakenPipe(self, comparison, FIT if always else comparison.winner)
+
+
+@dataclass(frozen=True, eq=False)
+class TakenPipe:
+    """What a comparison of the present pipe with a fit led to. taken (str): What is written, PRESENT, ADAPTED or FIT."""
+
+    present: PresentPipe
+    comparison: Comparison
+    taken: str
+
+    @property
+    def gains(self) -> bool:
+        """Whether what is written is shown to be better than what was there."""
+        replacement = self.comparison.replacement
+        return replacement is not None and replacement.gains and self.taken == replacement.winner
+
+    def reopen(self) -> tuple[Language, Calibrator]:
+        """Load the pipeline anew, with its pipe as it was or adapted."""
+        nlp = load_pipeline(self.present.model, exclude=self.present.unreadable)
+        calib: Any = nlp.get_pipe(self.present.pipe.name)
+        adapted = self.comparison.adapted
+        if self.taken == ADAPTED and adapted is not None:
+            calib.from_bytes(adapted.to_bytes())
+            calib.held_out, calib.held_out_spans = adapted.held_out, adapted.held_out_spans
+            nlp.meta["performance"] = dict(self.comparison.performance or {})
+        return nlp, calib
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: the losses, the winner by the rule, and what is written."""
+        replacement = self.comparison.replacement
+        losses = {} if replacement is None else replacement.state()
+        return {**losses, "winner": self.comparison.winner, "taken": self.taken, "why": self.comparison.why}
+
+
+def show_taken(calib: Calibrator, taken_pipe: TakenPipe, output: Path) -> None:
+    """Print what is written in place of a fit: the pipe as it was, or adapted."""
+    if taken_pipe.taken == ADAPTED:
+        show_adaptation(calib, calib.fit_info.adaptations[-1], output)
+    else:
+        msg.info(f"Written as it was: {output}")
+    show_comparison(taken_pipe)
+
+
+def show_comparison(taken_pipe: TakenPipe) -> None:
+    """Print the losses and what is taken."""
+    comparison, taken = taken_pipe.comparison, _TAKEN[taken_pipe.taken]
+    if taken_pipe.taken != comparison.winner:
+        taken += f", as asked; without --always {_TAKEN[comparison.winner]}"
+    elif taken_pipe.taken != FIT:
+        taken += "; --always takes the new fit"
+    result = comparison.replacement
+    if result is None:
+        name = taken_pipe.present.pipe.name
+        msg.warn(f"The new fit is not compared with the calibration that is in '{name}': {comparison.why}. Taken: {taken}.")
+        return
+    adapted = "" if result.adapted is None else f", {number(result.adapted)} with that adapted"
+    tell = msg.good if taken_pipe.gains else msg.info
+    tell(
+        f"Held-out log loss of the same {counted(result.unit, result.units)}: {number(result.present)} with the calibration that was there"
+        f"{adapted}, {number(result.fit)} with the new fit (standard error of its difference to the better of the others "
+        f"{number(result.error)}). Taken: {taken}."
+    )
+
+
+def card_line(nlp: Language, component: str) -> str:
+    """Name the card for a component of a stock pipeline in one sentence; "" where none is registered."""
+    name = f"{nlp.meta['lang']}_{nlp.meta['name']}-{component}"
+    if name not in {point.name for point in entry_points(group=CARDS)}:
+        return ""
+    return (
+        f"There is a calibration of '{component}' that needs no gold (card {name}): `spacy calib pretrained` writes it, and `spacy calib fit` on "
+        "that pipeline takes the better one"
+    )
