@@ -5,7 +5,7 @@
 
 `choose` has four sources, each with a card that was fitted without it: the rule of `calibration.replacement` was chosen on them. `judge`
 has two that no card saw, and two planted shifts. Documents are drawn until so many sentences are labelled; what `calib fit` and
-`calib adapt` make of them is judged on all other documents by log loss per entity, and so is what the rule takes, which sees
+`calib adapt` make of them is judged on up to 1,500 other documents by log loss per entity, and so is what the rule takes, which sees
 held-out scores of the labelled documents alone. "Above the card": draws in which what was chosen loses more than the card by over .03.
 ORG that the gold of a planted shift lacks counts as wrong, as for gold that is complete. SPACY_CALIB_DATA names the data.
 """
@@ -41,6 +41,8 @@ from spacy_calib.pipe.loading import load_with_factories
 from spacy_calib.types import Floats, Groups, Ints
 
 SIZES, DRAWS = (30, 100, 300), 20
+# So many other documents judge a draw, at most.
+MOST = 1500
 FULL = next(iter(NEEDS))
 CARD_EVENT = "article"
 KINDS = ("raw", "card", "adapt", "fit")
@@ -103,13 +105,11 @@ class Texts:
         """The document of each entity whose gold is known."""
         return self.judged.documents[self.judged.chosen]
 
-    def draw(self, size: int, seed: int) -> Any:
-        """Whether each document is labelled: random ones, until there are so many sentences."""
+    def draw(self, size: int, seed: int) -> tuple[Ints, Ints]:
+        """(labelled documents, documents to judge by): random ones, until so many sentences are labelled; of the others MOST at most."""
         order = np.random.default_rng(seed).permutation(len(self.examples))
         n = int(np.searchsorted(np.cumsum(self.n_sentences[order]), size)) + 1
-        is_labelled = np.zeros(len(order), dtype=bool)
-        is_labelled[order[:n]] = True
-        return is_labelled
+        return np.sort(order[:n]), np.sort(order[n : n + MOST])
 
 
 def read_texts(nlp: Any, source: Source) -> Texts:
@@ -125,36 +125,39 @@ def read_texts(nlp: Any, source: Source) -> Texts:
 # What is made of labelled documents
 
 
-def fit_scores(nlp: Any, texts: Texts, is_labelled: Any, event: str) -> tuple[Floats, Floats]:
-    """(held-out scores of the entities of labelled documents, scores of those of all others) by `calib fit` with its defaults."""
+def fit_scores(nlp: Any, texts: Texts, labelled: Ints, others: Ints, event: str) -> tuple[Floats, Floats]:
+    """(held-out scores of the entities of labelled documents, scores of those of others) by `calib fit` with its defaults."""
     _, (name, settings), _ = block_to_fit(nlp, None, {"component": "ner", "event": event}, None)
     settings = deepcopy(settings)
     complete_source(nlp, settings, event, {}, False)
     calib: Any = add_calib(nlp, name, settings, texts.label_map)
-    labelled = [example for example, chosen in zip(texts.examples, is_labelled, strict=True) if chosen]
-    calib.fit(from_files([labelled]), min_pairs=10, n_bins=10)
-    docs = [example.predicted for example, chosen in zip(texts.examples, is_labelled, strict=True) if not chosen]
+    calib.fit(from_files([[texts.examples[i] for i in labelled]]), min_pairs=10, n_bins=10)
+    docs = [texts.examples[i].predicted for i in others]
     batches = [calib.predict(batch).batch.spans for batch in util.minibatch(docs, 256)]
     scores = np.concatenate([batch.calibrated[batch.spans.chosen] for batch in batches])
     nlp.remove_pipe(name)
     return calib.held_out_spans.held_out, scores
 
 
-def compare(nlp: Any, texts: Texts, table: Mapping[str, float], is_labelled: Any, event: str) -> dict[str, Any]:
-    """Losses of entities by each kind: held out on labelled documents, with the document of each, and the mean on all others."""
+def adapt_scores(entries: GoldEntries, groups: Groups, train: Ints, test: Ints) -> tuple[Floats, Floats]:
+    """(held-out scores of entities of labelled documents, scores of others) by `calib adapt`."""
+    fit, others = AdaptationFit.of(entries.take(train), groups, OF_PRETRAINED_SPANS), entries.take(test)
+    held_out = entries.scores[train] if fit.held_out is None else fit.held_out
+    return held_out, fit.adaptation.move(others.scores, others.leads, others.tags)
+
+
+def compare(nlp: Any, texts: Texts, table: Mapping[str, float], draw: tuple[Ints, Ints], event: str) -> dict[str, Any]:
+    """Losses of entities by each kind: held out on labelled documents, with the document of each, and the mean on others."""
     judged, documents = texts.judged, texts.documents
-    train, test = (np.flatnonzero(mask) for mask in (is_labelled[documents], ~is_labelled[documents]))
+    train, test = (np.flatnonzero(np.isin(documents, part)) for part in draw)
     scores, raw, right = judged.score(table), judged.raw[judged.chosen], judged.right(event)
-    labels = judged.evidence.spans.labels
-    entries = GoldEntries(scores, judged.right(CARD_EVENT), np.ones(len(scores), dtype=bool), labels, documents)
-    adaptation = AdaptationFit.of(
-        entries.take(train), Groups(judged.labels, np.arange(len(judged.labels))), OF_PRETRAINED_SPANS
+    entries = GoldEntries(
+        scores, judged.right(CARD_EVENT), np.ones(len(scores), dtype=bool), judged.evidence.spans.labels, documents
     )
-    adapted = adaptation.adaptation.move(scores[test], entries.leads[test], labels[test])
-    held_out = scores[train] if adaptation.held_out is None else adaptation.held_out
-    fit_held_out, fitted = fit_scores(nlp, texts, is_labelled, event)
+    groups = Groups(judged.labels, np.arange(len(judged.labels)))
     kinds = {
-        "raw": (raw[train], raw[test]), "card": (scores[train], scores[test]), "adapt": (held_out, adapted), "fit": (fit_held_out, fitted),
+        "raw": (raw[train], raw[test]), "card": (scores[train], scores[test]), "adapt": adapt_scores(entries, groups, train, test),
+        "adapt by event": adapt_scores(replace(entries, hits=right), groups, train, test), "fit": fit_scores(nlp, texts, *draw, event),
     }  # fmt: skip
     return {
         "documents": documents[train],

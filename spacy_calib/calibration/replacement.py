@@ -77,7 +77,9 @@ def align_scores(keys: Ints, other_keys: Ints, scores: Floats) -> Floats:
     return np.where(index >= 0, np.append(scores, np.nan)[index], np.nan)
 
 
-def compare_scores(scores: Mapping[str, Floats], hits: NDArray[np.bool_], documents: Ints, unit: str = "entity") -> Replacement | None:
+def compare_scores(
+    scores: Mapping[str, Floats], hits: NDArray[np.bool_], documents: Ints, unit: str = "entity"
+) -> Replacement | None:
     """Compare by the units that all can score; None where there are none.
 
     scores (Mapping): As the losses of `compare_losses`, NaN for units without a score. hits (NDArray[bool]): Whether each unit is right.

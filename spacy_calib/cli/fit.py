@@ -142,12 +142,10 @@ def fit(
     from .shared.writing import write_pipeline
 
     unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
-    options = {"attr": attr, "component": component, "method": method, "groups": groups, "event": label_event}
-    options = {name: value for name, value in options.items() if value is not None}
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    check_settings(options)
+    options = _checked(attr=attr, component=component, method=method, groups=groups, event=label_event)
     table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
@@ -162,14 +160,21 @@ def fit(
     read = partial(_read, paths=gold_paths, gold_preproc=gold_preproc, doc_key=doc_key)
     examples = read(nlp)
     training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
-    max_unknown = 1.0 if allow_unknown else MAX_UNKNOWN
-    fit_pipe(nlp, calib, examples, n_process=n_process, silent=silent, max_unknown=max_unknown, **training)
-    comparison = None if present is None else present.compare(nlp, calib, examples, always or unit_event is not None)
+    training |= {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN}
+    fit_pipe(nlp, calib, examples, silent=silent, **training)
+    comparison = None if present is None else present.compare(calib, examples, event, always)
     nlp, calib, event_pipe = _take(nlp, calib, comparison, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
         show_output(nlp, calib, own and own[0], event_pipe, output, format, comparison)
     return calib
+
+
+def _checked(**options: Any) -> dict[str, Any]:
+    """The options that were given. RAISES C056 and others: see `check_settings`."""
+    options = {name: value for name, value in options.items() if value is not None}
+    check_settings(options)
+    return options
 
 
 def _take(

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy import util
-from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.replacement import ADAPTED, FIT, PRESENT, Replacement, align_scores, compare_scores
@@ -21,6 +20,7 @@ from ..errors import CalibError
 from ..pairs.build import top_pairs
 from ..types import Floats, Ints
 from .component import Calibrator
+from .lookup import SourceLookup
 
 _BATCH = 128
 
@@ -55,24 +55,15 @@ class ScoredUnits:
     documents: Ints
 
 
-def copy_pipe(nlp: Language, pipe: Calibrator, settings: Mapping[str, Any]) -> Calibrator:
-    """Copy a pipe so that it reads this pipeline without standing in it. settings (Mapping): Those in the config of its own pipeline."""
-    config = {name: value for name, value in settings.items() if name != "factory"}
-    copied = nlp.create_pipe("calib", pipe.name, config=config)
-    assert isinstance(copied, Calibrator)
-    copied.from_bytes(pipe.to_bytes())
-    return copied
-
-
 def compare_with_present(
     fit: Calibrator, present: Calibrator, examples: Sequence[Example], gold: Sequence[Example]
 ) -> Comparison:
-    """Compare a fit with a pipe for the same component, which is adapted.
+    """Compare a fit with a pipe for the same component that it took the place of. That reads the fit's pipeline from now on, and is adapted.
 
-    fit, present (Calibrator): Both read one pipeline. examples (Sequence): Those of the fit, which have been through the pipes before the
+    examples (Sequence): Those of the fit, which have been through the pipes before the
         source. gold (Sequence): The same with the labels of the present pipe.
     """
-    annotation = get_annotation(fit.fit_info.layer)
+    annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
     seen = None if present.learned.seen is None else present.learned.seen.share_of(texts_of(annotation, gold))
     if seen is not None and seen.many:
         return Comparison(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import ADAPTED, FIT, PRESENT
+from ...doc.events import UNIT_EVENTS
 from ...pairs.documents import counted
 from ...pipe.loading import load_pipeline
 from ..shared.gold_names import rename_gold
@@ -33,13 +34,9 @@ _TAKEN = {
 
 @dataclass(frozen=True, eq=False)
 class PresentPipe:
-    """The calib pipe that a fit may replace. settings (Mapping): Those in the config of its pipeline. model (str): That pipeline.
-
-    unreadable (Sequence[str]): See `load_readable`.
-    """
+    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable (Sequence[str]): See `load_readable`."""
 
     pipe: Calibrator
-    settings: Mapping[str, Any]
     model: str
     unreadable: Sequence[str]
 
@@ -51,21 +48,24 @@ class PresentPipe:
         pipe = dict(nlp.components).get(name)
         if not isinstance(pipe, Calibrator) or not pipe.fitted:
             return None
-        return cls(pipe, nlp.get_pipe_config(name).copy(), model, unreadable)
+        return cls(pipe, model, unreadable)
 
-    def compare(self, nlp: Language, fit: Calibrator, examples: Sequence[Example], always: bool) -> TakenPipe:
-        """Compare with a fit that stands in this place.
+    def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> TakenPipe:
+        """Compare with a fit that stands in this place. One that has what was asked for, and this pipe has not, is taken in any case.
 
-        examples: Those of the fit, which have been through the pipes before the source. always (bool): Whether the fit is taken in any case.
+        examples: Those of the fit, which have been through the pipes before the source. event (str | None), always (bool): The options.
         """
         from spacy.training import Example
 
-        from ...pipe.replacing import compare_with_present, copy_pipe
+        from ...pipe.replacing import compare_with_present
 
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
-        present = copy_pipe(nlp, self.pipe, self.settings)
-        comparison = compare_with_present(fit, present, examples, rename_gold(nlp, gold, [present]))
-        return TakenPipe(self, comparison, FIT if always else comparison.winner)
+        comparison = compare_with_present(fit, self.pipe, examples, rename_gold(fit.lookup.nlp, gold, [self.pipe]))
+        is_other_event = event in UNIT_EVENTS or (
+            event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
+        )
+        has_new_sets = fit.tokens.sets is not None and self.pipe.tokens.sets is None
+        return TakenPipe(self, comparison, FIT if always or is_other_event or has_new_sets else comparison.winner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def show_comparison(taken_pipe: TakenPipe) -> None:
     """Print the losses and what is taken."""
     comparison, taken = taken_pipe.comparison, _TAKEN[taken_pipe.taken]
     if taken_pipe.taken != comparison.winner:
-        taken += f", as asked; without --always {_TAKEN[comparison.winner]}"
+        taken += f", as asked for; the comparison favours {_TAKEN[comparison.winner]}"
     elif taken_pipe.taken != FIT:
         taken += "; --always takes the new fit"
     result = comparison.replacement
@@ -131,11 +131,13 @@ def show_comparison(taken_pipe: TakenPipe) -> None:
 
 
 def card_line(nlp: Language, component: str) -> str:
-    """Name the card for a component of a stock pipeline in one sentence; "" where none is registered."""
-    name = f"{nlp.meta['lang']}_{nlp.meta['name']}-{component}"
-    if name not in {point.name for point in entry_points(group=CARDS)}:
-        return ""
-    return (
-        f"There is a calibration of '{component}' that needs no gold (card {name}): `spacy calib pretrained` writes it, and `spacy calib fit` on "
-        "that pipeline takes the better one"
-    )
+    """Name the card for a component of a stock pipeline, or of a copy named after one, in one sentence; "" where none is registered."""
+    model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
+    for name in sorted({point.name for point in entry_points(group=CARDS)}):
+        pipeline, _, calibrated = name.rpartition("-")
+        if calibrated == component and model.startswith(f"{pipeline}_"):
+            return (
+                f"There is a calibration of '{component}' that needs no gold (card {name}): `spacy calib pretrained` writes it, and "
+                "`spacy calib fit` on that pipeline takes the better one"
+            )
+    return ""
