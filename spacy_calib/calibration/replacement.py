@@ -58,12 +58,14 @@ class Replacement(Saved):
 def compare_losses(losses: Mapping[str, Floats], documents: Ints, unit: str = "entity") -> Replacement:
     """Take the adaptation if it gains over the present scores, and the fit if its gain over both exceeds its standard error.
 
+    On too few units no fit is taken.
+
     losses (Mapping): PRESENT, FIT and perhaps ADAPTED -> log loss of each of n > 0 units, held out. documents (Ints): Of each, ascending.
     """
     means = {name: float(values.mean()) for name, values in losses.items()}
     rival = ADAPTED if ADAPTED in means and means[ADAPTED] < means[PRESENT] else PRESENT
     difference, error = mean_with_error(losses[FIT] - losses[rival], documents_or_blocks(np.arange(len(documents)), documents))
-    winner = FIT if -difference > error else rival
+    winner = FIT if -difference > error and is_enough(unit, len(documents)) else rival
     return Replacement(means[PRESENT], means.get(ADAPTED), means[FIT], error, len(documents), unit, winner)
 
 

@@ -60,7 +60,7 @@ class PresentPipe:
         from ...pipe.replacing import compare_with_present
 
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
-        comparison = compare_with_present(fit, self.pipe, examples, rename_gold(fit.lookup.nlp, gold, [self.pipe]))
+        comparison = compare_with_present(fit, self.pipe, rename_gold(fit.lookup.nlp, gold, [self.pipe]))
         is_other_event = event in UNIT_EVENTS or (
             event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
         )
@@ -85,9 +85,9 @@ class TakenPipe:
     def reopen(self) -> tuple[Language, Calibrator]:
         """Load the pipeline anew, with its pipe as it was or adapted."""
         nlp = load_pipeline(self.present.model, exclude=self.present.unreadable)
-        calib: Any = nlp.get_pipe(self.present.pipe.name)
-        adapted = self.comparison.adapted
-        if self.taken == ADAPTED and adapted is not None:
+        adapted = self.present.pipe
+        calib: Any = nlp.get_pipe(adapted.name)
+        if self.taken == ADAPTED:
             calib.from_bytes(adapted.to_bytes())
             calib.held_out, calib.held_out_spans = adapted.held_out, adapted.held_out_spans
             nlp.meta["performance"] = dict(self.comparison.performance or {})
