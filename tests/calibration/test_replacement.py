@@ -18,9 +18,9 @@ from spacy_calib.calibration.replacement import (
 )
 from spacy_calib.schema import Misfit
 
-DOCUMENTS = np.arange(20)
-# Mean .5; a fit whose difference to it alternates by .04 around -.02 has a standard error of .04 / sqrt(20) = .00894.
-LEVEL, WAVE = np.full(20, 0.5), np.tile([0.04, -0.04], 10)
+DOCUMENTS = np.arange(64)
+# Mean .5; a fit whose difference to it alternates by .04 around -.02 has a standard error of .04 / sqrt(64) = .005.
+LEVEL, WAVE = np.full(64, 0.5), np.tile([0.04, -0.04], 32)
 
 
 def losses(adapted: float | None, fit: float) -> dict[str, np.ndarray]:
@@ -31,41 +31,43 @@ def losses(adapted: float | None, fit: float) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("adapted", "fit", "winner"),
     [
-        (-0.01, -0.02, FIT),  # .01 better than adapted, error .00894
-        (-0.0111, -0.02, ADAPTED),  # .0089 better
-        (0.01, -0.02, FIT),
-        (0.01, -0.0089, PRESENT),  # compared with the better of the two
+        (-0.01, -0.0151, FIT),  # .0051 better than adapted, error .005
+        (-0.01, -0.0149, ADAPTED),
+        (0.01, -0.0051, FIT),
+        (0.01, -0.0049, PRESENT),  # compared with the better of the two
         (0.0, 0.1, PRESENT),  # an adaptation that gains nothing is not taken
         (-0.001, 0.1, ADAPTED),
-        (None, -0.01, FIT),
-        (None, -0.0089, PRESENT),
+        (None, -0.0051, FIT),
+        (None, -0.0049, PRESENT),
     ],
 )
 def test_a_fit_is_taken_if_its_gain_exceeds_its_standard_error(adapted, fit, winner):
     result = compare_losses(losses(adapted, fit), DOCUMENTS)
     assert result.winner == winner
-    assert result.error == pytest.approx(0.04 / np.sqrt(20))
+    assert result.error == pytest.approx(0.005)
     assert (result.present, result.fit) == (pytest.approx(0.5), pytest.approx(0.5 + fit))
     assert result.adapted == (None if adapted is None else pytest.approx(0.5 + adapted))
-    assert (result.units, result.unit, result.gains) == (20, "entity", winner != PRESENT)
+    assert (result.units, result.unit, result.gains) == (64, "entity", winner != PRESENT)
 
 
 def test_the_standard_error_is_over_documents():
-    # Ten documents of two alike units: .04 / sqrt(10) = .0126, more than the gain.
-    wave = np.repeat(np.tile([0.04, -0.04], 5), 2)
-    paired = {PRESENT: LEVEL, FIT: LEVEL - 0.0120 + wave}
-    assert compare_losses(paired, np.repeat(np.arange(10), 2)).error == pytest.approx(0.04 / np.sqrt(10))
-    assert compare_losses(paired, np.repeat(np.arange(10), 2)).winner == PRESENT
+    # Sixteen documents of four alike units: .04 / sqrt(16) = .01, more than the gain.
+    paired = {PRESENT: LEVEL, FIT: LEVEL - 0.008 + np.repeat(np.tile([0.04, -0.04], 8), 4)}
+    by_four = compare_losses(paired, np.repeat(np.arange(16), 4))
+    assert (by_four.error, by_four.winner) == (pytest.approx(0.01), PRESENT)
     assert compare_losses(paired, DOCUMENTS).winner == FIT
 
 
-@pytest.mark.parametrize("adapted", [None, -0.01])
-def test_of_few_units_no_fit_is_taken(adapted):
-    # 19 entities: what is learned of so few is left to an adaptation.
-    few = {name: values[:19] for name, values in losses(adapted, -0.4).items()}
-    result = compare_losses(few, DOCUMENTS[:19])
-    assert result.winner == (PRESENT if adapted is None else ADAPTED)
-    assert not result.gains
+@pytest.mark.parametrize(("n", "winner"), [(50, FIT), (49, ADAPTED), (20, ADAPTED), (19, ADAPTED)])
+def test_of_few_units_no_fit_is_taken_and_nothing_is_shown(n, winner):
+    result = compare_losses({name: values[:n] for name, values in losses(-0.01, -0.4).items()}, DOCUMENTS[:n])
+    assert (result.winner, result.gains) == (winner, n >= 20)
+    assert compare_losses({PRESENT: LEVEL[:n], FIT: LEVEL[:n] / 2}, DOCUMENTS[:n]).winner == (FIT if n >= 50 else PRESENT)
+
+
+@pytest.mark.parametrize(("n", "winner"), [(500, FIT), (499, PRESENT)])
+def test_tokens_are_more_alike(n, winner):
+    assert compare_losses({PRESENT: np.full(n, 0.5), FIT: np.full(n, 0.4)}, np.arange(n), "token").winner == winner
 
 
 def test_units_that_all_can_score_are_compared():
