@@ -15,7 +15,7 @@ from ..doc.annotations import ARC_EVENTS, get_annotation
 from ..doc.events import EVENTS, UNIT_EVENTS
 from ..errors import calib_error
 from ..pipe.loading import import_user_code, use_gpu
-from .fitting.comparison import PresentPipe, TakenPipe, card_line, show_comparison, show_taken
+from .fitting.comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
 from .fitting.fit_event import drop_events, fit_event, show_event
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
@@ -162,11 +162,11 @@ def fit(
     training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
     training |= {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN}
     fit_pipe(nlp, calib, examples, silent=silent, **training)
-    comparison = None if present is None else present.compare(calib, examples, event, always)
-    nlp, calib, event_pipe = _take(nlp, calib, comparison, unit_event, read, silent)
+    outcome = None if present is None else present.compare(calib, examples, event, always)
+    nlp, calib, event_pipe = _take(nlp, calib, outcome, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(nlp, calib, own and own[0], event_pipe, output, format, comparison)
+        show_output(nlp, calib, own and own[0], event_pipe, output, format, outcome)
     return calib
 
 
@@ -180,7 +180,7 @@ def _checked(**options: Any) -> dict[str, Any]:
 def _take(
     nlp: Language,
     calib: Calibrator,
-    comparison: TakenPipe | None,
+    outcome: FitOutcome | None,
     unit_event: str | None,
     read: Callable[[Language], list[Example]],
     silent: bool,
@@ -189,8 +189,8 @@ def _take(
 
     RAISES C130, C131: see `check_fit`. C382, C384: see `fit_event`.
     """
-    if comparison is not None and comparison.taken != FIT:
-        return *comparison.reopen(), None
+    if outcome is not None and outcome.written != FIT:
+        return *outcome.reopen(), None
     check_fit(calib.fit_info)
     if unit_event is not None:
         return nlp, calib, fit_event(nlp, calib, unit_event, read(nlp), silent=silent)
@@ -262,11 +262,11 @@ def show_output(
     event_pipe: EventPipe | None,
     output: Path,
     format: str,
-    comparison: TakenPipe | None = None,
+    outcome: FitOutcome | None = None,
 ) -> None:
     """Print what was fitted, as JSON or in words.
 
-    own (str | None): The pipe whose settings were taken over. event_pipe: Of whole units. comparison: With the calibration that was there.
+    own (str | None): The pipe whose settings were taken over. event_pipe: Of whole units. outcome: Of the comparison with the calibration that was there.
     """
     component, event_info = calib.source.component, None if event_pipe is None else event_pipe.info
     if component and component not in nlp.pipe_names:
@@ -275,18 +275,18 @@ def show_output(
         )
     if format == "json":
         event_fields = {} if event_info is None else {"event": event_info.state()}
-        compared = {} if comparison is None else {"comparison": comparison.to_dict()}
+        compared = {} if outcome is None else {"comparison": outcome.to_dict()}
         print_json({"output": str(output), "pipe": calib.name, **calib.fit_info.state(), **event_fields, **compared})
         return
-    if comparison is not None and comparison.taken != FIT:
-        show_taken(calib, comparison, output)
+    if outcome is not None and outcome.written != FIT:
+        show_present(calib, outcome, output)
         return
     if own is not None:
         msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
-    show_fit(calib, output, gains=None if comparison is None else comparison.gains)
+    show_fit(calib, output, gains=None if outcome is None else outcome.gains)
     if event_pipe is not None and event_info is not None:
         show_event(event_pipe, event_info)
-    if comparison is not None:
-        show_comparison(comparison)
+    if outcome is not None:
+        show_comparison(outcome)
     elif component and (line := card_line(nlp, component)):
         msg.info(line)

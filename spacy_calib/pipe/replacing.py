@@ -55,7 +55,7 @@ class ScoredUnits:
     documents: Ints
 
     @classmethod
-    def of_spans(cls, fit: SpanFit | None) -> ScoredUnits | None:
+    def from_spans(cls, fit: SpanFit | None) -> ScoredUnits | None:
         """The spans on the Docs."""
         if fit is None:
             return None
@@ -63,7 +63,7 @@ class ScoredUnits:
         return cls(np.column_stack([spans.starts, spans.ends]), fit.held_out, data.pairs.hits, data.known_documents)
 
     @classmethod
-    def of_labels(cls, judged: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
+    def from_labels(cls, judged: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
         """The top labels, or all where several may be right (`overlapping`). columns (Ints): What tells each label apart."""
         if judged is None:
             return None
@@ -88,10 +88,10 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
 
     def units_of(pipe: Calibrator, judged: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
         if is_of_spans:
-            return ScoredUnits.of_spans(spans)
+            return ScoredUnits.from_spans(spans)
         places = {label: i for i, label in enumerate(fit.labels)}
         columns = np.array([places.get(label, -1) for label in pipe.labels], dtype=np.intp)
-        return ScoredUnits.of_labels(judged, columns, annotation.overlapping)
+        return ScoredUnits.from_labels(judged, columns, annotation.overlapping)
 
     units = units_of(fit, fit.held_out, fit.held_out_spans)
     if units is None or len(np.unique(units.documents)) < 2:
@@ -100,13 +100,9 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
         before, performance = _adapt_apart(present, examples)
     except CalibError as error:
         return Comparison(FIT, why=f"it cannot read this gold ({error.message})")
-    scores = {FIT: units.scores}
-    for name, other in (
-        (PRESENT, units_of(present, *before)),
-        (ADAPTED, units_of(present, present.held_out, present.held_out_spans)),
-    ):
-        if other is not None:
-            scores[name] = align_scores(units.keys, other.keys, other.scores)
+    rivals = {PRESENT: units_of(present, *before), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
+    scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
+    scores[FIT] = units.scores
     unit = annotation.span_words[0] if is_of_spans else fit.fit_info.row_unit
     replacement = compare_scores(scores, units.hits, units.documents, unit) if PRESENT in scores else None
     if replacement is None:

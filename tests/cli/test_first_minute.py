@@ -32,7 +32,8 @@ def figures(folder):
 def judged(text):
     """The two figures of the verdict, which stands before everything else."""
     found = re.search(
-        r"^[✔ℹ] The scores of '(\w+)' were off by ([\d.]+) on average, (.+?); calibrated, they are off by ([\d.]+) \((.+?)\)", text
+        r"^[✔ℹ] The scores of '(\w+)' were off by ([\d.]+) on average, (.+?); calibrated, they are off by ([\d.]+) \((.+?)\)",
+        text,
     )
     assert found is not None, text[:300]
     return found.groups()

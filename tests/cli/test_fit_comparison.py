@@ -49,7 +49,7 @@ def other_kind(tmp_path_factory):
 
 def test_the_calibration_that_was_there_stays_if_nothing_gains(calibrated, few, tmp_path):
     result = compared(calibrated, few, tmp_path / "out")
-    assert result["winner"] == result["taken"] == "present"
+    assert result["winner"] == result["written"] == "present"
     assert result["present"] < min(result["adapted"], result["fit"])
     assert (result["units"], result["unit"], result["why"]) == (63, "token", "")
     assert state_of(tmp_path / "out") == state_of(calibrated)
@@ -58,13 +58,13 @@ def test_the_calibration_that_was_there_stays_if_nothing_gains(calibrated, few, 
     assert (
         f"Held-out log loss of the same 63 tokens: {result['present']:.4f} with the calibration that was there" in outcome.text
     )
-    assert "Taken: the calibration that was there, unchanged; --always takes the new fit." in outcome.text
+    assert "Written: the calibration that was there, unchanged; --always takes the new fit." in outcome.text
     assert "✔" not in outcome.text
 
 
 def test_it_is_adapted_if_a_fit_gains_nothing_beyond_that(calibrated, same_kind, tmp_path):
     result = compared(calibrated, same_kind, tmp_path / "out")
-    assert result["taken"] == "adapted"
+    assert result["written"] == "adapted"
     assert result["adapted"] < min(result["present"], result["fit"])
     adapted = spacy_calib.adapt(calibrated, same_kind, tmp_path / "adapted")
     assert state_of(tmp_path / "out") == adapted.to_bytes()
@@ -77,35 +77,35 @@ def test_it_is_adapted_if_a_fit_gains_nothing_beyond_that(calibrated, same_kind,
     assert performance[0] == performance[1]
     outcome = ok(calib("fit", calibrated, same_kind, tmp_path / "out", "--force", *ISOTONIC))
     assert "✔ Held-out log loss of the same 395 tokens" in outcome.text
-    assert "Taken: the calibration that was there, adapted to these documents" in outcome.text
+    assert "Written: the calibration that was there, adapted to these documents" in outcome.text
 
 
 def test_a_fit_that_is_clearly_better_is_written(calibrated, other_kind, tmp_path):
     result = compared(calibrated, other_kind, tmp_path / "out")
-    assert result["taken"] == "fit"
+    assert result["written"] == "fit"
     assert result["adapted"] - result["fit"] > result["error"] > 0
     pipe = spacy.load(tmp_path / "out").get_pipe("calib")
     assert pipe.fit_info.adaptations == []
     assert pipe.fit_info.tokens == sum(map(len, odd_docs(20, 9)))
     outcome = ok(calib("fit", calibrated, other_kind, tmp_path / "out", "--force", *ISOTONIC))
     assert "✔ Calibrated tagger" in outcome.text
-    assert outcome.text.endswith("Taken: the new fit.")
+    assert outcome.text.endswith("Written: the new fit.")
 
 
 def test_always_takes_the_fit_and_still_tells(calibrated, few, same_kind, tmp_path):
     result = compared(calibrated, same_kind, tmp_path / "out", "--always")
-    assert (result["winner"], result["taken"]) == ("adapted", "fit")
+    assert (result["winner"], result["written"]) == ("adapted", "fit")
     pipe = spacy_calib.fit(calibrated, same_kind, tmp_path / "python", always=True, method="isotonic")
     assert pipe.fit_info.tokens == spacy.load(tmp_path / "out").get_pipe("calib").fit_info.tokens == 395
     assert spacy_calib.fit(calibrated, same_kind, tmp_path / "kept", method="isotonic").fit_info.adaptations
     outcome = ok(calib("fit", calibrated, same_kind, tmp_path / "out", "--force", "--always", *ISOTONIC))
-    assert "Taken: the new fit, as asked for; the comparison favours the calibration that was there, adapted" in outcome.text
+    assert "Written: the new fit, as asked for; the comparison favours the calibration that was there, adapted" in outcome.text
     assert "✔" not in outcome.text
 
 
 def test_sets_that_were_asked_for_are_made(calibrated, same_kind, tmp_path):
     result = compared(calibrated, same_kind, tmp_path / "out", setting("sets.alpha", 0.2))
-    assert (result["winner"], result["taken"]) == ("adapted", "fit")
+    assert (result["winner"], result["written"]) == ("adapted", "fit")
     assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info.sets is not None
 
 
@@ -113,7 +113,7 @@ def test_texts_of_the_older_fit_are_no_fair_comparison(calibrated, dev, tmp_path
     result = compared(calibrated, dev, tmp_path / "out")
     assert result == {
         "winner": "fit",
-        "taken": "fit",
+        "written": "fit",
         "why": "it was fitted on 100 % of the words of these texts, where it looks too good",
     }
     outcome = ok(calib("fit", calibrated, dev, tmp_path / "out", "--force", *ISOTONIC))
@@ -164,7 +164,7 @@ def test_entities_are_compared_by_what_the_pipeline_says_of_them(without_texts, 
 
 def test_another_event_that_was_asked_for_is_fitted(without_texts, entities, tmp_path):
     options = ("-C", "ner", "--method", "auto", "--format", "json", "--event", "overlap")
-    assert comparison_of(ok(calib("fit", without_texts, entities, tmp_path / "out", *options)))["taken"] == "fit"
+    assert comparison_of(ok(calib("fit", without_texts, entities, tmp_path / "out", *options)))["written"] == "fit"
     assert spacy.load(tmp_path / "out").get_pipe("calib_ent").event == "overlap"
 
 

@@ -136,10 +136,10 @@ def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
     fields = json.loads(printed[printed.index("{") :])
     result = fields["comparison"]
     assert result["unit"] == "entity"
-    assert result["taken"] in ("present", "adapted")
+    assert result["written"] in ("present", "adapted")
     assert fields["pretrained"]["card"] == "en_core_web_sm-ner"
     about = info(str(tmp_path / "out"))["calib_ent"]
-    assert len(about["adaptations"]) == (result["taken"] == "adapted")
+    assert len(about["adaptations"]) == (result["written"] == "adapted")
 
 
 def test_a_fit_in_place_of_a_card_has_its_event(written, tmp_path):

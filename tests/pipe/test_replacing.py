@@ -22,12 +22,12 @@ def test_top_labels_are_told_apart_by_row_and_label():
         np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.7, 0.3, 0.4, 0.6]), np.array([1, 0, 0, 1]) == 1, 2
     )
     judged = JudgedPairs(pairs, np.array([0.8, 0.2, 0.5, 0.55]), np.array([4, 4, 5, 5]))
-    top = ScoredUnits.of_labels(judged, np.array([2, -1]), overlapping=False)
+    top = ScoredUnits.from_labels(judged, np.array([2, -1]), overlapping=False)
     assert top.keys.tolist() == [[0, 2], [1, -1]]  # -1: a label that the fit does not know
     assert (top.scores.tolist(), top.hits.tolist(), top.documents.tolist()) == ([0.8, 0.55], [True, True], [4, 5])
-    every = ScoredUnits.of_labels(judged, np.array([2, -1]), overlapping=True)
+    every = ScoredUnits.from_labels(judged, np.array([2, -1]), overlapping=True)
     assert every.keys.tolist() == [[0, 2], [0, -1], [1, 2], [1, -1]]
-    assert ScoredUnits.of_labels(None, np.array([2, -1]), overlapping=False) is None
+    assert ScoredUnits.from_labels(None, np.array([2, -1]), overlapping=False) is None
 
 
 def copied(nlp):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The names of these entry points are those of the cards that are installed: PIPELINE-COMPONENT.
 CARDS = "spacy_calib_pretrained"
-_TAKEN = {
+_IN_WORDS = {
     PRESENT: "the calibration that was there, unchanged",
     ADAPTED: "the calibration that was there, adapted to these documents",
     FIT: "the new fit",
@@ -50,7 +50,7 @@ class PresentPipe:
             return None
         return cls(pipe, model, unreadable)
 
-    def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> TakenPipe:
+    def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> FitOutcome:
         """Compare with a fit that stands in this place. One that has what was asked for, and this pipe has not, is taken in any case.
 
         examples: Those of the fit, which have been through the pipes before the source. event (str | None), always (bool): The options.
@@ -65,31 +65,31 @@ class PresentPipe:
             event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
         )
         has_new_sets = fit.tokens.sets is not None and self.pipe.tokens.sets is None
-        return TakenPipe(self, comparison, FIT if always or is_other_event or has_new_sets else comparison.winner)
+        return FitOutcome(self, comparison, FIT if always or is_other_event or has_new_sets else comparison.winner)
 
 
 @dataclass(frozen=True, eq=False)
-class TakenPipe:
-    """What a comparison of the present pipe with a fit led to. taken (str): What is written, PRESENT, ADAPTED or FIT."""
+class FitOutcome:
+    """What a comparison of the present pipe with a fit led to. written (str): PRESENT, ADAPTED or FIT."""
 
     present: PresentPipe
     comparison: Comparison
-    taken: str
+    written: str
 
     @property
     def gains(self) -> bool:
         """Whether what is written is shown to be better than what was there."""
         replacement = self.comparison.replacement
-        return replacement is not None and replacement.gains and self.taken == replacement.winner
+        return replacement is not None and replacement.gains and self.written == replacement.winner
 
     def reopen(self) -> tuple[Language, Calibrator]:
         """Load the pipeline anew, with its pipe as it was or adapted."""
         nlp = load_pipeline(self.present.model, exclude=self.present.unreadable)
-        adapted = self.present.pipe
-        calib: Any = nlp.get_pipe(adapted.name)
-        if self.taken == ADAPTED:
-            calib.from_bytes(adapted.to_bytes())
-            calib.held_out, calib.held_out_spans = adapted.held_out, adapted.held_out_spans
+        pipe = self.present.pipe
+        calib: Any = nlp.get_pipe(pipe.name)
+        if self.written == ADAPTED:
+            calib.from_bytes(pipe.to_bytes())
+            calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans
             nlp.meta["performance"] = dict(self.comparison.performance or {})
         return nlp, calib
 
@@ -97,36 +97,36 @@ class TakenPipe:
         """Plain data for JSON: the losses, the winner by the rule, and what is written."""
         replacement = self.comparison.replacement
         losses = {} if replacement is None else replacement.state()
-        return {**losses, "winner": self.comparison.winner, "taken": self.taken, "why": self.comparison.why}
+        return {**losses, "winner": self.comparison.winner, "written": self.written, "why": self.comparison.why}
 
 
-def show_taken(calib: Calibrator, taken_pipe: TakenPipe, output: Path) -> None:
+def show_present(calib: Calibrator, outcome: FitOutcome, output: Path) -> None:
     """Print what is written in place of a fit: the pipe as it was, or adapted."""
-    if taken_pipe.taken == ADAPTED:
+    if outcome.written == ADAPTED:
         show_adaptation(calib, calib.fit_info.adaptations[-1], output)
     else:
         msg.info(f"Written as it was: {output}")
-    show_comparison(taken_pipe)
+    show_comparison(outcome)
 
 
-def show_comparison(taken_pipe: TakenPipe) -> None:
+def show_comparison(outcome: FitOutcome) -> None:
     """Print the losses and what is taken."""
-    comparison, taken = taken_pipe.comparison, _TAKEN[taken_pipe.taken]
-    if taken_pipe.taken != comparison.winner:
-        taken += f", as asked for; the comparison favours {_TAKEN[comparison.winner]}"
-    elif taken_pipe.taken != FIT:
-        taken += "; --always takes the new fit"
+    comparison, choice = outcome.comparison, _IN_WORDS[outcome.written]
+    if outcome.written != comparison.winner:
+        choice += f", as asked for; the comparison favours {_IN_WORDS[comparison.winner]}"
+    elif outcome.written != FIT:
+        choice += "; --always takes the new fit"
     result = comparison.replacement
     if result is None:
-        name = taken_pipe.present.pipe.name
-        msg.warn(f"The new fit is not compared with the calibration that is in '{name}': {comparison.why}. Taken: {taken}.")
+        name = outcome.present.pipe.name
+        msg.warn(f"The new fit is not compared with the calibration that is in '{name}': {comparison.why}. Written: {choice}.")
         return
-    adapted = "" if result.adapted is None else f", {number(result.adapted)} with that adapted"
-    tell = msg.good if taken_pipe.gains else msg.info
+    with_adapt = "" if result.adapted is None else f", {number(result.adapted)} with that adapted"
+    tell = msg.good if outcome.gains else msg.info
     tell(
         f"Held-out log loss of the same {counted(result.unit, result.units)}: {number(result.present)} with the calibration that was there"
-        f"{adapted}, {number(result.fit)} with the new fit (standard error of its difference to the better of the others "
-        f"{number(result.error)}). Taken: {taken}."
+        f"{with_adapt}, {number(result.fit)} with the new fit (standard error of its difference to the better of the others "
+        f"{number(result.error)}). Written: {choice}."
     )
 
 
