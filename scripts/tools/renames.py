@@ -13,6 +13,8 @@ TOPS = ("spacy_calib", "tests")
 _DOTTED = re.compile(rf"\b(?:{'|'.join(TOPS)})(?:\.\w+)+(?::\w+)?")
 # An import on one line of a page or a string.
 _IMPORT = re.compile(rf"^([ >]*)from ((?:{'|'.join(TOPS)})[\w.]*) import (\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)$", re.M)
+# `doc.reading.gold_files`: a module of the package in prose, without the package's name.
+_SHORT = re.compile(r"(?<=`)[a-z_]\w*(?:\.\w+)+")
 # ".pipe.event:EventPipe": a module of the package in a string of its own code.
 _OWN_STRING = re.compile(r'"\.([a-z_]\w*(?:\.[a-z_]\w*)*)(?::(\w+))?"')
 
@@ -97,7 +99,8 @@ class Renames:
 
     def rewrite_text(self, text: str) -> str:
         """Rewrite one-line imports and dotted names anywhere in a text."""
-        return _DOTTED.sub(self._new_dotted, _IMPORT.sub(self._new_import, text))
+        text = _DOTTED.sub(self._new_dotted, _IMPORT.sub(self._new_import, text))
+        return _SHORT.sub(lambda match: self._new_name(f"{TOPS[0]}.{match.group()}", 3).removeprefix(f"{TOPS[0]}."), text)
 
     def rewrite_own_strings(self, text: str, top: str) -> str:
         """Rewrite strings that name a module of a package relative to its top: ".pipe.event:EventPipe"."""
@@ -113,14 +116,18 @@ class Renames:
         whole, _, name = match.group().partition(":")  # an entry point has module:name
         if name:
             return f"{self.new_module(self.names.get((whole, name), whole))}:{name}"
+        return self._new_name(whole)
+
+    def _new_name(self, whole: str, shortest: int = 2) -> str:
+        """The new name of a module or of what it holds. shortest (int): Parts that a module has at least."""
         parts = whole.split(".")
-        for length in range(len(parts), 1, -1):
+        for length in range(len(parts), shortest - 1, -1):
             module, rest = ".".join(parts[:length]), parts[length:]
             if rest and (module, rest[0]) in self.names:
                 return ".".join([self.new_module(self.names[module, rest[0]]), *rest])
             if module in self.modules and (rest or tuple(module.rsplit(".", 1)) not in self.bound):
                 return ".".join([self.modules[module], *rest])
-        return match.group()
+        return whole
 
     def _new_import(self, match: re.Match[str]) -> str:
         space, base, names = match.groups()

@@ -32,7 +32,7 @@ FILES = {
         "def test_it(monkeypatch):\n    from spacy_calib.doc import events\n\n    monkeypatch.setattr(events, \"MOST\", 2)\n"
     ),
     "docs/page.md": (
-        "# Page\n\nSee `doc/events.py` and `doc/events.pyx`.\n\n::: spacy_calib.doc.events.hits\n::: spacy_calib.metrics.loss\n\n"
+        "# Page\n\nSee `doc/events.py` and `doc/events.pyx`, `doc.events.Event.most` and `doc.eventful`.\n\n::: spacy_calib.doc.events.hits\n::: spacy_calib.metrics.loss\n\n"
         "```python\nfrom spacy_calib.doc.events import Event, hits\n```\n"
     ),
     "CHANGELOG.md": "spacy_calib.doc.events\n",
@@ -188,7 +188,10 @@ def test_tests_mirror_the_package(moved):
 
 def test_texts_entry_points_and_strings_follow(moved):
     page = (moved / "docs/page.md").read_text()
-    assert "See `plugins/events/questions.py` and `doc/events.pyx`." in page
+    assert (
+        "See `plugins/events/questions.py` and `doc/events.pyx`, `plugins.events.questions.Event.most` and `doc.eventful`."
+        in page
+    )
     assert "::: spacy_calib.gold.hits.hits\n::: spacy_calib.metrics.loss\n" in page
     assert "from spacy_calib.plugins.events.questions import Event\nfrom spacy_calib.gold.hits import hits\n" in page
     assert (
