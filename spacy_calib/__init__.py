@@ -18,7 +18,8 @@ Importing this package imports spaCy, and creates its registries and the default
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import entry_points
+from typing import Any
 
 from . import registry as _registry  # noqa: F401  (creates the registries)
 from .about import __version__
@@ -26,31 +27,29 @@ from .doc.attributes import register
 from .doc.view import DocCalib
 from .errors import CalibError
 
-if TYPE_CHECKING:
-    from .plugins.report.rendering import render
-
-# Imported when they are asked for: they need the command line, or scikit-learn.
-_LATER = {
-    "Answer": ".plugins.llm.response",
-    "TagCalibrator": ".plugins.arrays",
+# Imported when they are asked for: they need the command line.
+_MODULES = {
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
     "fit": ".cli.api",
-    "pretrained": ".plugins.pretrained.applying",
-    "render": ".plugins.report.rendering",
     "report": ".cli.api",
     "spans_from": ".sources.tool_spans",
 }
+# Plug-ins add public names by entry points of this group: name -> object.
+_ADDED_NAMES = "spacy_calib_names"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name], __name__), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name], __name__), name)
+    points = () if name.startswith("_") else entry_points(group=_ADDED_NAMES, name=name)
+    for point in points:
+        return point.load()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_MODULES, *entry_points(group=_ADDED_NAMES).names})
 
 
 __all__ = [

@@ -6,6 +6,7 @@ import ast
 import pickle
 import string
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,21 @@ from spacy.errors import Errors, Warnings
 
 import spacy_calib
 from spacy_calib.errors import CalibError, calib_error
-from spacy_calib.errors.messages import MESSAGES, WARNINGS
 
 from .looping import each
 
 PACKAGE = Path(spacy_calib.__file__).parent
+# Modules with messages: those of the core, and of each plug-in that has its own.
+HOLDERS = {
+    path.parent.relative_to(PACKAGE).as_posix(): import_module(
+        ".".join(["spacy_calib", *path.relative_to(PACKAGE).with_suffix("").parts])
+    )
+    for path in sorted(PACKAGE.rglob("messages.py"))
+}
+MESSAGES = {code: sentence for holder in HOLDERS.values() for code, sentence in holder.MESSAGES.items()}
+WARNINGS = {code: sentence for holder in HOLDERS.values() for code, sentence in getattr(holder, "WARNINGS", {}).items()}
+# The one message of a plug-in of one file, which imports Presidio.
+PRESIDIO = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
 SOURCES = {path: path.read_text(encoding="utf8") for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -50,8 +61,10 @@ def test_an_error_is_a_coded_sentence():
 
 def test_what_was_given_is_cut_and_paths_and_lists_of_what_is_allowed_are_not(tmp_path):
     given, known = "x" * 5000, ", ".join(f"label_{i}" for i in range(100))
-    error = calib_error("C294", given=given, known=known)
-    assert str(error) == f"[C294] There is no tag {'x' * 37}... among the classes; they are: {known}."
+    sentence = str(calib_error("C195", setting="when", registry="calib_sources", given=given, names=known))
+    assert f"{'x' * 37}..." in sentence
+    assert given not in sentence
+    assert known in sentence
     path = tmp_path / ("y" * 100)
     assert str(path) in str(calib_error("C056", option="--output", wanted="new", given=path))
     held = {"maps": [np.zeros(500)] * 50}
@@ -72,12 +85,33 @@ def test_calls_were_found():
     assert len(raised()) > 40
 
 
+def messages_for(module: str) -> dict[str, str]:
+    """The messages that a module may raise: those of the core, and those of its own plug-in."""
+    own = next((holder.MESSAGES for folder, holder in HOLDERS.items() if module.startswith(f"{folder}/")), {})
+    return {**HOLDERS["errors"].MESSAGES, **own, **(PRESIDIO if module.startswith("plugins/presidio.py") else {})}
+
+
+def test_a_code_belongs_to_one_holder():
+    codes = [code for holder in HOLDERS.values() for code in (*holder.MESSAGES, *getattr(holder, "WARNINGS", {}))]
+    assert len(codes) == len(set(codes))
+
+
+@each(sorted(path.relative_to(PACKAGE).as_posix() for path in SOURCES))
+def test_a_plugin_with_messages_builds_errors_of_them(module):
+    folder = next((folder for folder in HOLDERS if folder != "errors" and module.startswith(f"{folder}/")), None)
+    if folder is None or module == f"{folder}/messages.py":
+        return
+    for node in ast.walk(ast.parse(SOURCES[PACKAGE / module])):
+        if isinstance(node, ast.ImportFrom) and "calib_error" in {alias.name for alias in node.names}:
+            assert node.module == "messages", f"{module} imports calib_error of {node.module}"
+
+
 @each(raised)
 def test_every_call_gives_the_values_that_the_sentence_names(call):
     where, code, names = call
-    assert code in MESSAGES, f"{where} raises an unknown code"
+    assert code in messages_for(where), f"{where} raises an unknown code"
     if names is not None:
-        assert names == fields_of(MESSAGES[code]), where
+        assert names == fields_of(messages_for(where)[code]), where
 
 
 @each(sorted(MESSAGES))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..errors import calib_error
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.bins import check_count
 from ..pairs.documents import cross_fit, folds_of
 from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Grouping, Groups, Ints
@@ -24,6 +22,9 @@ from .sufficiency import documents_or_blocks
 from .tag_offsets import TagOffsets
 from .token_fit import CalibrationPlan, ContextFit, FitData, LearnContext
 from .tokens import TokenCalibration
+
+if TYPE_CHECKING:
+    from .selector import Selector
 
 RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
 _FOLDS = 5
@@ -55,66 +56,53 @@ class StepSettings(Protocol):
     def selection(self) -> Selector | None: ...
 
 
-class Selector:
-    """Chooses the steps of a fit: the candidate of lowest log loss on held-out documents.
+def choose_plan(
+    methods_by_name: Mapping[str, Recalibrator],
+    n_groups: Sequence[int],
+    data: FitData,
+    group: Callable[[Grouping], Groups],
+    scalable: bool = True,
+    learn_context: LearnContext | None = None,
+    progress: Progress = UNREPORTED,
+) -> CalibrationPlan:
+    """Choose the plan of lowest log loss on held-out documents, as a `Selector` does, with its settings.
 
-    Candidates are vector scaling, a context with and without it, and each method in each number of tag frequency groups;
-    Platt scaling in as many groups where a token may have several labels. Raw scores are kept only where all others lose more, by over a
-    standard error. With few documents blocks of tokens are held out instead, and vector (or Platt) scaling alone is tried.
-
-    methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups.
-    RAISES C001: a setting out of range.
+    group (Callable): Makes groups of the labels. scalable (bool): False where a token may have several labels.
     """
-
-    def __init__(self, methods: Mapping[str, Recalibrator], n_groups: Sequence[int] = (1, 5)):
-        self.methods = dict(methods)
-        self.n_groups = [check_count("n_groups", n) for n in n_groups]
-        if not self.n_groups:
-            raise calib_error("C001", name="n_groups", wanted="at least one number of groups", given="none")
-
-    def __call__(
-        self,
-        data: FitData,
-        group: Callable[[Grouping], Groups],
-        scalable: bool = True,
-        learn_context: LearnContext | None = None,
-        progress: Progress = UNREPORTED,
-    ) -> CalibrationPlan:
-        """Choose a plan. group: Makes groups of the labels. scalable: False where a token may have several labels."""
-        fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
-        units = documents_or_blocks(data.pairs.rows, data.documents)
-        kept_units = units[data.kept]
-        is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
-        raw_losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
-        groups = group(ONE_GROUP)
-        raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=raw_losses)
-        candidates = [raw]
-        if scalable and is_comparable:
-            candidates.append(_scale(raw, data, units, fitting))
-        # With few documents the context is learned for spans alone.
-        bases = candidates[-1:] if few_documents else candidates
-        in_context = [] if learn_context is None else _context_candidates(bases, data, learn_context, learning)
-        context = in_context[-1].context if in_context else None
-        is_required = context is not None and context.is_required
-        usable = [plan for plan in in_context if plan.moves and (is_required or not few_documents)]
-        if usable and is_required:
-            candidates = usable
-        elif is_comparable:
-            methods = [] if few_documents else [(name, item, n) for n in self.n_groups for name, item in self.methods.items()]
-            methods += [] if scalable else [(Platt.short, Platt(), n) for n in self.n_groups]
-            candidates += [*usable, *_map_candidates(methods, data, group, kept_units, comparing)]
-        ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
-        differences = [mean_with_error(plan.losses - ranking[0].losses, kept_units) for plan in ranking]
-        trials = [
-            {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
-            for plan, (mean, error) in zip(ranking, differences, strict=True)
-        ]
-        # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
-        takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
-        best = ranking[takes_second]
-        n_documents = len(np.unique(data.kept_documents))
-        table = {"chosen": best.name, "pairs": len(data.kept), "documents": n_documents, "trials": trials}
-        return replace(best, context=best.context or context, table=table)
+    fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
+    units = documents_or_blocks(data.pairs.rows, data.documents)
+    kept_units = units[data.kept]
+    is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
+    raw_losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
+    groups = group(ONE_GROUP)
+    raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=raw_losses)
+    candidates = [raw]
+    if scalable and is_comparable:
+        candidates.append(_scale(raw, data, units, fitting))
+    # With few documents the context is learned for spans alone.
+    bases = candidates[-1:] if few_documents else candidates
+    in_context = [] if learn_context is None else _context_candidates(bases, data, learn_context, learning)
+    context = in_context[-1].context if in_context else None
+    is_required = context is not None and context.is_required
+    usable = [plan for plan in in_context if plan.moves and (is_required or not few_documents)]
+    if usable and is_required:
+        candidates = usable
+    elif is_comparable:
+        methods = [] if few_documents else [(name, item, n) for n in n_groups for name, item in methods_by_name.items()]
+        methods += [] if scalable else [(Platt.short, Platt(), n) for n in n_groups]
+        candidates += [*usable, *_map_candidates(methods, data, group, kept_units, comparing)]
+    ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
+    differences = [mean_with_error(plan.losses - ranking[0].losses, kept_units) for plan in ranking]
+    trials = [
+        {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
+        for plan, (mean, error) in zip(ranking, differences, strict=True)
+    ]
+    # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
+    takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
+    best = ranking[takes_second]
+    n_documents = len(np.unique(data.kept_documents))
+    table = {"chosen": best.name, "pairs": len(data.kept), "documents": n_documents, "trials": trials}
+    return replace(best, context=best.context or context, table=table)
 
 
 def lowest_taken(settings: StepSettings) -> float:

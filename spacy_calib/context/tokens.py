@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration.conventions import Shrinkage
 from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
@@ -21,6 +20,9 @@ from .features import Feature, FromDocs, TokenScores
 from .log_linear import LogLinear
 from .ridge import RidgeModel
 from .words import KnownWords, Words
+
+if TYPE_CHECKING:
+    from ..calibration.conventions import Shrinkage
 
 # When context is kept: always, or where held-out documents lose no more with it than without.
 WHEN = ("always", "no_worse")
@@ -79,6 +81,8 @@ class TokenContext:
     @property
     def shrinkage(self) -> Shrinkage | None:
         """The step after the maps; None where scores do not shrink."""
+        from ..calibration.conventions import Shrinkage  # few pipes shrink
+
         return None if self.line_ is None else Shrinkage(self.shrink, self.line_)
 
     @property

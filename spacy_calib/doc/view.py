@@ -51,6 +51,8 @@ class DocCalib(dict):
     candidates (tuple[ScoredSpan, ...]): Spans that the beam held but did not choose, likeliest first.
     """
 
+    __module__ = "spacy_calib"  # pickles outlive a move of the file
+
     rows: Ints
     tags: NDArray[np.object_]
     raw: Floats

@@ -1,7 +1,11 @@
-"""Every message of the package, each with a code. An error is one sentence: the thing, what was given, what is wanted, what to do."""
+"""The messages of the core, each with a code, and how errors are made of them, by plug-ins too.
+
+An error is one sentence: the thing, what was given, what is expected, what to do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
 from .messages import MESSAGES
@@ -12,6 +16,8 @@ class CalibError(ValueError):
     """A fault that the user can mend. `code` names the message, `str()` is the sentence that the CLI prints; `pipe` is the name of the
     pipe whose saved state cannot be read, "" for any other fault.
     """
+
+    __module__ = "spacy_calib"  # pickles outlive a move of the file
 
     def __init__(self, code: str, message: str, pipe: str = ""):
         super().__init__(f"[{code}] {message}")
@@ -36,10 +42,22 @@ def brief(value: object, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def calib_error(code: str, **values: object) -> CalibError:
-    """Build the error with this code. values: What the sentence names; each is cut, see `brief`."""
-    pipe = str(values["name"]) if code in UNREADABLE else ""
-    for key in _GIVEN & values.keys():
-        if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
-            values[key] = brief(values[key])
-    return CalibError(code, MESSAGES[code].format(**values), pipe)
+def error_builder(messages: Mapping[str, str]) -> Callable[..., CalibError]:
+    """Return the function that builds errors of these messages, code -> sentence, and of those of the core.
+
+    A plug-in has its own: `calib_error = error_builder(MESSAGES)`.
+    """
+
+    def calib_error(code: str, **values: object) -> CalibError:
+        """Build the error with this code. values: What the sentence names; what was given is cut to 40 characters."""
+        pipe = str(values["name"]) if code in UNREADABLE else ""
+        for key in _GIVEN & values.keys():
+            if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
+                values[key] = brief(values[key])
+        sentence = messages[code] if code in messages else MESSAGES[code]
+        return CalibError(code, sentence.format(**values), pipe)
+
+    return calib_error
+
+
+calib_error = error_builder(MESSAGES)

@@ -1,4 +1,4 @@
-"""Every message of the package, each with a code."""
+"""Every message of the core, each with a code; a plug-in has its own beside its modules."""
 
 MESSAGES = {
     # Arrays and settings
@@ -90,7 +90,6 @@ MESSAGES = {
     "C073": "{path} holds no texts; give a file or a folder of files that end in {suffixes}.",
     "C074": "Cannot read the texts in {path}: {why}; {wanted}.",
     "C075": "The pipe '{name}' gave {none} of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
-    "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
     "C057": "On a GPU (--gpu-id {gpu}) there can be one process only, but --n-process {n_process} was given; leave out one of the two.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C271": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for parser).",
@@ -101,11 +100,9 @@ MESSAGES = {
     "C195": "The setting {setting} of the pipe must be a function of the registry {registry}, but {given!r} is none; registered are: {names}. If it is your own, give its file with --code.",
     "C063": "The settings of the pipe cannot be used: {why}",
     "C170": "{option} is no setting of the pipe '{name}' that is fitted; settings of it begin with {prefix} (--attr names another pipe).",
-    "C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.',
     "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
     "C307": "There is no share to reach; give --precision (of accepted entities that are right), --recall (of entities that are not missed), or both.",
     "C530": "No cut-off reaches a precision of {precision} % with this confidence{reached}: the pipeline at {path} would accept nothing, so it is not written; ask for less, give more gold, or go on with --allow-empty.",
-    "C531": "The pipe '{name}' has no cut-offs that tell which entities are accepted; find them with `spacy calib threshold --precision` and write them with --apply.",
     "C310": "The pipe '{name}' scores the categories of documents (component '{component}'), of which none is outside of all, so that no cut-off bounds what is missed; give --precision.",
     "C308": "The pipe '{name}' knows no probability that a token is outside of all entities (component '{component}' gives none), so that no cut-off bounds what is missed; give --precision.",
     "C309": "The gold in {data} holds no entity with a score, so that nothing tells how many would be missed; give gold with entities.",
@@ -119,12 +116,6 @@ MESSAGES = {
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
     # Analysis
     "C061": 'Plots need matplotlib, which is not installed; run `pip install "spacy-calib[plots]"`.',
-    # Active learning
-    "C090": "The pipe '{name}' knows no tag '{tag}'; it knows: {available}.",
-    "C091": "None of the {n} {unit}s in the pool can be chosen: {excluded} are labelled already, and none of the others has a {what}; give more texts.",
-    "C092": "Cannot read the texts in {path}: {why}; give a .csv file with a column text, as `spacy calib select` writes it.",
-    "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; name tags with --tag.",
-    "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
     # Sources
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
     "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file given with --code, or name "
@@ -142,77 +133,13 @@ MESSAGES = {
     "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",
     # Metrics
     "C190": "The metric '{name}' has the short name '{short}', which is that of another figure of the calibration table; give it another one (the attribute `short`).",
-    # Accuracy from few labels
-    "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
-    # Report Arrays
-    "C293": "The method 'auto' chooses the {setting} by itself; leave {setting} out, or name a method.",
-    "C294": "There is no tag {given} among the classes; they are: {known}.",
-    "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
-    "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
-    "C297": "This calibrator has no sets; fit it with sets=0.1.",
-    "C298": "No calibrator can be read from {path} ({why}); give a file that TagCalibrator.to_disk wrote.",
-    "C299": "The calibrator in {path} cannot be used here: {why}; install what is missing, or fit it again.",
     # Parquet
     "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
     # Pictures and text
-    "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
-    "C096": "The scores with the prefix '{attr}' are of {unit}s ({layer}), not of entities; render them with style='tokens'.",
     "C097": "The output {path} is one file, but there are several pictures to draw: {pictures}; name a folder, or one of them with --kind.",
-    "C321": "A chain needs scores of the labels that its potentials are of, at least one: there are {wanted} labels in the potentials, {given} in the scores.",
-    "C322": "The scores of a chain hold NaN or infinity; look at the weights of the model.",
-    "C323": "Sequence {number} has no labelling that is allowed: loosen the constraints, or mend the scores that are -inf.",
     "C324": "Tokens have no extension '{name}': register it with Token.set_extension before the pipeline is made (on the command line in a file given with --code).",
-    "C325": "The component '{name}' has {labels} labels, its weights are of {given}; initialize it again.",
-    "C326": "The component '{name}' needs at least two labels of '{target}' to learn from; given: {given}.",
-    "C327": "The component '{name}' has learned nothing yet: initialize the pipeline with examples.",
-    "C335": "The component '{name}' cannot be loaded from {path} ({why}); copy its folder anew, or train it again.",
-    "C336": "The component '{name}' was saved in format version {given}, but this spacy-calib reads version {wanted}; train it again.",
-    "C337": "The constraints of component '{name}' name {unknown}, which is none of its labels ({known}); take it out of the constraints, or add it to the labels.",
-    "C338": "The gold labels of the document that begins {text!r} break the constraints of component '{name}' ('{label}' {place}); mend the gold, or loosen the constraints.",
-    "C339": "The gold label '{label}' of the document that begins {text!r} is none of the labels of component '{name}' ({known}); add it to its labels (`spacy init labels` writes them), or take it out of the gold.",
     "C340": "The source {source} cannot read component '{component}' ({kind}){why}; name another one, or leave it out.",
-    "C329": 'CRFsuite is not installed; run `pip install "spacy-calib[crfsuite]"`.',
-    "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
-    "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",
-    # Coreference
-    "C355": "Antecedents of mentions do not fit together: {why}.",
-    "C356": "There is nothing to learn coreference from: give examples whose gold has clusters of mentions (doc.spans['coref_clusters_1'] and so on).",
-    "C357": "The component '{name}' has learned nothing yet: initialize the pipeline with examples that have clusters of mentions.",
-    "C358": "The extension Doc._.coref belongs to somebody else; remove it before the component '{name}' is made.",
-    "C359": "Among the mentions of doc.spans[{key!r}] one stands twice ({text!r}); give each mention once, clusters apart.",
-    "C360": "The Doc has {given} mentions, there is none with the number {number}.",
-    "C361": "The pairs of '{name}' cannot be calibrated: {why}; give it a recalibrator, and two documents at least with clusters of mentions.",
-    # Events
-    "C372": "Features must be finite numbers in an array of shape (rows, features), but {given} was given.",
-    "C373": "Cannot fit a {what} on no rows; give it data with gold.",
-    "C374": "This {what} learned from {wanted} features, but {given} were given; give the same ones.",
-    "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.plugins.events.questions.Event, or an OwnEvent.",
-    "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
-    "C383": "The event {event} is about {about}, but '{component}' gives {what}; leave it out.",
-    "C384": "The event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",
-    "C385": "The event pipe '{owner}' writes Span._.{attr}_right already; give this one the prefix of another calib pipe (attr), or remove the other.",
-    # Counts
-    "C390": "The chances of units to be counted must be numbers from 0 to 1, one for each; those given are not.",
-    "C391": "Draws of a count must be whole numbers of 0 or more, one at least; those given are not.",
-    "C392": 'The query {given} cannot be read: {why}. Give a label (PERSON), a token pattern ([{{"TAG": "NNP"}}]) or an event ({{"verb": "attack", "names": ["Iraq"]}}).',
-    "C393": "No calib pipe of the pipeline knows the label '{given}' of the query {query}; they know: {known}.",
-    "C394": "The query {query} asks for {key}, which no calib pipe of the pipeline scores; there are scores of {known}.",
-    "C395": "The query {query} needs {what}; add {add} to the pipeline.",
-    "C396": "The query {query} looks at {key}, which the labelled documents in {path} do not have; give documents with it, or leave --gold out.",
-    "C397": "Text {line} of {path} has nothing under the key '{key}' that texts can be counted by: {why}; name another key (--by), or leave it out.",
-    "C398": "{what} is not counted by {given}; give --unit {wanted}.",
-    "C399": "The ranking of so many texts needs a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room, or give --repeats.",
-    "C468": "The scores of so many texts need a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room.",
     # Draws
-    "C410": "Trees of the Doc that begins {text!r} cannot be drawn: no parser was read over this very Doc in this process (a copy is another Doc); run the pipeline over it, or give the parser to spacy_calib.plugins.events.trees.sample_trees.",
-    "C411": "Sentence starts that were drawn cannot be written on a Doc with a parse; take them from `codes`, or draw before a parser has run.",
-    "C412": "Labels of '{name}' cannot be drawn together from scores of '{layer}': it gives '{own}'; name the component that the calib pipe '{attr}' reads.",
-    "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",
-    "C414": "A draw is written on a Doc with the same words, but the one that begins {text!r} has others; give a copy of the Doc that was drawn for.",
-    "C415": "Clusters that follow calibrated pairs can be drawn of {wanted} mentions at most, this Doc has {given}; draw them as the model gives them (calibrated=False).",
-    "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
-    "C680": "Trees of a Doc cannot be drawn, as '{name}' would not decide as it did: {why}; draw in the process that ran the pipeline, before the Doc's words or vectors change, and of two parsers with the one whose arcs were scored (sample_trees).",
-    "C681": "Trees are drawn from a parser without a beam, and '{name}' ({kind}) is none; give the component that the calib pipe reads.",
     "C482": "FITTED ON THE TRAINING DATA: {part} stand in --train-data too, where the model is surer of itself than on any other text, so nothing was written; give "
     "held-out gold, or go on with --allow-seen.",
     # Scores as files
@@ -224,29 +151,9 @@ MESSAGES = {
     "C448": "The text in line {line} of {path} has {n} characters, and the pipeline takes {most} at most (nlp.max_length); split it.",
     "C471": "A worker process was killed ({signal}), as systems do that run out of memory; give the command again with fewer of them (--n-process).",
     # Spark
-    "C450": 'Spark is not installed; run `pip install "spacy-calib[spark]"`.',
-    "C451": "Spark needs Java 17 or later, but {why}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",
-    "C452": "The DataFrame has no column '{given}'; it has: {available}.",
-    "C453": "The column '{name}' must be of the type {wanted}, but it is {given}; cast or select another.",
-    "C454": "On a worker of Spark: {why} Workers need it as an installed package, or at a path that all of them see.",
-    "C455": "The column '{given}' cannot be kept, since the scores have a column of this name; rename it before.",
-    "C457": "A row of the column '{name}' is no DocBin ({why}); give the bytes of .spacy files.",
-    "C615": "Component '{component}' of {model} sets {layer}, and that of {other} (--against) {given}: there is nothing to compare; give a pipeline whose component labels the same.",
-    "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}): their tag sets differ; compare pipelines that were trained on one scheme, or fit one with --map.",
-    "C617": "No token of the gold has a scored label of component '{component}' by both {model} and {other} (--against): there is nothing to compare; --gold-preproc gives both the tokens of the gold.",
-    "C618": "An {called} counts as right by the event '{event}' in {model}, and by '{given}' in {other} (--against): fit both with one --event.",
-    "C625": "Gold is audited by maps that did not see its document, which needs two documents or more, but the data are one document; give more, or name the key that tells its documents apart (--doc-key).",
     "C600": "The function that is registered in calib_keys as '{key}' failed on the Doc that begins {text}: {why}; mend the function.",
     "C601": "No document has anything under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
     "C602": "Each of the {n} documents has a value of its own under the key '{key}', so that none can be judged beside others of its kind; give a key that documents share.",
-    "C610": "Slices are searched on one half of the documents and confirmed on the other (--find-slices), but there are {n} documents with gold and scores; give at least {wanted}.",
-    "C730": "This page answers at {wanted} alone, and was asked for by {given}; open that address.",
-    "C731": "There is nothing here for {method} {given}; open the address that `calib view` printed.",
-    "C732": "The text is too long ({n}): at most {most} characters are shown at once; show a part of it, or score all of it with `nlp.pipe`.",
-    "C733": "There is no text; type or paste one.",
-    "C734": "The pipeline fails on this text ({why}); try another one, or mend the component.",
-    "C735": "What was sent is no text in UTF-8 of the length that it names; send one.",
-    "C736": "The port {port} of 127.0.0.1 cannot be opened: {why}; give another one (--port), or none for a free one.",
     "C740": "Further scores ({given}) are of the one category of a document, but here it may have several (exclusive = false); name one score, a mapping of categories.",
     "C742": "The pipe '{name}' learned from the further scores {wanted}, but its source reads {given}; name these in the source (score), or fit the pipe again.",
     "C741": "The setting context names what a fit learns of further scores, which is no setting; leave it out, and name these scores in the source (score).",
@@ -262,14 +169,7 @@ MESSAGES = {
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or what an annotation tool exports.",
     "C697": "No accepted span has a label of component '{component}' ({given}; it knows {known}): these are answers about another model, or another scheme; give those about this one, or name the counterparts (--map).",
     "C640": "A span that a tool found must have its first character, the one behind its last, a label and perhaps a score in [0, 1], but of {text!r} ({n} characters) {given} was given; hand over dicts with start, end, label and score.",
-    "C641": "An answer is read from a response with choices that have logprobs, from one such choice, or from lists of tokens and logprobs, but {given} was given; hand over what the server gave.",
-    "C642": "The answer {given!r} comes without log-probabilities (`logprobs` is null), so that nothing says how sure the model is; ask for them (logprobs=True, top_logprobs=5), or ask a model that gives them.",
-    "C643": "Each token of an answer needs one log-probability, a number up to 0, but {given} was given; hand over lists of equal length.",
-    "C644": "What component '{name}' asks failed on the text that begins {text!r}: {why}; mend the function, and run the command again: answers in the cache stay.",
-    "C645": "What reads the answers of component '{name}' gave {given}, but fields, pairs of a text and a type, or a mapping of names to probabilities are wanted; mend the function.",
-    "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
     "C815": "What the pipe '{name}' learned could not be read again, so that no pipeline was written and an older one is left as it was ({why}); report this, if you may with the data.",
-    "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
     "C800": "{what}, so that nothing tells how often component '{component}' is right about anything else; {mend}.",
     "C801": "The gold names these categories only where a text has them, never where it lacks them: {names} ({n} times), so that no score of component '{component}' could be wrong; give each text a "
     "value for every category, 0 where it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
@@ -278,15 +178,11 @@ MESSAGES = {
     "gold are those of the model.",
     "C804": "The gold agrees with component '{component}' everywhere, though its scores let expect {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), of which "
     "nothing is to be learned; give gold that people annotated or corrected, so much of it that the component makes an error.",
-    "C830": "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list.",
-    "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); correct the file, or install the package that it comes from again.",
-    "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) gives no folder of cards ({why}); mend or uninstall the package that registers it.",
-    "C833": "There is no pretrained calibration '{given}'; there are: {known}.",
-    "C834": "There is no pretrained calibration for {component} of language '{language}'; there are some for {known}, each with the labels of that pipeline. With gold of your own: `python -m spacy calib fit MODEL DATA OUTPUT`.",
-    "C835": "The pretrained calibration '{card}' is for {wanted}, not for {component} of language '{language}'; leave it out, or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
-    "C836": "The scores of component '{component}' are not like those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, and {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C838": "The setting context names '{given}', which is a part of a pretrained calibration and no setting; leave it out.",
-    "C837": "The pipe '{name}' is there already, and comes from {origin}; remove it first (`python -m spacy calib stock MODEL OUTPUT`), or name only other components (--component).",
+    # Of several plug-ins
+    "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
+    "C412": "Labels of '{name}' cannot be drawn together from scores of '{layer}': it gives '{own}'; name the component that the calib pipe '{attr}' reads.",
+    "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",
 }
 
 WARNINGS = {
@@ -297,7 +193,6 @@ WARNINGS = {
     "CW19": "[CW19] The source of pipe '{name}' does not know the labels {labels}: what has a score under them gets no calibrated one.",
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
-    "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
     "CW24": "[CW24] The pipe '{name}' was fitted to scores of {components}, which computes at half precision (on a GPU, with mixed_precision): raw scores differ by about .001 "
     "from those at full precision, and calibrated ones by up to .1; run the pipeline on the kind of device that it was fitted on, or set mixed_precision = false and fit again.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
@@ -307,6 +202,4 @@ WARNINGS = {
     "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` took apart make a text that nobody wrote; give the .conllu file itself, or convert it with --merge-subtokens.",
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, though raw scores let expect {expected} errors: either the component is far too unsure, or the gold was made from the "
     "output of the pipeline, and scores fitted on it are too high.",
-    "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
-    "CW75": "[CW75] The pretrained calibration '{card}' was fitted on the scores of other weights than those of component '{component}': its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
 }

@@ -1,28 +1,45 @@
-"""How true scores are: calibration errors, proper scores, their intervals, and what chance alone would show."""
+"""How well calibrated scores are: calibration errors, proper scores, their intervals, and the noise floor."""
 
-from .by_document import (
-    Interval,
-    ResampledError,
-    document_bootstrap,
-    error_interval,
-    mean_interval,
-    paired_difference,
-    resample_error,
-    resample_mean,
-)
-from .calibration_errors import (
-    calibration_error,
-    calibration_error_interval,
-    debiased_calibration_error,
-    ece,
-    gmce,
-    mce,
-    smce,
-)
-from .noise_floors import mean_gmce_floor, noise_floor
-from .proper import accuracy, brier, log_loss, log_losses, squared_losses
-from .smooth_error import smooth_calibration_error
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from .by_document import (
+        Interval,
+        ResampledError,
+        document_bootstrap,
+        error_interval,
+        mean_interval,
+        paired_difference,
+        resample_error,
+        resample_mean,
+    )
+    from .calibration_errors import (
+        calibration_error,
+        calibration_error_interval,
+        debiased_calibration_error,
+        ece,
+        gmce,
+        mce,
+        smce,
+    )
+    from .noise_floors import mean_gmce_floor, noise_floor
+    from .proper import accuracy, brier, log_loss, log_losses, squared_losses
+    from .smooth_error import smooth_calibration_error
+
+# Module -> the names that it defines. A pipeline that only scores imports none of them.
+_NAMES = {
+    "by_document": (
+        "Interval", "ResampledError", "document_bootstrap", "error_interval", "mean_interval", "paired_difference", "resample_error",
+        "resample_mean",
+    ),
+    "calibration_errors": (
+        "calibration_error", "calibration_error_interval", "debiased_calibration_error", "ece", "gmce", "mce", "smce",
+    ),
+    "noise_floors": ("mean_gmce_floor", "noise_floor"),
+    "proper": ("accuracy", "brier", "log_loss", "log_losses", "squared_losses"),
+    "smooth_error": ("smooth_calibration_error",),
+}  # fmt: skip
 __all__ = [
     "Interval",
     "ResampledError",
@@ -48,3 +65,10 @@ __all__ = [
     "smooth_calibration_error",
     "squared_losses",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -107,14 +107,17 @@ class AnnotatingPipe(Pipe):
 
 
 class WarnOnce:
-    """Warns by code; the same code with the same values only once. pipe: In whose name. said (set): What was said already."""
+    """Warns by code, once for the same values.
 
-    def __init__(self, pipe: Any):
-        self.pipe = pipe
+    pipe (Any): The pipe that warns. messages (Mapping[str, str] | None): Code -> sentence, in addition to those of the core. said (set): What was warned of already.
+    """
+
+    def __init__(self, pipe: Any, messages: Mapping[str, str] | None = None):
+        self.pipe, self.messages = pipe, {**WARNINGS, **(messages or {})}
         self.said: set[str] = set()
 
     def __call__(self, code: str, **values: object) -> None:
         key = f"{code}{values}"
         if key not in self.said:
             self.said.add(key)
-            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=3)
+            warnings.warn(self.messages[code].format(name=self.pipe.name, **values), stacklevel=3)

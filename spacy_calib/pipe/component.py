@@ -17,7 +17,6 @@ from ..calibration.tokens import CarriedLabels
 from ..context.tokens import FurtherScores
 from ..context.words import Words
 from ..doc.blocks import add_block, delete_blocks
-from ..doc.top_labels import TopLabels
 from ..doc.view import doc_view
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
@@ -79,6 +78,8 @@ class Calibrator(CalibratingPipe):
 
     def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
         """Give Docs that carry no label the top labels."""
+        from ..doc.top_labels import TopLabels  # few sources need it
+
         marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
         readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)

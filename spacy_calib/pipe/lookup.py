@@ -12,7 +12,6 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations import Hashes
-from ..doc.top_labels import TopLabels
 from ..doc.write import CalibratedBatch
 from ..errors import calib_error
 from ..sources.base import Source
@@ -22,6 +21,8 @@ from ..sources.fingerprint import WeightWatch, fingerprint
 from .state import PipeState
 
 if TYPE_CHECKING:
+    from ..doc.top_labels import TopLabels
+
     pass
 
 

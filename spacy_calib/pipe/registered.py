@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..calibration import registered
 from ..calibration.registered import by_short
+from ..calibration.selector import Selector
 from ..context.features import FEATURES
 from ..context.tokens import FurtherScores, TokenContext
 from ..errors import calib_error
-
-if TYPE_CHECKING:
-    from ..calibration.choice import Selector
 
 
 def metrics() -> dict[str, Any]:
@@ -29,8 +27,6 @@ def make_selector(
     n_groups (list[int]): Numbers of tag frequency groups in which each is tried.
     RAISES C001: a setting out of range, or another name. C185: two registered things have one short name.
     """
-    from ..calibration.choice import Selector  # a fitted pipe scores without it; a config makes one
-
     known = registered.recalibrators()
     unknown = [name for name in methods if name not in known]
     if unknown:

@@ -12,9 +12,9 @@ from spacy.language import Language
 from ..doc.attributes import DEFAULT_ATTR, check_attr
 
 if TYPE_CHECKING:
-    from ..calibration.choice import Selector
     from ..calibration.recalibrators.base import Recalibrator
     from ..calibration.scaling import Scaling
+    from ..calibration.selector import Selector
     from ..calibration.sets import ConformalSets
     from ..calibration.tag_offsets import TagOffsets
     from ..context.tokens import TokenContext

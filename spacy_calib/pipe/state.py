@@ -14,7 +14,7 @@ from ..schema import Misfit, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
-from .record.form import FIT_RECORD, SEEN_TEXTS
+from .record_form import FIT_RECORD, SEEN_TEXTS
 
 if TYPE_CHECKING:
     from ..pairs.seen_texts import SeenTexts

@@ -11,8 +11,11 @@ from spacy.language import Language
 from spacy.tokens import Span
 
 from ..doc.write import doubtful_key
-from ..errors import calib_error
+from ..errors import error_builder
 from ..pipe.component import Calibrator
+
+MESSAGES = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
+calib_error = error_builder(MESSAGES)
 
 try:
     from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, SpacyNlpEngine

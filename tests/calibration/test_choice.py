@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.choice import STRONG_RIDGE, WEAK_RIDGE, Selector
+from spacy_calib.calibration.choice import STRONG_RIDGE, WEAK_RIDGE
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import Identity, IsotonicRegression, Platt, Recalibrator
 from spacy_calib.calibration.scaling import TemperatureScaling, VectorScaling
+from spacy_calib.calibration.selector import Selector
 from spacy_calib.calibration.token_fit import ContextFit, FitData
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import log_loss

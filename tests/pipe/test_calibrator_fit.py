@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_calib.calibration.choice import Selector
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds
+from spacy_calib.calibration.selector import Selector
 from spacy_calib.context.features import Neighbours
 from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.tokens import TokenContext

@@ -11,8 +11,8 @@ import numpy as np
 from ...pairs.bins import assign
 from ...schema import Saved, kept
 from ...types import Adds, Floats, Ints
+from ..record_form import PROFILE, profile_agrees, with_small_counts
 from .estimates import cross_sums, sum_by
-from .form import PROFILE, profile_agrees, with_small_counts
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
 # The scores come from another model than those of the fit.

@@ -24,8 +24,8 @@ import numpy as np
 from ...errors import calib_error
 from ...schema import Saved, kept
 from ...types import Floats, Ints
+from ..record_form import EFFECTS, N_WIDTHS, effects_agree
 from .estimates import Residuals, Sums, cross_sums, effective_documents, sum_by
-from .form import EFFECTS, N_WIDTHS, effects_agree
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import calib_error
 from ...schema import Form, Misfit, Saved, kept
 from ...types import Adds, Floats, Ints
-from .form import ENTITIES, RESIDUALS, residuals_agree
+from ..record_form import ENTITIES, RESIDUALS, residuals_agree
 
 # Neighbouring documents (parts of one text, texts of one source) are alike up to this distance: Newey and West (1987).
 _LAGS = 2

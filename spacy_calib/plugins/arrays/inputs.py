@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...calibration.choice import Selector
 from ...calibration.grouping.tag_frequency import tag_frequency_groups
 from ...calibration.recalibrators import IsotonicRegression, Recalibrator
 from ...calibration.registered import recalibrators, scalings
 from ...calibration.scaling import Scaling
+from ...calibration.selector import Selector
 from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.token_fit import FitData
-from ...errors import calib_error
 from ...pairs.bins import check_count
 from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, from_sparse, leading, pair_up
 from ...pairs.label_map import shorter
 from ...types import ROUNDING, Floats, Grouping, Ints, Marginals
+from .messages import calib_error
 
 
 def is_triple(P: Any) -> bool:

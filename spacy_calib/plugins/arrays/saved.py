@@ -15,10 +15,11 @@ from ...calibration.scaling import Scaling
 from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
-from ...errors import CalibError, brief, calib_error
+from ...errors import CalibError, brief
 from ...schema import Misfit, keyed, listed, maybe, number, record, text, whole
 from ...types import Groups
 from .inputs import steps_of
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from .tag_calibrator import TagCalibrator

@@ -19,7 +19,6 @@ from ...calibration.grouping.tag_frequency import regroup_by_frequency
 from ...calibration.sufficiency import judge_held_out
 from ...calibration.token_fit import fit_sets, fit_tokens, score_held_out
 from ...calibration.tokens import Calibrated, TokenCalibration, check_normalize
-from ...errors import WARNINGS, calib_error
 from ...metrics.proper import PROPER, log_losses
 from ...metrics.smooth_error import SmoothCalibrationError
 from ...metrics.table import calibration_table
@@ -28,6 +27,7 @@ from ...pairs.documents import DOCUMENT
 from ...types import Floats, Groups, Marginals
 from . import inputs, saved
 from .inputs import steps_of
+from .messages import WARNINGS, calib_error
 
 # What the intervals of a report resample where no documents are given.
 UNIT = "unit"
@@ -58,6 +58,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     calibrated, each document by a fit on the others. unknown_gold_ (dict): Gold labels without column -> number.
     n_features_in_ (int), feature_names_in_ (NDArray): As everywhere in scikit-learn.
     """
+
+    __module__ = "spacy_calib"  # pickles outlive a move of the file
 
     def __init__(
         self,

@@ -11,7 +11,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 
-from ...errors import calib_error
 from ...metrics.calibration_errors import calibration_error
 from ...pairs.build import check_threshold
 from ...pipe.annotating import AnnotatingPipe
@@ -27,6 +26,7 @@ from .inference.figures import FIGURES, NOTHING, Cluster
 from .inference.learning import PENALTIES, Choices, learn, right_options
 from .inference.pairs import nearest_sample, pair_chances
 from .mentions import Mentions, aligned_gold, clusters_in, gold_speakers, mentions_of, speakers_of, write_clusters
+from .messages import calib_error
 from .view import DocCoref, Resolved, clusters_of, coref_view, write_resolved
 
 GoldMentions = dict[tuple[int, int], int]

@@ -7,9 +7,10 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from ...errors import CalibError, calib_error
+from ...errors import CalibError
 from ...pipe.settings import block_or_none, component_factory
 from . import ATTRIBUTE
+from .messages import calib_error
 
 
 def coref_of(doc: Doc) -> Any:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ...errors import calib_error
 from ...types import Ints
 from .inference.calibration import KINDS, Places
+from .messages import calib_error
 
 _NOMINAL, _PROPER, _PRONOUN = range(len(KINDS))
 # One name for all forms of an English pronoun, as the form tells less; without tags, these words are the pronouns.

@@ -13,7 +13,6 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
 from ...doc.blocks import BLOCK_VERSION, add_block, delete_blocks, held_blocks, print_of
-from ...errors import calib_error
 from ...types import Floats, Ints
 from ..events.draws import generator
 from ..events.sampling import Draws
@@ -21,6 +20,7 @@ from . import ATTRIBUTE
 from .inference.antecedents import Antecedents, Candidates, refit
 from .inference.pairs import DENSE, MentionPairs, pair_chances
 from .mentions import Mentions, digest, write_clusters
+from .messages import calib_error
 
 
 @dataclass(frozen=True, eq=False)

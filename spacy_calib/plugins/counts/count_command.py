@@ -239,7 +239,7 @@ class QueryRun:
     def _count_gold(self, path: Path) -> Gathered:
         """Count the labelled documents. RAISES C030: they have no gold. C226: fewer than two. And see `_count_texts`."""
         from ...annotations import plain_name
-        from ...errors import calib_error
+        from .messages import calib_error
 
         counting = self._count_texts(path, gold=True)
         attrs = {attr for query in self.queries for attr, _ in query.labels}

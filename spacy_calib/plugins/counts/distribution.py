@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import calib_error
 from ...types import ROUNDING, Floats
+from .messages import calib_error
 
 # Units per block, whose distribution is made unit by unit before blocks are joined; and blocks made at once (a power of
 # 2, so that joins do not depend on it).

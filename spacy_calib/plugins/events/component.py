@@ -17,7 +17,7 @@ from ...doc.attributes import check_pipe_name, register, token_values
 from ...doc.blocks import add_block, delete_blocks
 from ...doc.view import doc_view
 from ...doc.write import CalibratedSpans, span_block
-from ...errors import CalibError, calib_error
+from ...errors import CalibError
 from ...gold.reading import document_of
 from ...pairs.documents import DocumentNumbers
 from ...pipe.annotating import AnnotatingPipe, WarnOnce
@@ -27,6 +27,7 @@ from ...types import Floats, Ints, Spans
 from .event_state import EventInfo, EventState, GatheredUnits, learn
 from .forecasters.base import Forecaster
 from .forecasts import UNIT_FEATURES, Evidence, candidates
+from .messages import WARNINGS, calib_error
 from .questions import UNKNOWN, Event, check_is_event
 
 # Blocks of an event pipe stand under the prefix of the calib pipe with this behind it.
@@ -62,7 +63,7 @@ class EventPipe(AnnotatingPipe):
         self.event.bind(attr, partial(_component, nlp, attr))
         self.prototype = forecaster
         self.learned = EventState()
-        self.warn = WarnOnce(self)
+        self.warn = WarnOnce(self, WARNINGS)
         register(attr)
 
     @property

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import calib_error
 from ...types import Floats, Ints
+from .messages import calib_error
 
 # None of the labels: the rest of the probability fell to this draw.
 REST = -1

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import calib_error
 from ...metrics.by_document import mean_interval
 from ...metrics.proper import brier, squared_losses
 from ...pairs.documents import DOCUMENT
@@ -17,6 +16,7 @@ from ...schema import Misfit, Saved, anything, kept, listed, maybe, number, reco
 from ...types import Floats, Ints
 from .forecasters.base import Forecaster
 from .forecasts import Evidence, Trial, fit_units, split_loss
+from .messages import calib_error
 
 _LOSS = number(0.0, 1.0)
 

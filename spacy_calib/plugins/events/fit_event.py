@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...annotations.span_events import UNIT_EVENTS
 from ...cli.shared.examples import run_pipes
 from ...cli.shared.screen import msg, number, print_table, warn
-from ...errors import calib_error
 from ...pairs.documents import TOKEN
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -17,8 +17,8 @@ from ...annotations.span_events import (
     check_event,
     span_hits,
 )
-from ...errors import calib_error
 from ...types import Ints
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from .forecasts import Evidence

@@ -28,9 +28,9 @@ from ...annotations import (
     plain_name,
 )
 from ...doc.top_labels import erase_label, write_labels
-from ...errors import calib_error
 from ...types import Floats, Ints
 from .draws import REST, draw_apart, draw_each, draw_entries, generator
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from ...doc.view import DocCalib, ScoredSpan

@@ -20,7 +20,6 @@ from ...annotations import ARC_EVENTS, is_space, plain_name
 from ...calibration.spans import logit
 from ...doc.attributes import DEFAULT_ATTR
 from ...doc.view import DocCalib, doc_view
-from ...errors import calib_error
 from ...sources.base import missing_input
 from ...sources.parser.decoding import (
     DECORATION,
@@ -37,6 +36,7 @@ from ...sources.transitions import clear_copy
 from ...types import Floats, Ints
 from .draws import draw_columns, generator
 from .forecasts import Evidence
+from .messages import calib_error
 from .questions import LabelsRight
 from .sampling import TreeDraws
 

@@ -15,8 +15,9 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 
 from ...annotations.cats import CATS
-from ...errors import CalibError, brief, calib_error
+from ...errors import CalibError, brief
 from ...sources.tool_spans import spans_from
+from .messages import calib_error
 from .response import SCORES, Answer, Field
 
 ENTS = "ents"

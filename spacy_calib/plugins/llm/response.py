@@ -12,7 +12,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ...errors import brief, calib_error
+from ...errors import brief
+from .messages import calib_error
 
 # A token that a server calls impossible or does not tell the probability of (-inf, -9999.0 of OpenAI) has this logarithm: a probability of 0.
 LEAST = -100.0
@@ -56,6 +57,8 @@ class Answer:
     tokens (tuple[bytes, ...]): One may hold part of a character. logprobs (tuple[float, ...]): NaN where unknown. tops
     (tuple[tuple[tuple[bytes, float], ...], ...]): At each place the top tokens with their log-probabilities; () where unknown.
     """
+
+    __module__ = "spacy_calib"  # pickles outlive a move of the file
 
     tokens: tuple[bytes, ...]
     logprobs: tuple[float, ...]

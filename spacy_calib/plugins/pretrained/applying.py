@@ -9,7 +9,6 @@ from typing import Any
 
 from spacy.language import Language
 
-from ...errors import WARNINGS, calib_error
 from ...pipe.component import Calibrator
 from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories
 from ...pipe.saved import dump
@@ -18,6 +17,7 @@ from .card import Card, find_card
 from .evidence import EntityMap
 from .gate import GatedContext
 from .matching import Match, check_scores, find_matches, probe
+from .messages import WARNINGS, calib_error
 
 
 def pretrained(

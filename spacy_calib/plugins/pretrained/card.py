@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ...calibration.saved import Unreadable, unpack
-from ...errors import CalibError, calib_error
+from ...errors import CalibError
 from ...schema import Misfit, anything, keyed, listed, maybe, number, record, text, whole
+from .messages import calib_error
 
 # Other wheels register a function that returns a folder of cards.
 ENTRY_POINTS = "spacy_calib_pretrained"

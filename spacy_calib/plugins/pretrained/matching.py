@@ -10,13 +10,13 @@ import numpy as np
 from spacy.language import Language
 
 from ...calibration.recalibrators.logistic import log_odds
-from ...errors import calib_error
 from ...pairs.build import leading
 from ...pipe.component import Calibrator
 from ...sources.fingerprint import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
 from .evidence import CLIP
+from .messages import calib_error
 
 # How far the mean raw log-odds of the card's sentences may be from the card's, in its spreads; and the share of its
 # predictions that there must be at least. Random weights are some 3 spreads away, pipelines of other sizes .2.

@@ -13,7 +13,7 @@ from ...cli.shared.options import Force, Format, Silent
 from ...cli.shared.outputs import check_pipeline_folder
 from ...cli.shared.screen import Column, msg, number, show_rows, whole
 from ...cli.shared.writing import deliver
-from ...errors import calib_error
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from .card import Card

@@ -12,9 +12,9 @@ from ...cli.evaluating.evaluation import Judgement, place_raw
 from ...cli.shared.examples import read_examples, run_pipes
 from ...cli.shared.run import pipes_to_run
 from ...cli.shared.screen import Column, first_of, msg, number, show_rows, warn, whole
-from ...errors import calib_error
 from ...pipe.loading import open_model
 from ...types import OPEN
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from spacy.training import Example

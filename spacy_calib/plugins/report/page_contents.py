@@ -17,7 +17,7 @@ from ...cli.fitting.conventions import conventions_of
 from ...cli.shared.evidence import check_bins
 from ...cli.shared.run import fit_in_words, unit_of
 from ...cli.shared.screen import msg
-from ...errors import calib_error
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from ...cli.evaluating.options import EvaluateRun

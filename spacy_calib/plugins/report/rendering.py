@@ -21,9 +21,9 @@ from ...doc.attributes import (
     token_values,
 )
 from ...doc.view import DocCalib, ScoredSpan, doc_view
-from ...errors import calib_error
 from ...types import OUTSIDE
 from .marked_text import Look, Mark, Passage, Word, to_html
+from .messages import calib_error
 
 STYLES = ("tokens", "ents")
 _NO_ENTITY = "no entity"

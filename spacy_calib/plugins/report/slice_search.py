@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import calib_error
 from ...types import Floats, Ints
 from .gaps import documents_apart, errors_of, p_values, stand
+from .messages import calib_error
 from .properties import Property
 from .slices import FEWEST_UNITS, Slice
 

@@ -13,8 +13,8 @@ from ...cli.shared.command import command, option
 from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, Silent
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
-from ...errors import calib_error
 from ...pipe.loading import open_model
+from .messages import calib_error
 
 
 @command(example="./calibrated")

@@ -20,7 +20,7 @@ from thinc.api import set_active_gpu
 
 from ...annotations import get_annotation, plain_name, unit_of
 from ...doc.zones import memory_zone
-from ...errors import CalibError, calib_error
+from ...errors import CalibError
 from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, counted
 from ...pipe.component import Calibrator, fitted_pipes
@@ -29,6 +29,7 @@ from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_S
 from ..events.component import SUFFIX, event_pipes
 from ..expect.summary import spans_of, tokens_of
 from .marked_text import Look, Passage, escape, legend_html, passage_html, style
+from .messages import calib_error
 from .rendering import marks_spans, read_marks, read_units, read_words
 
 # Characters of a text that a browser shows at once without a wait (some 10 MB of markup), and bytes of a request that are read.

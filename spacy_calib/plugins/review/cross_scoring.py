@@ -9,9 +9,9 @@ import numpy as np
 from spacy import util
 from spacy.training import Example
 
-from ...errors import calib_error
 from ...gold.reading import document_of
 from ...pairs.documents import DocumentNumbers, folds_of
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator

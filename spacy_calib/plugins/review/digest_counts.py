@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ...errors import calib_error
 from ...pairs.keyed import Digests
+from .messages import calib_error
 
 # How many digests are held at once.
 _MOST = 1 << 20

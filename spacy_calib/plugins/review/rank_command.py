@@ -31,8 +31,8 @@ from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
 from ...cli.shared.writing import write_picture
-from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
+from .messages import calib_error
 from .queue.orders import REVIEW
 from .queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
 
@@ -154,7 +154,7 @@ def rank_units(
 
 def draw_curves(queue: Queue, order: str, path: Path) -> None:
     """How soon the usual orders, and the one that was asked for, find the errors. RAISES C055: the picture cannot be written. C076: there is no gold."""
-    from ..report.series_plots import found_curves
+    from .found_curves import found_curves
     from .queue.findings import compare_orders
 
     rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, order))))

@@ -28,8 +28,8 @@ from ...cli.shared.options import (
 )
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import Column, msg, number, shorten, show_rows, whole
-from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
+from .messages import calib_error
 from .queue.orders import LABEL
 from .queues import MIN_WORDS, SUFFIXES, WORDS_HELP, QueueFormat, QueueOutput, deliver_queue, labelled_texts, write_docs
 

@@ -17,7 +17,6 @@ from spacy.vocab import Vocab
 from thinc.api import Linear, Model, chain, set_dropout_rate, with_array, zero_init
 from thinc.types import Floats2d
 
-from ...errors import calib_error
 from ...pipe.saved import refused_whole
 from ...schema import Misfit, lengths, number, text
 from ...sources.base import to_numpy
@@ -25,6 +24,7 @@ from .factory import CrfSettings
 from .inference.chains import Potentials
 from .labeller import LABELLER, ChainLabeller, accepted_by, chain_settings, check_settings
 from .losses import Question, get_loss
+from .messages import calib_error
 from .targets import get_target
 
 _PARAMS = ("transitions", "starts", "ends")

@@ -10,11 +10,11 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Example, validate_get_examples
 
-from ...errors import calib_error
 from ...schema import floats
 from ...types import Floats, Ints
 from .factory import CrfsuiteSettings
 from .features import FeatureLabeller, Sparse
+from .messages import calib_error
 
 
 class CrfsuiteLabeller(FeatureLabeller):

@@ -19,12 +19,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...errors import calib_error
 from ...schema import Form, digests, lengths, listed, record, text, whole
 from ...types import Floats, Ints
 from .factory import FeatureSettings
 from .inference.chains import Potentials
 from .labeller import SavedLabeller, accepted_by, chain_settings, check_settings
+from .messages import calib_error
 
 Hashes = NDArray[np.uint64]
 

@@ -10,11 +10,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 
-from ...errors import calib_error
 from ...schema import Form, above_zero, floats, lengths, listed, record, text, whole
 from .factory import HmmSettings
 from .inference.chains import Potentials
 from .labeller import SavedLabeller, chain_settings, check_settings
+from .messages import calib_error
 
 _ARRAYS = ("of_word", "follow", "first", "last")
 

@@ -13,7 +13,6 @@ from spacy.training import Example
 
 from ...doc.attributes import DEFAULT_ATTR
 from ...doc.view import DocCalib, doc_view
-from ...errors import calib_error
 from ...pairs.build import check_threshold
 from ...sources.base import to_numpy
 from ...types import Floats, Ints, Marginals
@@ -22,6 +21,7 @@ from ..events.sampling import LabelDraws
 from .inference.chains import fit_joints
 from .inference.sums import Sums, sum_chains
 from .labeller import ChainLabeller
+from .messages import calib_error
 from .source import ChainSource
 from .targets import ENTITIES, get_target
 

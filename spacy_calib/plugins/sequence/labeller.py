@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from thinc.util import get_array_module
 
 from ...calibration.saved import Unreadable
-from ...errors import brief, calib_error
+from ...errors import brief
 from ...pipe.annotating import AnnotatingPipe
 from ...pipe.saved import Kept
 from ...schema import Form, Misfit, flag, listed, maybe, record, text
@@ -25,6 +25,7 @@ from ...types import Ints
 from .factory import ChainSettings
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
+from .messages import calib_error
 from .targets import ENTITIES, biluo_transitions, get_target
 
 _NAME: Any = vars(Pipe)["name"]

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import calib_error
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
 from .inference.sums import sum_chains
+from .messages import calib_error
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,12 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Example, validate_examples, validate_get_examples
 
-from ...errors import calib_error
 from ...schema import floats, whole
 from ...types import Floats, Ints
 from .factory import OnlineSettings
 from .features import FeatureLabeller, Sparse
 from .inference.best import k_best_one, viterbi_one
+from .messages import calib_error
 
 
 class Difference(NamedTuple):

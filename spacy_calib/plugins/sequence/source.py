@@ -12,7 +12,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ...annotations import Annotation, get_annotation, label_hashes
-from ...errors import calib_error
 from ...pairs.build import DenseScores, Scores, SparseScores, from_dense
 from ...sources.base import Source, all_finite, has_weights, missing_input, to_numpy
 from ...sources.softmax import SoftmaxSource
@@ -21,6 +20,7 @@ from .confidence import Draws, Progress, draws_of_head, draws_of_learner, gaps, 
 from .factory import DRAWN, WAYS
 from .inference.sums import sum_chains
 from .labeller import ChainLabeller
+from .messages import calib_error
 from .online import OnlineLabeller
 from .targets import ENTITIES
 

@@ -12,7 +12,7 @@ from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Token
 from spacy.training import Example, biluo_tags_to_spans, iob_to_biluo
 
-from ...errors import calib_error
+from .messages import calib_error
 
 ENTITIES = "ents"
 _MISSING = "-"

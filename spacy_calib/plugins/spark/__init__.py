@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import calib_error
+from .messages import calib_error
 
 try:
     import pyspark  # noqa: F401

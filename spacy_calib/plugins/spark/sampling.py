@@ -14,9 +14,9 @@ from pyspark.sql.types import BinaryType
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ...errors import calib_error
 from ...gold.reading import DOC_KEY
 from ...pipe.loading import reason
+from .messages import calib_error
 from .session import check_columns, check_type
 
 _SCHEMA = pa.schema([("document", pa.int64()), ("doc", pa.binary()), ("fault", pa.string())])

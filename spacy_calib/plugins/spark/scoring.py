@@ -16,8 +16,8 @@ from pyspark.sql.types import StringType, StructType
 from spacy.language import Language
 
 from ...doc.zones import pipe_in_zones
-from ...errors import calib_error
 from ...pipe.component import check_unit
+from .messages import calib_error
 from .models import Model
 from .score_rows import score_rows, score_schema
 from .session import ask_a_worker, check_columns, check_type

@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
-from ...errors import CalibError, calib_error
+from ...errors import CalibError
+from .messages import calib_error
 
 # Spark 4 runs on Java 17 and later.
 _JAVA = 17

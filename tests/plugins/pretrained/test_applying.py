@@ -16,6 +16,7 @@ from spacy_calib.plugins.pretrained import card as cards
 from spacy_calib.plugins.pretrained.applying import learned_state
 from spacy_calib.plugins.pretrained.matching import Match, check_scores, probe
 from spacy_calib.sources.fingerprint import fingerprint
+from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
 
 TEXT = "Maria Gonzales of Siemens moved from Lisbon to the Amazon on Tuesday. She paid 40 euros to Toyota."
@@ -265,3 +266,10 @@ def test_the_state_is_what_a_fit_would_save():
     assert state["seen"] is None
     assert state["fit_info"]["pretrained"]["transferred"]
     assert state["cutoffs"]["per"] == "label"
+
+
+def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path):
+    calibrated.to_disk(tmp_path / "pretrained")
+    lines = loaded_modules(tmp_path / "pretrained")
+    assert "spacy_calib.plugins.pretrained.evidence" in lines
+    assert len(lines) <= 110, sorted(lines)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....calibration.conditional_logit import softmax
-from ....errors import calib_error
 from ....types import ROUNDING, Floats, Ints
+from ..messages import calib_error
 
 # No antecedent: the mention begins a new cluster.
 NEW = -1

@@ -14,10 +14,10 @@ from ....calibration.grouped import GROUPED, GroupedRecalibrator
 from ....calibration.recalibrators.base import Recalibrator
 from ....calibration.recalibrators.logistic import log_odds
 from ....context.ridge import RidgeModel, fit_ridge
-from ....errors import calib_error
 from ....pairs.documents import DOCUMENTS_TO_CHOOSE
 from ....schema import floats, lengths, maybe, record
 from ....types import Floats, Groups, Ints, Pairs
+from ..messages import calib_error
 from .pairs import MentionPairs
 
 # Of more pairs than this, so many at equal distances are used: pairs of one document tell much the same.

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....calibration.conditional_logit import choice_loss
-from ....errors import calib_error
 from ....pairs.documents import folds_of
 from ....types import Floats, Ints
+from ..messages import calib_error
 from .antecedents import Antecedents, Candidates
 
 # Cross-validation takes the one with the likeliest held-out documents.

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ....calibration.recalibrators.logistic import combine, fit_logistic, sigmoid
 from ....calibration.saved import Part
-from ....errors import calib_error
 from ....pairs.bins import check_count
 from ....schema import floats, lengths, number, record
 from ....types import Floats, as_hits
+from ..messages import calib_error
 
 # A column whose standard deviation is below this is constant: what is left is floating-point noise.
 _ROUNDING = 1e-12

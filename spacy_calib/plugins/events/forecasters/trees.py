@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....calibration.recalibrators.logistic import log_odds, sigmoid
-from ....errors import calib_error
 from ....pairs.bins import check_count
 from ....schema import Saved, floats, kept, lengths, number, record, whole, wholes
 from ....types import Floats, Ints
+from ..messages import calib_error
 from .base import Forecaster
 
 _LEAF = -1

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....errors import calib_error
 from ....pairs.scored_corpus import UNKNOWN, WRONG, ScoredCorpus
 from ....types import Floats, Ints
 from ..digest_counts import Distinct
+from ..messages import calib_error
 from .choosing import ACCEPTED, IN, SHORT, Plan, Pool
 from .orders import REVIEW, token_values, unit_doubts
 from .units import Units, units_of

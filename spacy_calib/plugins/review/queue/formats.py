@@ -15,9 +15,9 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from ....about import __version__
-from ....errors import calib_error
 from ....errors.visible import csv_lines, unguarded, visible
 from ....pairs.documents import DOCUMENT
+from ..messages import calib_error
 from .tasks import Task
 
 _DIGITS = 6

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....errors import calib_error
 from ....pairs.keyed import STEP, splitmix64
 from ....pairs.scored_corpus import ScoredCorpus
 from ....types import Floats, Groups, Ints
+from ..messages import calib_error
 from .units import Units
 
 DOUBTS = ("calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy")

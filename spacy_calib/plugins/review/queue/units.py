@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import calib_error
 from ....pairs.documents import DOCUMENT, TOKEN
 from ....pairs.keyed import STEP, Digests, digest, splitmix64
 from ....pairs.scored_corpus import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 from ....types import Floats, Ints
+from ..messages import calib_error
 
 KINDS = (TOKEN, "entity", "sentence", DOCUMENT)
 

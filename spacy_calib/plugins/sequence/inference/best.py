@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from thinc.util import get_array_module
 
-from ....errors import calib_error
 from ....types import Floats, Ints
+from ..messages import calib_error
 from .chains import Chains, Packing
 
 # Of more labels than these the likely ones are tried first.

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import calib_error
 from ....types import Ints
+from ..messages import calib_error
 from .best import parts_of
 from .chains import Chains
 

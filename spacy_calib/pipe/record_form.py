@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...schema import Form, digests, floats, keyed, lengths, maybe, number, record, several, text, whole
+from ..schema import Form, digests, floats, keyed, lengths, maybe, number, record, several, text, whole
 
 # Widths on the grid of `effects.WIDTHS`.
 N_WIDTHS = 9

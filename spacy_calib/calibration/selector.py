@@ -1,0 +1,46 @@
+"""The setting that lets a fit choose its steps: a config makes it at every load, the choice itself is loaded by a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import calib_error
+from ..pairs.bins import check_count
+from ..pairs.progress import UNREPORTED, Progress
+from ..types import Grouping, Groups
+from .recalibrators import Recalibrator
+
+if TYPE_CHECKING:
+    from .token_fit import CalibrationPlan, FitData, LearnContext
+
+
+class Selector:
+    """Chooses the steps of a fit: the candidate of lowest log loss on held-out documents.
+
+    Candidates are vector scaling, a context with and without it, and each method in each number of tag frequency groups;
+    Platt scaling in as many groups where a token may have several labels. Raw scores are kept only where all others lose more, by over a
+    standard error. With few documents blocks of tokens are held out instead, and vector (or Platt) scaling alone is tried.
+
+    methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups.
+    RAISES C001: a setting out of range.
+    """
+
+    def __init__(self, methods: Mapping[str, Recalibrator], n_groups: Sequence[int] = (1, 5)):
+        self.methods = dict(methods)
+        self.n_groups = [check_count("n_groups", n) for n in n_groups]
+        if not self.n_groups:
+            raise calib_error("C001", name="n_groups", wanted="at least one number of groups", given="none")
+
+    def __call__(
+        self,
+        data: FitData,
+        group: Callable[[Grouping], Groups],
+        scalable: bool = True,
+        learn_context: LearnContext | None = None,
+        progress: Progress = UNREPORTED,
+    ) -> CalibrationPlan:
+        """Choose a plan. group: Makes groups of the labels. scalable: False where a token may have several labels."""
+        from .choice import choose_plan  # loaded by a fit
+
+        return choose_plan(self.methods, self.n_groups, data, group, scalable, learn_context, progress)

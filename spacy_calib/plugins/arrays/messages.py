@@ -1,0 +1,17 @@
+"""Messages of calibration of arrays, each with a code."""
+
+from ...errors import error_builder
+
+MESSAGES = {
+    "C293": "The method 'auto' chooses the {setting} by itself; leave {setting} out, or name a method.",
+    "C294": "There is no tag {given} among the classes; they are: {known}.",
+    "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
+    "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
+    "C297": "This calibrator has no sets; fit it with sets=0.1.",
+    "C298": "No calibrator can be read from {path} ({why}); give a file that TagCalibrator.to_disk wrote.",
+    "C299": "The calibrator in {path} cannot be used here: {why}; install what is missing, or fit it again.",
+}
+WARNINGS = {
+    "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
+}
+calib_error = error_builder(MESSAGES)

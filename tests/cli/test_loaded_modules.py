@@ -1,0 +1,19 @@
+"""A fitted pipeline scores with few modules: what fits, evaluates or plugs in is not imported."""
+
+from __future__ import annotations
+
+from tests.loaded import loaded_modules
+
+MOST_MODULES, MOST_LINES = 98, 13_200
+
+
+def test_a_fitted_tagger_and_a_doc_import_few_modules(calibrated):
+    lines = loaded_modules(calibrated)
+    assert "spacy_calib.pipe.component" in lines
+    assert len(lines) <= MOST_MODULES, sorted(lines)
+    assert sum(lines.values()) <= MOST_LINES, lines
+
+
+def test_of_plugins_only_factories_are_imported(calibrated):
+    names = {name for name in loaded_modules(calibrated) if name.startswith("spacy_calib.plugins.")}
+    assert {name.split(".")[3] for name in names if name.count(".") > 2} == {"factory"}
