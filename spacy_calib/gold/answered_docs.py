@@ -33,7 +33,7 @@ _SPANS_KEY = "sc"
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield a gold Doc for each text with answers, with the tokens of the pipeline, cut where an answer begins or ends.
 
-    Its user data says how the text was sampled. RAISES C692 to C696: see `corpus.queue.answers`.
+    Its user data says how the text was sampled. RAISES C692 to C696: see `gold.answer_files`.
     """
     from .reading import DOC_KEY, DRAWN_KEY
 
