@@ -83,10 +83,12 @@ RUNS = {
 }
 SKIPPED = {
     "bench_smoke.py": "this script",
+    "adapt_or_fit_study.py": "reads six data sets; tests/scripts/test_adapt_or_fit_study.py runs it on a made-up one",
     "docs_pictures.py": "needs a browser, and the quickstart followed on real data",
     "release_check.py": "installs what `make release-check` builds, on each Python",
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",
     "docs_site.py": "runs inside MkDocs: make docs",
+    "tools/move.py": "moves files of the checkout; tests/scripts/test_move.py runs it in another one",
     "quality/peer_worker.py": "runs inside the environment of a peer; tests/test_quality_scripts.py runs it with scikit-learn",
 }
 

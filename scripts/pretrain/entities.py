@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from frame import say
 from pretrain.sources import Source, to_examples
+from spacy.training import Example
 
 from spacy_calib.calibration.recalibrators.logistic import fit_logistic, sigmoid
 from spacy_calib.context.words import Words
@@ -79,9 +80,13 @@ def gather(model: str, sources: Sequence[Source], cache: Path) -> dict[str, Judg
 
 
 def judge(nlp: Any, source: Source) -> Judged:
-    examples = list(to_examples(nlp, source.read(), source.size))
+    return judge_examples(nlp, list(to_examples(nlp, source.read(), source.size)), source.label_map)
+
+
+def judge_examples(nlp: Any, examples: Sequence[Example], label_map: dict[str, str]) -> Judged:
+    """Judge what a pipeline found. label_map (dict): What the gold calls the labels of the recognizer."""
     evidence = EntityEvidence()
-    source_of_entities = BoundSource.from_component(with_map(NerSource("ner"), source.label_map), nlp.get_pipe("ner"))
+    source_of_entities = BoundSource.from_component(with_map(NerSource("ner"), label_map), nlp.get_pipe("ner"))
     look = partial(words_of, functions=evidence.functions_in(nlp))
     data_by_event = [ExampleReader(source_of_entities, 0.01, event, look).read_all(examples).data(0.01) for event in EVENTS]
     hits = {event: span_data.hits for event, (_, span_data) in zip(EVENTS, data_by_event, strict=True) if span_data is not None}

@@ -25,10 +25,11 @@ def fit(
     model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a
         folder of them; `gold` is a list of more. output: Folder to write.
     component (str | list[str] | None): What to calibrate, one or several; None takes the command's default.
-    options: Those of the command by their long names: gold, train_data, config, method, groups, attr, event,
+    options: Those of the command by their long names: gold, train_data, config, method, groups, attr, event, always,
         gold_preproc, n_process, gpu_id, code, force and so on; `overrides` has dotted settings of the pipe, as
         {"components.calib.sets.alpha": 0.1}.
-    RETURNS (Calibrator | list[Calibrator]): The fitted pipe, a list of several components; its `fit_info` holds the tables of the fit.
+    RETURNS (Calibrator | list[Calibrator]): The pipe that was written, a list of several components; its `fit_info` holds the tables of its
+        fit. A pipeline that has a calibration keeps it, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
     RAISES CalibError: every fault of the input.
     """
     from .fit_command import fit as run
@@ -52,7 +53,7 @@ def adapt(model: str | Path, data: str | Path, output: str | Path, **options: An
 def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, Any]:
     """Compare the probabilities of a calibrated pipeline with gold, as `spacy calib evaluate` does.
 
-    model, data: See `fit`. options: Those of the command by their long names: attr, bins, groups, gold_preproc, n_process, gpu_id, code, output.
+    model, data: See `fit`. options: Those of the command by their long names: component, attr, bins, groups, gold_preproc, n_process, gpu_id, code, output.
     RETURNS (dict): Pipe name -> figures raw and calibrated, see `spacy calib evaluate --output`.
     RAISES CalibError: every fault of the input.
     """

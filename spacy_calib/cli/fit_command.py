@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -15,10 +15,12 @@ from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
+from .fitting.comparison import card_line, show_comparison, show_present
+from .fitting.component_fits import ComponentFit, check_components, place_pipes, put_back
 from .fitting.fit_output import show_fit
-from .fitting.new_calib import block_to_fit, load_readable, pipes_before, place_calib, ready_to_read, with_inline_recognizers
-from .fitting.settings import MAX_UNKNOWN, Block, check_settings, settings_from_file
-from .shared.command import argument, check_option, command, option
+from .fitting.new_calib import load_readable, pipes_before, ready_to_read
+from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
+from .shared.command import argument, command, option
 from .shared.evidence import check_apart, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
@@ -55,7 +57,17 @@ class FitCommand(WithOverrides):
         "How the maps are learned": ("groups", "config", "event"),
         "Where the scores come from": ("second_pass", "label_map"),
         "Which documents": ("gold", "doc_key"),
-        "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
+        "How it runs": (
+            "gold_preproc",
+            "allow_unknown",
+            "allow_seen",
+            "always",
+            "format",
+            "n_process",
+            "gpu_id",
+            "code",
+            "silent",
+        ),
     }
 
 
@@ -106,6 +118,7 @@ def fit(
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Go on even if much of the fit data stands in --train-data too")] = False,
+    always: Annotated[bool, option("Write the new fit, whatever the comparison with the pipeline's calibration says")] = False,
     format: Format = "table",
     n_process: Annotated[int, option("Worker processes; recognizers take one in any case")] = 1,
     gpu_id: GpuId = -1,
@@ -120,14 +133,17 @@ def fit(
     Any setting of the pipe can be given as in `spacy train`, for instance --components.calib.grouping.n_groups 3. Precedence,
     highest first: options, such settings, --config, the calib pipe of the pipeline, the defaults named here.
 
-    RETURNS (Calibrator | list[Calibrator]): The fitted pipe; of several components theirs, in the order of the pipeline.
+    A pipeline that has a calibration keeps it, or adapts it, unless the new fit is clearly better on held-out documents.
+
+    RETURNS (Calibrator | list[Calibrator]): The pipe that was written: the fitted one, or the one that was there; of several components
+        theirs, in the order of the pipeline.
     RAISES CalibError: every fault of the input.
     """
     from .shared.writing import write_pipeline
 
     unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
     of_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
-    components = _check_components(component, of_one, overrides)
+    components = check_components(component, of_one, overrides)
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
@@ -138,69 +154,18 @@ def fit(
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
-    nlp, own_names = _place_pipes(nlp, model, components, base, options, overrides, table, how)
-    calibs: list[Any] = [nlp.get_pipe(name) for name in nlp.component_names if name in own_names]
-    read = partial(_read, nlp, gold_paths, gold_preproc, doc_key)
-    examples = read()
-    done: list[str] = []
-    for calib in calibs:
-        drop_events(nlp, calib, unit_event)
-        training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
-        training |= {"max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "done": done}
-        fit_pipe(nlp, calib, examples, n_process=n_process, silent=silent, **training)
-        done = pipes_before(nlp, calib)
-    event_pipe = None if unit_event is None else fit_event(nlp, calibs[0], unit_event, read(), silent=silent)
+    nlp, fits = place_pipes(nlp, model, components, base, options, overrides, table, how)
+    read = partial(_read, paths=gold_paths, gold_preproc=gold_preproc, doc_key=doc_key)
+    examples = read(nlp)
+    count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
+    limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
+    _fit_all(nlp, fits, examples, count, event, always, **limits)
+    nlp, event_pipe = _take(nlp, fits, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(nlp, own_names, event_pipe, output, format)
+        show_output(nlp, fits, event_pipe, output, format)
+    calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
-
-
-def _checked(**options: Any) -> dict[str, Any]:
-    """The options that were given. RAISES C056 and others: see `check_settings`."""
-    options = {name: value for name, value in options.items() if value is not None}
-    check_settings(options)
-    return options
-
-
-def _check_components(
-    component: str | Sequence[str] | None, of_one: Mapping[str, Any], overrides: Mapping[str, Any] | None
-) -> list[str]:
-    """Return the components that are asked for. RAISES C056: an empty name, or an option of one component beside several."""
-    components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
-    for name in components:
-        check_settings({"component": name})
-    settings = {f"--{setting}": value for setting, value in (overrides or {}).items()}
-    for name, value in {**of_one, **settings}.items() if len(components) > 1 else ():
-        wanted = "left out beside several --component (it is of one: fit that one alone)"
-        check_option(name, value is None, wanted, "it" if value is True else value)
-    return components
-
-
-def _place_pipes(
-    nlp: Language,
-    model: str,
-    components: Sequence[str],
-    base: Block | None,
-    options: Mapping[str, Any],
-    overrides: Mapping[str, Any] | None,
-    table: dict[str, str] | None,
-    how: Mapping[str, Any],
-) -> tuple[Language, dict[str, str | None]]:
-    """Put a new pipe behind each component. Return (the pipeline; new pipe -> the pipe whose settings were taken over).
-
-    base, options, overrides: See `block_to_fit`. how (Mapping): Arguments of `place_calib`.
-    """
-    if len(components) > 1:
-        nlp = with_inline_recognizers(nlp, model, components, how["unreadable"])
-    own_names: dict[str, str | None] = {}
-    for name in components or ("",):
-        named_options = {**options, "component": name} if name else options
-        own, block, settings = block_to_fit(nlp, base, named_options, overrides)
-        labels = _map_of(nlp, name, components, table)
-        nlp, calib = place_calib(nlp, model, block, labels, event=options.get("event"), overrides=settings, **how)
-        own_names[calib.name] = own and own[0]
-    return nlp, own_names
 
 
 def _read_table(label_map: str | None) -> dict[str, str] | None:
@@ -210,13 +175,58 @@ def _read_table(label_map: str | None) -> dict[str, str] | None:
     return None if label_map is None else read_map(label_map)
 
 
-def _map_of(nlp: Language, component: str, components: Sequence[str], table: dict[str, str] | None) -> dict[str, str] | None:
-    """The label map of one component: of several, each has the labels that it knows, the last one also those that none does."""
-    if table is None or len(components) < 2:
-        return table
-    known = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}
-    others = set().union(*known.values()) if component == components[-1] else set(table)
-    return {label: name for label, name in table.items() if label in known[component] or label not in others} or None
+def _checked(**options: Any) -> dict[str, Any]:
+    """The options that were given. RAISES C056 and others: see `check_settings`."""
+    options = {name: value for name, value in options.items() if value is not None}
+    check_settings(options)
+    return options
+
+
+def _fit_all(
+    nlp: Language,
+    fits: Sequence[ComponentFit],
+    examples: list[Example],
+    count: Callable[[Calibrator], dict[str, Any]],
+    event: str | None,
+    always: bool,
+    **limits: Any,
+) -> None:
+    """Fit each pipe, and compare it with what was there, in one run of the pipeline. limits: Arguments of `fit_pipe`."""
+    done: list[str] = []
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        if event in UNIT_EVENTS:
+            drop_events(nlp, calib, event)
+        fit_pipe(nlp, calib, examples, done=done, **limits, **count(calib))
+        component_fit.compare(calib, examples, event, always)
+        done = pipes_before(nlp, calib)
+
+
+def _take(
+    nlp: Language,
+    fits: Sequence[ComponentFit],
+    unit_event: str | None,
+    read: Callable[[Language], list[Example]],
+    silent: bool,
+) -> tuple[Language, EventPipe | None]:
+    """Return the pipeline to write, and the event pipe that is fitted to the new fit. read: The examples of all gold.
+
+    RAISES C130, C131: see `check_fit`. C382, C384: see `fit_event`.
+    """
+    if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
+        return fits[0].outcome.reopen()[0], None
+    event_pipe = None
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        if not component_fit.is_written:
+            put_back(nlp, component_fit)
+            continue
+        check_fit(calib.fit_info)
+        if unit_event is not None:
+            event_pipe = fit_event(nlp, calib, unit_event, read(nlp), silent=silent)
+        else:
+            drop_events(nlp, calib, None)
+    return nlp, event_pipe
 
 
 def _read(nlp: Language, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None) -> list[Example]:
@@ -227,9 +237,9 @@ def _read(nlp: Language, paths: Sequence[Path], gold_preproc: bool, doc_key: str
 
 
 def count_training(
-    nlp: Language, calib: Calibrator, path: Path, examples: Iterable[Example], allow_seen: bool, silent: bool
+    nlp: Language, calib: Calibrator, path: Path | None, examples: Iterable[Example], allow_seen: bool, silent: bool
 ) -> dict[str, Any]:
-    """Count the gold labels of training data, for `Calibrator.fit`, with a progress bar (on a terminal only).
+    """Count the gold labels of training data, for `Calibrator.fit`, with a progress bar (on a terminal only); {} without such data.
 
     examples: Those of the fit, which should not be among the training data.
     RAISES C030: the training data has no gold for the component. C482: it has much of the fit data, and that was not allowed.
@@ -237,6 +247,8 @@ def count_training(
     from ..gold.reading import texts_of
     from ..pairs.seen_texts import SeenTexts
 
+    if path is None:
+        return {}
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
     training = read_examples(nlp, path, gold_preproc=False, silent=silent)
@@ -268,7 +280,6 @@ def fit_pipe(
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, done=done)
         calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
-    check_fit(calib.fit_info)
 
 
 def check_fit(info: FitInfo) -> None:
@@ -284,30 +295,39 @@ def check_fit(info: FitInfo) -> None:
         raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
 
 
-def show_output(
-    nlp: Language, own_names: Mapping[str, str | None], event_pipe: EventPipe | None, output: Path, format: str
-) -> None:
-    """Print what was fitted, as JSON or in words.
-
-    own_names (Mapping): Fitted pipe -> the pipe whose settings were taken over. event_pipe: Of whole units.
-    """
+def show_output(nlp: Language, fits: Sequence[ComponentFit], event_pipe: EventPipe | None, output: Path, format: str) -> None:
+    """Print what was fitted, as JSON or in words. event_pipe: Of whole units."""
     event_info = None if event_pipe is None else event_pipe.info
-    calibs: list[Any] = [nlp.get_pipe(name) for name in nlp.component_names if name in own_names]
-    for calib in calibs:
-        component = calib.source.component
+    states: dict[str, dict[str, Any]] = {}
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        component, outcome = calib.source.component, component_fit.outcome
         if component and component not in nlp.pipe_names:
             warn(
                 f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
             )
-    if format == "json":
         event_fields = {} if event_info is None else {"event": event_info.state()}
-        states = {calib.name: {"pipe": calib.name, **calib.fit_info.state(), **event_fields} for calib in calibs}
-        print_json({"output": str(output), **({"pipes": states} if len(calibs) > 1 else states[calibs[0].name])})
+        compared = {} if outcome is None else {"comparison": outcome.to_dict()}
+        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **compared}
+    if format == "json":
+        print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
         return
-    for calib in calibs:
-        own = own_names[calib.name]
-        if own is not None:
-            msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
-        show_fit(calib, output)
-    if event_pipe is not None and event_info is not None:
-        show_event(event_pipe, event_info)
+    for component_fit in fits:
+        _show_fit(nlp, component_fit, event_pipe, output)
+
+
+def _show_fit(nlp: Language, component_fit: ComponentFit, event_pipe: EventPipe | None, output: Path) -> None:
+    calib: Any = nlp.get_pipe(component_fit.name)
+    component, outcome = calib.source.component, component_fit.outcome
+    if outcome is not None and not component_fit.is_written:
+        show_present(calib, outcome, output)
+        return
+    if component_fit.own is not None:
+        msg.info(f"Settings that are not given are those of the pipeline's own pipe '{component_fit.own}'")
+    show_fit(calib, output, gains=None if outcome is None else outcome.gains)
+    if event_pipe is not None and event_pipe.info is not None:
+        show_event(event_pipe, event_pipe.info)
+    if outcome is not None:
+        show_comparison(outcome)
+    elif component and (line := card_line(nlp, component)):
+        msg.info(line)

@@ -11,19 +11,19 @@ from typing import Any
 
 from ..errors import WARNINGS, brief, calib_error
 from .places import MisplacedError
-from .tool_exports import TOOLS, Answer, Mark, name_shown_field, name_views
+from .tool_exports import TOOLS, Mark, TextAnswers, name_shown_field, name_views
 
 ANSWER_SUFFIXES = (".jsonl", ".json")
 _TOO_BIG = 1 << 63
 
 
-def read_answers(file: Path) -> list[Answer]:
+def read_answers(file: Path) -> list[TextAnswers]:
     """What a tool exported, one answer for each text, in the order of the file.
 
     RAISES C692: the file, or a record of it, cannot be read. C693: no tool's, or of several tools. C694: of two projects. C695: a span lies outside of its
     text. C696: nobody answered. C785: no span is where the tool says. C786: it is not known which field people saw.
     """
-    answers: list[Answer] = []
+    answers: list[TextAnswers] = []
     records, misplaced, tool, projects = list(_records(file)), [], "", set()
     try:
         name_views(records)
@@ -57,10 +57,10 @@ def read_answers(file: Path) -> list[Answer]:
     return _by_text(answers)
 
 
-def _by_text(answers: Sequence[Answer]) -> list[Answer]:
+def _by_text(answers: Sequence[TextAnswers]) -> list[TextAnswers]:
     """One answer for each text. Where categories were asked about, a whole text has none but those that are named, perhaps none at all."""
     absent = dict.fromkeys((name for answer in answers for name in answer.cats), False)
-    texts: dict[str, Answer] = {}
+    texts: dict[str, TextAnswers] = {}
     for answer in answers:
         known = replace(answer, cats={**absent, **answer.cats}) if answer.whole and absent else answer
         texts[known.text] = texts[known.text].joined(known) if known.text in texts else known
@@ -79,7 +79,7 @@ def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n
     warnings.warn(WARNINGS["CW61"].format(n=f"{n:,}", of=f"{of:,}", path=file, where=where, **mark), stacklevel=3)
 
 
-def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> Answer | None:
+def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> TextAnswers | None:
     try:
         answer = _checked(TOOLS[tool].read(record))
         outside = None if answer is None else next((mark for mark in answer.spans if not _inside(mark, answer.text)), None)
@@ -93,10 +93,10 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> Answer |
         raise calib_error(
             "C695", path=file, where=where, start=outside.start, end=outside.end, n=len(answer.text), label=outside.label
         )
-    return Answer(answer.text, answer.spans, answer.cats, answer.whole, answer.meta, where)
+    return TextAnswers(answer.text, answer.spans, answer.cats, answer.whole, answer.meta, where)
 
 
-def _checked(answer: Answer | None) -> Answer | None:
+def _checked(answer: TextAnswers | None) -> TextAnswers | None:
     """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names, or no value that a Doc can keep."""
     texts = () if answer is None else (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts) or (answer is not None and not isinstance(answer.meta, Mapping)):

@@ -24,7 +24,7 @@ from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE
 from .answer_files import read_answers
-from .tool_exports import Answer, Mark
+from .tool_exports import Mark, TextAnswers
 
 # Of spans where no component of the pipeline names another key, as in spaCy's own.
 _SPANS_KEY = "sc"
@@ -33,7 +33,7 @@ _SPANS_KEY = "sc"
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield a gold Doc for each text with answers, with the tokens of the pipeline, cut where an answer begins or ends.
 
-    Its user data says how the text was sampled. RAISES C692 to C696: see `corpus.queue.answers`.
+    Its user data says how the text was sampled. RAISES C692 to C696: see `gold.answer_files`.
     """
     from .reading import DOC_KEY, DRAWN_KEY
 
@@ -64,14 +64,14 @@ def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
     return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
 
 
-def _leaves_open(answer: Answer) -> bool:
+def _leaves_open(answer: TextAnswers) -> bool:
     """Return whether a label of some span was rejected without another accepted."""
     right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
     return any(mark[:2] not in right for mark in answer.spans)
 
 
 def answered_doc(
-    nlp: Language, answer: Answer, keys: Iterable[str] = (_SPANS_KEY,), of_links: bool = False, is_open: bool = True
+    nlp: Language, answer: TextAnswers, keys: Iterable[str] = (_SPANS_KEY,), of_links: bool = False, is_open: bool = True
 ) -> Doc:
     """Return a Doc with entities, span groups, categories, and labels of single tokens unless two were accepted.
 
@@ -112,7 +112,7 @@ def answered_doc(
     return doc
 
 
-def _torn(answer: Answer) -> set[tuple[int, int]]:
+def _torn(answer: TextAnswers) -> set[tuple[int, int]]:
     """Return the places where two labels were accepted."""
     places = Counter(_trim(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
     return {place for place, n in places.items() if n > 1}

@@ -32,7 +32,7 @@ from .conllu import read_conllu, with_joined_words
 
 # Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
 DOC_KEY = "calib_document"
-# Key of `Doc.user_data` for how a text came to be labelled, "drawn" in a record of a queue, see `corpus.queue.tasks.Task`.
+# Key of `Doc.user_data` for how a text came to be labelled, "drawn" in a record of a queue.
 DRAWN_KEY = "calib_drawn"
 # What gold files end in: a DocBin, or CoNLL-U.
 GOLD_SUFFIXES = (".spacy", ".conllu")

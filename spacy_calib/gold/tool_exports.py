@@ -32,7 +32,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class TextAnswers:
     """What people say of a text.
 
     spans (dict): Stretch -> whether it is right. cats (dict): Category -> whether the text has it. whole (bool): Whether nothing else is right, so that
@@ -46,24 +46,24 @@ class Answer:
     meta: dict[str, Any] = field(default_factory=dict)
     where: str = ""
 
-    def joined(self, later: Answer) -> Answer:
+    def joined(self, later: TextAnswers) -> TextAnswers:
         """With what was said of the same text later, which counts where they differ; it stays a doubtful text if it was one."""
         if later.whole and (later.spans or not later.cats):
             return later
         spans, cats = {**self.spans, **later.spans}, {**self.cats, **later.cats}
         doubted = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
-        return Answer(self.text, spans, cats, self.whole, {**self.meta, **later.meta, **doubted}, self.where)
+        return TextAnswers(self.text, spans, cats, self.whole, {**self.meta, **later.meta, **doubted}, self.where)
 
 
-def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> Answer:
+def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
     """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown."""
     spans = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
-    return Answer(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
+    return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 
-def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> Answer:
+def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> TextAnswers:
     """The categories that a person chose from all."""
-    return Answer(text, cats=dict.fromkeys(map(str, names), True), whole=True, meta=dict(meta))
+    return TextAnswers(text, cats=dict.fromkeys(map(str, names), True), whole=True, meta=dict(meta))
 
 
 def _asked(text: str, meta: Mapping[str, Any]) -> list[Mark]:
@@ -86,7 +86,7 @@ def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> lis
 # Prodigy
 
 
-def _prodigy(record: dict[str, Any]) -> Answer | None:
+def _prodigy(record: dict[str, Any]) -> TextAnswers | None:
     text, answer, meta = record["text"], record["answer"], record.get("meta") or {}
     if answer == "ignore":
         return None
@@ -94,15 +94,15 @@ def _prodigy(record: dict[str, Any]) -> Answer | None:
     if "options" in record:
         chosen = [str(name) for name in _as_list(record.get("accept"))]
         if not right:
-            return Answer(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
+            return TextAnswers(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
         options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
-        return Answer(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
+        return TextAnswers(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
     if not record.get("spans") and isinstance(record.get("label"), str):
-        return Answer(text, cats={record["label"]: right}, meta=meta)
+        return TextAnswers(text, cats={record["label"]: right}, meta=meta)
     marks = _marks(text, _with_words(record))
     if not right:
         wrong = _asked(text, meta) or marks
-        return Answer(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None  # of several, it does not say which
+        return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None  # of several, it does not say which
     return answer_with_spans(text, marks, meta, whole=meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY)
 
 
@@ -133,7 +133,7 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
 # Label Studio
 
 
-def _label_studio(record: dict[str, Any]) -> Answer | None:
+def _label_studio(record: dict[str, Any]) -> TextAnswers | None:
     annotation = _last_annotation(record)
     if annotation is None:
         return None
@@ -188,7 +188,7 @@ def name_shown_field(records: list[tuple[str, dict[str, Any]]]) -> None:
 # doccano
 
 
-def _doccano(record: dict[str, Any]) -> Answer | None:
+def _doccano(record: dict[str, Any]) -> TextAnswers | None:
     meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "focus", "doc", "unit") if key in record}
     text, labels = record["text"], _as_list(next(record[key] for key in ("entities", "label", "labels") if key in record))
     if "entities" in record:
@@ -201,7 +201,7 @@ def _doccano(record: dict[str, Any]) -> Answer | None:
 # Argilla
 
 
-def _argilla(record: dict[str, Any]) -> Answer | None:
+def _argilla(record: dict[str, Any]) -> TextAnswers | None:
     meta = record.get("metadata") or {}
     if "responses" in record:
         last = [responses[-1] for responses in record["responses"].values() if responses]
@@ -219,7 +219,7 @@ def _argilla(record: dict[str, Any]) -> Answer | None:
     return replace(answers[-1], spans=spans, cats=cats)
 
 
-def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> Answer:
+def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
     values = _as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
@@ -232,7 +232,7 @@ class Tool(NamedTuple):
     """wrote (Callable): Whether a record is one of its. read (Callable): Of a record; None where nobody answered."""
 
     wrote: Callable[[dict[str, Any]], bool]
-    read: Callable[[dict[str, Any]], Answer | None]
+    read: Callable[[dict[str, Any]], TextAnswers | None]
 
 
 # By what only its records have.

@@ -31,16 +31,21 @@ from .state import PipeState
 
 def adapt_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
-) -> tuple[PipeState, JudgedPairs | None]:
+) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
     """Learn from labelled documents of a new kind, see `Calibrator.adapt`. The pipe is not changed; its figures go into the pipeline's meta.
 
-    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document.
+    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document; the spans with theirs.
     RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
     """
-    state_before, groups = pipe.learned, pipe.groups
-    if not pipe.fitted or groups is None:
+    if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)
-    inputs = gather(pipe, examples, arguments)
+    return learn_adaptation(pipe, gather(pipe, examples, arguments))
+
+
+def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
+    """Learn from what was read of labelled documents, see `adapt_calibrator`."""
+    state_before, groups = pipe.learned, pipe.groups
+    assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
@@ -78,7 +83,7 @@ def adapt_calibrator(
         set_performance(pipe.lookup.nlp, pipe.attr, figures(inputs, judged_pairs, groups, spans, state_before.spans.groups))
     elif inputs.source.component is not None:
         drop_performance(pipe.lookup.nlp, pipe.attr)
-    return state, judged_pairs
+    return state, judged_pairs, spans
 
 
 def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> None:

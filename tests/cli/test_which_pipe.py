@@ -91,7 +91,10 @@ def test_threshold_takes_what_has_entities(two_pipes, entities, tags, tmp_path):
     outcome = ok(calib("threshold", two_pipes, entities, "--precision", 0.5, "-o", tmp_path / "cutoffs.json"))
     assert json.loads((tmp_path / "cutoffs.json").read_text())["pipe"] == "calib_ent"
     assert "left out" not in outcome.text
-    refuses(calib("threshold", two_pipes, tags, "--precision", 0.5), "no gold ner annotation for component 'ner', but gold for 'tagger'")
+    refuses(
+        calib("threshold", two_pipes, tags, "--precision", 0.5),
+        "no gold ner annotation for component 'ner', but gold for 'tagger'",
+    )
     refused = calib("threshold", two_pipes, entities, "--precision", 0.5, "-C", "tagger")
     refuses(refused, "'calib' calibrates 'tagger', which finds no entities")
 

@@ -10,7 +10,7 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.answer_files import read_answers
-from spacy_calib.gold.tool_exports import Answer, Mark
+from spacy_calib.gold.tool_exports import Mark, TextAnswers
 from spacy_calib.plugins.review.queue.formats import WRITERS
 from spacy_calib.plugins.review.queue.tasks import TaskSpan
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, write
@@ -284,9 +284,12 @@ def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
 
 
 def test_what_was_said_later_counts():
-    first, second = Answer("a b", {Mark(0, 1, "P"): True}), Answer("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True})
+    first, second = (
+        TextAnswers("a b", {Mark(0, 1, "P"): True}),
+        TextAnswers("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}),
+    )
     assert first.joined(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
-    assert first.joined(Answer("a b", whole=True)).spans == {}
+    assert first.joined(TextAnswers("a b", whole=True)).spans == {}
     doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
     assert [one.joined(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
         *["doubt"] * 2, "random",

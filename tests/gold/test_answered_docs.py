@@ -18,7 +18,7 @@ from spacy_calib.gold.answered_docs import answered_doc, answered_docs
 from spacy_calib.gold.collect import scored_corpus
 from spacy_calib.gold.example_reader import _hits_of
 from spacy_calib.gold.reading import GoldReader
-from spacy_calib.gold.tool_exports import Answer, Mark
+from spacy_calib.gold.tool_exports import Mark, TextAnswers
 from spacy_calib.plugins.review.queue.formats import WRITERS
 from spacy_calib.types import Marginals
 from tests.answers import EXPORTS, answer, parts_of, write
@@ -35,7 +35,7 @@ def through_docbin(doc):
 
 
 def asked_about(spans, whole=False, keys=("sc",)):
-    return through_docbin(answered_doc(spacy.blank("en"), Answer(TEXT, spans, whole=whole), keys))
+    return through_docbin(answered_doc(spacy.blank("en"), TextAnswers(TEXT, spans, whole=whole), keys))
 
 
 def predicted(gold, *marks):
@@ -181,7 +181,7 @@ def test_an_empty_label_is_refused(tmp_path):
 
 @pytest.mark.parametrize(("labels", "known"), [("ABC", [True, False, False]), ("AB", [True, True])])
 def test_a_rejected_category_leaves_the_others_open_unless_one_is_left(labels, known):
-    gold = through_docbin(answered_doc(spacy.blank("en"), Answer(TEXT, cats={"A": False})))
+    gold = through_docbin(answered_doc(spacy.blank("en"), TextAnswers(TEXT, cats={"A": False})))
     assert [span.label_ for span in gold.spans[REJECTED_CATS]] == ["A"]
     example, rows = predicted(gold), np.zeros(len(labels), dtype=np.intp)
     hashes = np.array([get_string_id(label) for label in labels], dtype=np.uint64)
@@ -312,5 +312,5 @@ def test_sentences_of_answers_are_not_taken_apart(tmp_path):
 
 @pytest.mark.parametrize("label", ["a=b=c", "|=|", "=|", "x|y=z", "_"])
 def test_a_label_with_the_signs_of_features_is_one_all_the_same(label):
-    doc = answered_doc(spacy.blank("xx"), Answer("Anna", {Mark(0, 4, label): True}, whole=True))
+    doc = answered_doc(spacy.blank("xx"), TextAnswers("Anna", {Mark(0, 4, label): True}, whole=True))
     assert (doc[0].tag_, doc.ents[0].label_) == (label, label)

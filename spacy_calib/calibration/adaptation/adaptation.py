@@ -41,6 +41,8 @@ class Prior:
     far: bool = True
 
 
+# Nothing changes: what is adapted by it stays as it is.
+NO_CHANGE = Prior(spreads=(0.0,), offsets=False)
 OF_TOKENS = Prior()
 # Whole entities are fewer, and elsewhere their scores are off by more: a recognizer finds names where there are none.
 # They have few labels, none of which stands out by itself.

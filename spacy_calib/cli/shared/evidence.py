@@ -163,7 +163,7 @@ class GoldSays:
         self.over = self._watch.over
 
     def check(self, corpus: ScoredCorpus, silent: bool, least: float = 0.0) -> None:
-        """Check the gold that has passed; warn where it has hardly an error. RAISES C800 to C804: see `pipe.gold_checks`."""
+        """Check the gold that has passed; warn where it has hardly an error. RAISES C800 to C804: see `gold.checks`."""
         from ...errors import WARNINGS
         from ...gold.checks import check_corpus
 
@@ -268,7 +268,7 @@ class Seen:
         self._texts, self.over = pipe.learned.seen, self._watch.over
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return the fields of `expect.record.SeenShare`; None without a record, or without texts."""
+        """Return the fields of `pairs.seen_texts.SeenShare`; None without a record, or without texts."""
         share = None if self._texts is None else self._texts.share_of(self._watch.units())
         return None if share is None else share.to_dict()
 

@@ -42,7 +42,7 @@ class Pass:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The gold files at a path, see `doc.reading.gold_files`; in a folder without them the answers of people, see `corpus.queue.answers`.
+    """The gold files at a path, see `gold.reading.gold_files`; in a folder without them the answers of people, see `gold.answer_files`.
 
     RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053: an empty file, or one of another kind.
     """
@@ -69,7 +69,7 @@ def data_files(path: Path) -> list[Path]:
 def read_examples(
     nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, silent: bool = True
 ) -> list[Example]:
-    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `doc.reading.GoldReader`.
+    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `gold.reading.GoldReader`.
 
     silent (bool): Whether there is no count of the documents read so far (on a terminal only).
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
@@ -228,7 +228,7 @@ def stream_examples(
 ) -> Iterator[Example]:
     """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
 
-    required (bool): False lets there be no documents. key (str | None): Of JSON Lines, whose value the origin of a text keeps, see `doc.keys`.
+    required (bool): False lets there be no documents. key (str | None): Of JSON Lines, whose value the origin of a text keeps, see `gold.keys`.
     fields (Fields): What text and id are called in JSON Lines and Parquet. wanted (Container[int] | None): Numbers of the texts to be given, from 0: of
         the others no Docs are made. None gives all.
     RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
@@ -286,7 +286,7 @@ def check_lines(file: Path, fields: Fields = FIELDS) -> None:
 def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
     """The texts of a file, each with its "line" (from 1; of Parquet its row), and the "id" and "meta" of its record; empty ones, and null, are left out.
 
-    key (str | None): Of the records, or of their "meta", whose value is given too, see `doc.keys`; None where a record has none.
+    key (str | None): Of the records, or of their "meta", whose value is given too, see `gold.keys`; None where a record has none.
     fields (Fields): What text and id are called there. RAISES C074, C304, C440 to C442: see `read_records`.
     """
     for number, record in read_records(file, fields, key):

@@ -278,7 +278,7 @@ def judge(
 
 
 class ScoredPipe(NamedTuple):
-    """A fitted pipe and the data with its scores. seen (dict | None): See `expect.record.SeenShare`."""
+    """A fitted pipe and the data with its scores. seen (dict | None): See `pairs.seen_texts.SeenShare`."""
 
     pipe: Calibrator
     corpus: ScoredCorpus

@@ -97,7 +97,7 @@ def count(
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed", "gold" (labelled
         documents; None without), "gold_among" (texts that are among them), "drift" (prefix of a pipe -> whether the texts are like its fit data, as of `expect`), and "queries":
         "name", "query", "unit", "matched", "drawn" (whether its interval is of draws), "centre" (what is taken for the expected number, see `centre_of`; "labels" with --gold, "draws"), "effects" (see
-        `expect.effects.Effects`), "rows" of the groups and "total", each with "group", "documents", "tokens", "raw" (found), "expected",
+        `pipe.record.effects.Effects`), "rows" of the groups and "total", each with "group", "documents", "tokens", "raw" (found), "expected",
         "low", "high", and "raw_expected", "raw_low", "raw_high" by raw scores of independent units (None where it is of draws).
     RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
         fault of the input.

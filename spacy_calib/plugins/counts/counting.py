@@ -183,7 +183,7 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
 
 
 def corrected(units: Units, sizes: Floats, gold_sums: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
-    """The count, corrected by labelled documents of this kind (see `expect.few_labels`).
+    """The count, corrected by labelled documents of this kind (see `plugins.expect.few_labels`).
 
     sizes (Floats): Tokens of each document, shape (n_docs,). gold_sums (Known): Labelled documents, k = 1: gold count,
         expected count, its variance for independent units, tokens. gold (Floats | None): Gold count of each document
@@ -205,8 +205,8 @@ def corrected(units: Units, sizes: Floats, gold_sums: Known, confidence: float =
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
-    """The answers of N documents to one question. units (Units): Units that may hold.
+class CountInputs:
+    """What a question finds in N documents. units (Units): Units that may hold.
 
     draws (list | None): If units depend on each other: (document, distribution of its number) where it may be above 0.
     """
@@ -241,12 +241,12 @@ class Answered:
 class Gathered:
     """The answers of N documents to all questions.
 
-    answered (Sequence[Answered]): Of each question. groups (Sequence[str]): The group in which each document counts, or
+    answered (Sequence[CountInputs]): Of each question. groups (Sequence[str]): The group in which each document counts, or
         "". sizes (Floats): Tokens of each. unit (str): What a document is. true (Ints): Gold count of each question and
         document, shape (n, N). texts (Sequence[int]): Digest of each text, without its white space.
     """
 
-    answered: Sequence[Answered]
+    answered: Sequence[CountInputs]
     groups: Sequence[str]
     sizes: Floats
     unit: str

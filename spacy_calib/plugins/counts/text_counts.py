@@ -29,11 +29,11 @@ from ...pipe.record.effects import WIDTHS, Effects
 from ...pipe.record.fit_record import FitRecord
 from ...types import Floats, Ints
 from ..expect.summary import told_of_drift
-from .counting import Answered, Gathered, Units
+from .counting import CountInputs, Gathered, Units
 from .distribution import Counted, drawn
 from .messages import calib_error
 from .periods import period_of
-from .queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
+from .queries.base import DOCUMENT, ENTITY, TOKEN, LabelQuery, Query, QueryResult, Scored
 from .queries.patterns import QueryAbilities
 
 # Prefixes of scores that a Doc may have, at most, so that none is read twice.
@@ -140,11 +140,11 @@ class DriftComparison:
 
 
 @dataclass(eq=False)
-class Answers:
+class QueryResults:
     """The answers of Docs to one query, as arrays.
 
     documents (list[Ints]), raw, calibrated (list[Floats]): Of units, by part. numbers, found (array): Of each Doc. true
-    (Counter): Document -> gold count. draws (list | None): See `Answered`. tokens (float): Expected number of tokens in
+    (Counter): Document -> gold count. draws (list | None): See `CountInputs`. tokens (float): Expected number of tokens in
     entities.
     """
 
@@ -157,7 +157,7 @@ class Answers:
     draws: list[tuple[int, Counted]] | None = None
     tokens: float = 0.0
 
-    def add(self, answers: Sequence[tuple[int, Answer]]) -> None:
+    def add(self, answers: Sequence[tuple[int, QueryResult]]) -> None:
         """Add (document number, answer) of more Docs."""
         numbers = [number for number, _ in answers]
         self.documents.append(np.repeat(numbers, [len(answer.raw) for _, answer in answers]).astype(np.int32))
@@ -172,7 +172,7 @@ class Answers:
                 if answer.draws.any():
                     self.draws.append((number, drawn(answer.draws)))
 
-    def answered(self, query: Query, sizes: Floats) -> Answered:
+    def answered(self, query: Query, sizes: Floats) -> CountInputs:
         """Return all answers; the arrays are given away. sizes (Floats): Tokens of each document."""
         columns = ((self.documents, np.int32), (self.raw, np.float64), (self.calibrated, np.float64))
         documents, raw, calibrated_scores = (np.concatenate([np.zeros(0, dtype=dtype), *parts]) for parts, dtype in columns)
@@ -184,7 +184,7 @@ class Answers:
         for chances in (raw, calibrated_scores):
             np.clip(chances, 0.0, 1.0, out=chances)
         units = Units(documents, raw, calibrated_scores, n_found, of_units)
-        return Answered(units.by_document() if query.unit == DOCUMENT else units, self.draws)
+        return CountInputs(units.by_document() if query.unit == DOCUMENT else units, self.draws)
 
     def _sizes(self, query: Query, calibrated_scores: Floats, sizes: Floats) -> Floats | None:
         """Return the tokens of each document, for entities divided by their mean length; None where that is undefined."""
@@ -193,9 +193,9 @@ class Answers:
         return sizes * (float(calibrated_scores.sum()) / self.tokens) if query.unit == ENTITY and self.tokens else None
 
 
-def answered(query: Query, answers: Sequence[tuple[int, Answer]], sizes: Floats) -> Answered:
+def answered(query: Query, answers: Sequence[tuple[int, QueryResult]], sizes: Floats) -> CountInputs:
     """Return the answers of Docs to a query. answers: (document number, answer). sizes (Floats): Tokens of each document."""
-    collection = Answers()
+    collection = QueryResults()
     collection.add(answers)
     return collection.answered(query, sizes)
 
@@ -226,7 +226,7 @@ class Counting:
         ]
         self.scored, self.annotated = False, set[str]()
         self._numbers = DocumentNumbers()
-        self._answers = [Answers() for _ in queries]
+        self._answers = [QueryResults() for _ in queries]
         self._groups: list[str] = []
         self._names: dict[str, str] = {}  # one string for each name, not one for each document
         self._sizes, self._texts = array("q"), array("q")
@@ -234,7 +234,7 @@ class Counting:
     def add(self, examples: Iterable[Example]) -> None:
         """Add more examples. RAISES C396: gold lacks an attribute of a query. C397: see `group_of`."""
         view_of = lru_cache(maxsize=_PIPES)(doc_view)  # a Doc is asked by all queries before the next one comes
-        answers: list[list[tuple[int, Answer]]] = [[] for _ in self._queries]
+        answers: list[list[tuple[int, QueryResult]]] = [[] for _ in self._queries]
         numbers = []
         for example in examples:
             number = self._document(example)

@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...errors import CalibError
 from ...schema import Misfit, anything, keyed, listed, maybe, number, record, text, whole
 from .messages import calib_error
 
-# Other wheels register a function that returns a folder of cards.
+# Wheels register a function that returns a folder of cards under the name of each card in it, PIPELINE-COMPONENT.
 ENTRY_POINTS = "spacy_calib_pretrained"
 # By this name the parameters of a card are packed.
 FORMAT = "spacy-calib-pretrained"
@@ -98,7 +98,10 @@ def all_cards() -> Iterator[Card]:
 
     RAISES C831: see `read_card`. C832: a package registers what is no folder of cards.
     """
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.name != "spacy-calib", point.name)):
+    functions: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.module != __name__, point.name)):
+        functions.setdefault(point.value, point)
+    for point in functions.values():
         try:
             folder = Path(point.load()())
             files = sorted(file for file in folder.iterdir() if file.suffix == ".json")

@@ -63,7 +63,7 @@ def audit(
     document.
 
     RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
-        "expected_wrong": see `corpus.audit.expected_wrong`; "ranked": the doubted ones, see `corpus.queue.formats.record_of`.
+        "expected_wrong": see `plugins.review.audit.expected_wrong`; "ranked": the doubted ones, see `plugins.review.queue.formats.record_of`.
     RAISES C625: the data are of one document. C317, C318: there is no such component. CalibError: every fault of the input.
     """
     from .audit import audit_tasks

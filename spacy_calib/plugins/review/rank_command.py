@@ -83,8 +83,8 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold it tells how soon each order finds the errors.
 
-    RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `corpus.queue.findings.findings`; "seen": see `expect.record.SeenShare`; "accepted",
-        "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `corpus.queue.formats.record_of`; a sequence
+    RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `plugins.review.queue.findings.findings`; "seen": see `pairs.seen_texts.SeenShare`; "accepted",
+        "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `plugins.review.queue.formats.record_of`; a sequence
         that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
@@ -158,7 +158,7 @@ def rank_units(
 
 def draw_curves(queue: Queue, order: str, path: Path) -> None:
     """How soon the usual orders, and the one that was asked for, find the errors. RAISES C055: the picture cannot be written. C076: there is no gold."""
-    from ..report.series_plots import found_curves
+    from .found_curves import found_curves
     from .queue.findings import compare_orders
 
     rows = compare_orders(queue.corpus, queue.units, _CURVE, tuple(dict.fromkeys((*_DRAWN, order))))

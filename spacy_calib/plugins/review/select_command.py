@@ -108,7 +108,7 @@ def select(
     estimate the accuracy on them (--for adapt).
 
     RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
+        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `plugins.review.queue.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
     queue_output = QueueOutput(output, format, raw_cells, silent, SELECT_SUFFIXES)

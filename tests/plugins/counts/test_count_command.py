@@ -17,7 +17,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_calib import CalibError
 from spacy_calib.pipe.component import pipes_named
 from spacy_calib.plugins.counts.count_command import count
-from spacy_calib.plugins.counts.queries.base import Answer
+from spacy_calib.plugins.counts.queries.base import QueryResult
 from spacy_calib.plugins.counts.queries.entity_events import EventQuery
 from spacy_calib.plugins.counts.queries.patterns import make_query
 from spacy_calib.plugins.counts.text_counts import answered, asked_of, pipes_for
@@ -244,7 +244,7 @@ def test_what_entities_do_is_added_up_over_documents():
     draws = np.array([0, 1] * 50)
     share = np.array([0.5])
     query = EventQuery("{}", "document", frozenset(["attack"]), frozenset())
-    answers = [(number, Answer(share, share, 1, draws)) for number in range(2)]
+    answers = [(number, QueryResult(share, share, 1, draws)) for number in range(2)]
     both = answered(query, answers, np.array([10.0, 10.0]))
     found = both.estimate(np.arange(2), None, 0.8)
     assert found == (2, pytest.approx(1.0), 0.0, 2.0)  # 0, 1, 2 with chances 1/4, 1/2, 1/4

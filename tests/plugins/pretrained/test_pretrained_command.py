@@ -6,7 +6,7 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 import spacy_calib
@@ -106,9 +106,9 @@ def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
     assert all(0 < entity._.calib_ent_score < 1 for entity in again.ents)
     fitted = spacy_calib.fit(
         written / "model", written / "gold.spacy", tmp_path / "fitted", component="ner", method="platt", gold_preproc=True,
-        label_map="PERSON=PER,GPE=LOC,DATE=",
+        label_map="PERSON=PER,GPE=LOC,DATE=", always=True,
     )  # fmt: skip
-    assert (fitted.name, fitted.fit_info.pretrained, fitted.event) == ("calib_ent", None, "exact")
+    assert (fitted.name, fitted.fit_info.pretrained, fitted.event) == ("calib_ent", None, "article")
     assert fitted.spans.context is None
 
 
@@ -123,3 +123,48 @@ def test_spacy_evaluates_it(written):
     nlp = spacy.load(written / "model")
     found = nlp.evaluate(list(spacy.training.Corpus(written / "gold.spacy", gold_preproc=True)(nlp)))
     assert found["calib_ent_smce"] is not None
+
+
+MAP = "PERSON=PER,GPE=LOC,FAC=LOC"
+
+
+def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
+    printed = spacy_command(
+        "calib", "fit", str(written / "model"), str(written / "gold.spacy"), str(tmp_path / "out"), "-C", "ner", "--map", MAP,
+        "--allow-unknown", "--format", "json",
+    ).printed  # fmt: skip
+    fields = json.loads(printed[printed.index("{") :])
+    result = fields["comparison"]
+    assert result["unit"] == "entity"
+    assert result["written"] in ("present", "adapted")
+    assert fields["pretrained"]["card"] == "en_core_web_sm-ner"
+    about = info(str(tmp_path / "out"))["calib_ent"]
+    assert len(about["adaptations"]) == (result["written"] == "adapted")
+
+
+def test_a_fit_in_place_of_a_card_has_its_event(written, tmp_path):
+    data = {
+        "model": written / "model",
+        "data": written / "gold.spacy",
+        "component": "ner",
+        "label_map": MAP,
+        "allow_unknown": True,
+    }
+    assert spacy_calib.fit(output=tmp_path / "out", always=True, **data).fit_info.span_event == "article"
+    exact = spacy_calib.fit(output=tmp_path / "exact", event="exact", **data)  # another event is taken in any case
+    assert exact.fit_info.span_event == "exact"
+    assert exact.fit_info.pretrained is None
+
+
+def test_gold_by_the_names_of_the_pipeline_is_compared_with_the_card_too(written, tmp_path):
+    names = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
+    docs = list(DocBin().from_disk(written / "gold.spacy").get_docs(Vocab()))
+    for doc in docs:
+        doc.ents = [Span(doc, entity.start, entity.end, names[entity.label_]) for entity in doc.ents]
+    DocBin(docs=docs).to_disk(tmp_path / "named.spacy")
+    data = {"model": written / "model", "component": "ner", "allow_unknown": True}
+    spacy_calib.fit(data=tmp_path / "named.spacy", output=tmp_path / "named", **data)
+    spacy_calib.fit(data=written / "gold.spacy", output=tmp_path / "mapped", label_map=MAP, **data)
+    named, mapped = (info(str(tmp_path / name))["calib_ent"] for name in ("named", "mapped"))
+    assert named["pretrained"] == mapped["pretrained"]
+    assert named["adaptations"] == mapped["adaptations"]

@@ -27,8 +27,8 @@ ViewOf = Callable[[Doc, str], DocCalib | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """The answer of one Doc to a query.
+class QueryResult:
+    """What a query finds in one Doc.
 
     raw, calibrated (Floats): Probability of each unit that may satisfy it. found (int): Units that satisfy it by the labels on
     the Doc. tokens (float | None): Expected tokens in entities that are counted by their beginnings. draws (Ints | None): For
@@ -119,7 +119,7 @@ class Query(ABC):
         return True
 
     @abstractmethod
-    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
         """Return the answer of an annotated Doc. view_of (ViewOf): Reads its scores, for many queries."""
 
     @abstractmethod
@@ -158,13 +158,13 @@ class LabelQuery(Query):
         """Whether entities are counted, or documents by their entities."""
         return ENTITY in units_of(self.scored) and self.unit != TOKEN
 
-    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
         n_found = self._count(doc)
         tokens = None
         if self._of_entities and self.scored.plain.startswith(SPANS_PREFIX):
             view = view_of(doc, self.scored.attr)
             spans = [] if view is None else [span for span in (*view.ents, *view.candidates) if span.label == self.label]
-            return Answer(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), n_found)
+            return QueryResult(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), n_found)
         if self._of_entities and self.scored.annotation.prefixed:
             raw, calibrated = self.scored.chances(doc, lambda name: self._is_label(name) and name[:2] in ("B-", "U-"), view_of)
         elif self._of_entities:
@@ -174,7 +174,7 @@ class LabelQuery(Query):
         else:
             raw, calibrated = self.scored.chances(doc, self._is_label, view_of)
         is_possible = (raw > 0) | (calibrated > 0)
-        return Answer(raw[is_possible], calibrated[is_possible], n_found, tokens=tokens)
+        return QueryResult(raw[is_possible], calibrated[is_possible], n_found, tokens=tokens)
 
     def _beginnings(self, doc: Doc, chances: Floats) -> Floats:
         """Return the probability that an entity of the label begins at a token.

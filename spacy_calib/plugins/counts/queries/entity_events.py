@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Token
 
 from ....doc.view import doc_view
 from ....types import Ints
-from .base import DOCUMENT, ENTITY, Answer, Query, ViewOf
+from .base import DOCUMENT, ENTITY, Query, QueryResult, ViewOf
 
 # Dependencies of an agent: spaCy's for English, and those of Universal Dependencies.
 _AGENTS = ("nsubj", "agent", "obl:agent")
@@ -43,24 +43,24 @@ class EventQuery(Query):
     def of_scores(self) -> bool:
         return False
 
-    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
         view = doc._.get(COREF)
         empty = np.zeros(0)
         if view is None or not len(view):
-            return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
+            return QueryResult(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
         heads = view.found.heads.tolist()
         agents = [_is_agent(doc[head], self.verbs) for head in heads]
         is_named = [not self.names or _is_described(doc[head], self.names) for head in heads]
         is_excluded = [_is_described(doc[head], self.others) for head in heads]
         roles = np.array(agents, dtype=bool), np.array(is_named, dtype=bool), np.array(is_excluded, dtype=bool)
         if not (roles[0].any() and roles[1].any()):
-            return Answer(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
+            return QueryResult(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
         draws = self._count_satisfied(view.sample(self.n_draws, self.seed), *roles)
         n_found = int(self._count_satisfied(view.first[None, :], *roles)[0])
         if self.unit == DOCUMENT:
             draws, n_found = np.minimum(draws, 1), min(n_found, 1)
         share = np.array([float(np.minimum(draws, 1).mean())])
-        return Answer(share, share, n_found, draws)
+        return QueryResult(share, share, n_found, draws)
 
     def true(self, doc: Doc) -> int:
         """Return 0: gold Docs have no clusterings."""

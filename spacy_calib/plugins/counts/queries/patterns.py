@@ -18,7 +18,7 @@ from spacy.vocab import Vocab
 from ....doc.view import doc_view
 from ....types import Floats
 from ..messages import calib_error
-from .base import DOCUMENT, Answer, LabelQuery, Query, Scored, ViewOf, units_of
+from .base import DOCUMENT, LabelQuery, Query, QueryResult, Scored, ViewOf, units_of
 from .entity_events import EventQuery
 
 # What a component or an annotator gives; all other attributes are of the text.
@@ -130,7 +130,7 @@ class PatternQuery(Query):
     def of_scores(self) -> bool:
         return all(key in _OF_WORDS for place in self.places for key in place.plain)
 
-    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
         fits = [place.fits(doc) for place in self.places]
         columns_by_kind: list[list[Floats]] = [[], []]
         for place, fit in zip(self.places, fits, strict=True):
@@ -142,7 +142,7 @@ class PatternQuery(Query):
                 column_list.append(column)
         raw, calibrated = (_in_a_row(column_list) for column_list in columns_by_kind)
         units = (raw > 0) | (calibrated > 0)
-        return Answer(raw[units], calibrated[units], self._count(doc, fits))
+        return QueryResult(raw[units], calibrated[units], self._count(doc, fits))
 
     def _count(self, doc: Doc, fits: Sequence[NDArray[np.bool_]], gold: bool = False) -> int:
         columns = []

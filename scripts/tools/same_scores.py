@@ -1,0 +1,273 @@
+"""Fit six pipelines and keep every score on their test data, and every number of `evaluate`, to compare two versions of the code.
+
+    SPACY_CALIB_DATA=../shared/data python scripts/tools/same_scores.py scores before.npz
+    python scripts/tools/same_scores.py compare before.npz after.npz
+
+Each pipeline is calibrated by `python -m spacy calib fit` with its defaults on one held-out set; `--fit-option` adds options to all of them.
+- ewt: the stock tagger of en_core_web_sm, UD English EWT dev to test.
+- wikineural: a recognizer of 400 steps, WikiNEuRal dev to a fifth of test.
+- polarity: spaCy's textcat (a bag of words), film review snippets, dev to test.
+- parser: a parser of 300 steps over EWT, dev to test.
+- streusle: a tagger of 400 steps over STREUSLE's lextags, dev to test.
+- lsr: a conditional random field of 150 steps over the same lextags.
+The pipelines are trained once, in one thread with seed 0, into --cache: both versions have to read the same ones.
+
+`compare` prints the number of scores and the largest difference of each set, raw and calibrated, and ends with exit code 1 where one is above
+--tolerance or where two files hold other scores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
+
+from frame import MODEL, ROOT, bare, data_lines, default_cache, docs_in, head, row, say
+from quality import readers
+from quality.models import ONE_THREAD, trained, write_docs
+from quality.readers import Documents
+
+from spacy_calib.types import Floats
+
+STREUSLE_CONFIG = ROOT / "configs" / "streusle_lsr" / "tok2vec.cfg"
+PARSER_CONFIG = ROOT / "configs" / "train_parser.cfg"
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """A pipeline with the data to fit and to test.
+
+    component (str): What is calibrated. model (Callable): Cache -> its package or folder.
+    fit, test (Callable): Folder -> a .spacy file in it.
+    """
+
+    component: str
+    model: Callable[[Path], str | Path]
+    fit: Callable[[Path], Path]
+    test: Callable[[Path], Path]
+
+
+def read_sentences(documents: Callable[[], Documents], name: str) -> Callable[[Path], Path]:
+    """A function that writes these documents as NAME.spacy into a folder, and returns the file."""
+
+    def write(folder: Path) -> Path:
+        file = folder / f"{name}.spacy"
+        write_docs(documents(), file)
+        return file
+
+    return write
+
+
+def read_snippets(split: str) -> Callable[[Path], Path]:
+    """A function that writes the film review snippets of a split as Docs with categories."""
+
+    def write(folder: Path) -> Path:
+        file, docs = folder / f"{split}.spacy", []
+        for line in data_lines("sentence_polarity", f"{split}.tsv"):
+            label, text = line.split("\t", 1)
+            docs.append(Doc(Vocab(), words=text.split()))
+            docs[-1].cats = {"pos": float(label == "pos"), "neg": float(label == "neg")}
+        DocBin(docs=docs).to_disk(file)
+        return file
+
+    return write
+
+
+def read_conllu(split: str) -> Callable[[Path], Path]:
+    """A function that unpacks the CoNLL-U file of a split of EWT."""
+
+    def write(folder: Path) -> Path:
+        file = folder / f"{split}.conllu"
+        file.write_text("\n".join(data_lines("ud_english_ewt", f"{split}.conllu")) + "\n\n", encoding="utf8")
+        return file
+
+    return write
+
+
+def train_once(folder: Path, config: Path, overrides: dict[str, Any]) -> Path:
+    """The best pipeline of `spacy train` with this config in one thread, trained if it is not in the folder yet."""
+    best = folder / "model-best"
+    if not best.exists():
+        say(f"Training into {folder} ...")
+        options = [part for name, value in overrides.items() for part in (f"--{name}", str(value))]
+        command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(folder), *options]
+        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, **ONE_THREAD})
+    return best
+
+
+def trained_field(cache: Path) -> Path:
+    """A conditional random field over STREUSLE's lextags."""
+    folder = cache / "same_scores" / "lsr"
+    folder.mkdir(parents=True, exist_ok=True)
+    train, check = readers.hold_out(readers.streusle("train"))
+    write_docs(train, folder / "train.spacy")
+    write_docs(check, folder / "check.spacy")
+    overrides = {"paths.train": folder / "train.spacy", "paths.dev": folder / "check.spacy", "nlp.pipeline": '["tok2vec", "calib_crf"]',
+                 "training.max_steps": 150, "training.eval_frequency": 150}  # fmt: skip
+    return train_once(folder, STREUSLE_CONFIG, overrides)
+
+
+def trained_parser(cache: Path) -> Path:
+    """A parser over EWT train."""
+    folder = cache / "same_scores" / "parser"
+    folder.mkdir(parents=True, exist_ok=True)
+    for split in ("train", "dev"):
+        if not (folder / f"{split}.spacy").exists():
+            command = [sys.executable, "-m", "spacy", "convert", str(read_conllu(split)(folder)), str(folder), "-n", "10"]
+            subprocess.run(command, check=True, stdout=sys.stderr)
+    overrides = {"paths.train": folder / "train.spacy", "paths.dev": folder / "dev.spacy", "training.max_steps": 300, "training.eval_frequency": 300}  # fmt: skip
+    return train_once(folder, PARSER_CONFIG, overrides)
+
+
+def trained_textcat(cache: Path) -> Path:
+    """spaCy's textcat over the snippets of train, five epochs."""
+    from polarity_table import SPLITS, read, train_textcat
+
+    folder = cache / "same_scores" / "textcat"
+    if not folder.exists():
+        nlp, _ = train_textcat({split: read(split) for split in SPLITS}, epochs=5)
+        nlp.to_disk(folder)
+    return folder
+
+
+SETS = {
+    "ewt": ScoredSet("tagger", lambda cache: MODEL, read_conllu("dev"), read_conllu("test")),
+    "wikineural": ScoredSet(
+        "ner",
+        lambda cache: trained("wikineural", cache, 400) / "model-best",
+        read_sentences(lambda: readers.entities("wikineural_en", "dev"), "dev"),
+        read_sentences(lambda: readers.entities("wikineural_en", "test", every=5), "test"),
+    ),
+    "polarity": ScoredSet("textcat", trained_textcat, read_snippets("dev"), read_snippets("test")),
+    "parser": ScoredSet("parser", trained_parser, read_conllu("dev"), read_conllu("test")),
+    "streusle": ScoredSet(
+        "tagger",
+        lambda cache: trained("streusle", cache, 400) / "model-best",
+        read_sentences(lambda: readers.streusle("dev"), "dev"),
+        read_sentences(lambda: readers.streusle("test"), "test"),
+    ),
+    "lsr": ScoredSet(
+        "calib_crf",
+        trained_field,
+        read_sentences(lambda: readers.streusle("dev"), "dev"),
+        read_sentences(lambda: readers.streusle("test"), "test"),
+    ),
+}
+
+
+def test_docs(nlp: Any, file: Path) -> Iterator[Doc]:
+    """Docs with the words and spaces of the test data and nothing else."""
+    if file.suffix == ".conllu":
+        for document in readers.ewt(file.stem, "tags"):
+            words = [word for sentence in document for word in sentence.words]
+            yield Doc(nlp.vocab, words=words, spaces=[space for sentence in document for space in sentence.spaces or ()])
+    else:
+        yield from (bare(doc) for doc in docs_in(file, nlp.vocab))
+
+
+def scores_of(folder: Path, file: Path) -> dict[str, Floats]:
+    """Raw and calibrated scores of all entries and spans that the calibrated pipeline writes on the test data."""
+    nlp = spacy.load(folder)
+    columns: dict[str, list[Any]] = {"raw": [], "calibrated": [], "span_raw": [], "span_calibrated": []}
+    for doc in nlp.pipe(test_docs(nlp, file)):
+        if (view := doc._.calib) is None:  # nothing to score in it
+            continue
+        columns["raw"].extend(view.raw)
+        columns["calibrated"].extend(view.calibrated)
+        for span in view.ents:
+            columns["span_raw"].append(span.raw)
+            columns["span_calibrated"].append(span.score)
+    return {name: np.array(values, dtype=float) for name, values in columns.items()}
+
+
+def evaluated_numbers(folder: Path, file: Path) -> dict[str, float]:
+    """Path in the JSON of `calib evaluate` -> number, for every number there."""
+    command = [sys.executable, "-m", "spacy", "calib", "evaluate", str(folder), str(file), "--format", "json"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    numbers: dict[str, float] = {}
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, (dict, list)):
+            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+                walk(item, f"{path}.{key}")
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            numbers[path] = float(value)
+
+    walk(json.loads(done.stdout), "")
+    return numbers
+
+
+def save_scores(output: Path, names: Sequence[str], cache: Path, fit_options: Sequence[str]) -> None:
+    """Fit every set and write all scores into one file; what the file has of other sets stays."""
+    arrays: dict[str, Floats] = dict(np.load(output)) if output.exists() else {}
+    for name in names:
+        chosen, folder = SETS[name], cache / "same_scores" / "data" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        model, fit, test = chosen.model(cache), chosen.fit(folder), chosen.test(folder)
+        calibrated = output.with_suffix("") / name
+        calibrated.parent.mkdir(parents=True, exist_ok=True)
+        options = ["--component", chosen.component, "--force", "--silent", *fit_options]
+        command = [sys.executable, "-m", "spacy", "calib", "fit", str(model), str(fit), str(calibrated), *options]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+        arrays |= {f"{name}/{key}": values for key, values in scores_of(calibrated, test).items()}
+        numbers = evaluated_numbers(calibrated, test)
+        arrays[f"{name}/evaluate"] = np.array([numbers[path] for path in sorted(numbers)])
+        say(
+            f"{name}: {len(numbers)} numbers of evaluate, {len(arrays[f'{name}/raw']):,} scores of labels, {len(arrays[f'{name}/span_raw']):,} of spans"
+        )
+        np.savez_compressed(output, **arrays)  # type: ignore[arg-type]
+
+
+def compare(before: Path, after: Path, tolerance: float) -> int:
+    """Print the largest differences. RETURNS (int): 1 where one is above the tolerance or the files hold other scores, else 0."""
+    with np.load(before) as old, np.load(after) as new:
+        different = sorted(set(old.files) ^ set(new.files))
+        head("| scores | number | mean before | mean after | largest difference |")
+        for name in sorted(set(old.files) & set(new.files)):
+            a, b = old[name], new[name]
+            if a.shape != b.shape:
+                different.append(name)
+                row(name, f"{len(a):,} and {len(b):,}", "-", "-", "-")
+            elif len(a):
+                gap = float(np.abs(a - b).max())
+                different += [name] * (gap > tolerance)
+                row(name, f"{len(a):,}", f"{a.mean():.6f}", f"{b.mean():.6f}", f"{gap:.1e}")
+    if different:
+        print(f"\nDifferent: {', '.join(different)}")
+    return int(bool(different))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    write = commands.add_parser("scores", help="fit, and write the scores")
+    write.add_argument("output", type=Path, help=".npz file; the fitted pipelines go into a folder of the same name")
+    write.add_argument("names", nargs="*", default=list(SETS), help=f"of {', '.join(SETS)}; all where none is named")
+    write.add_argument("--cache", type=Path, default=default_cache(), help="folder for trained pipelines and data")
+    write.add_argument("--fit-option", action="append", default=[], help="one more word for each `calib fit`; several")
+    check = commands.add_parser("compare", help="compare two files")
+    check.add_argument("before", type=Path)
+    check.add_argument("after", type=Path)
+    check.add_argument("--tolerance", type=float, default=1e-12)
+    options = parser.parse_args(arguments)
+    if options.command == "compare":
+        return compare(options.before, options.after, options.tolerance)
+    save_scores(options.output, options.names, options.cache, options.fit_option)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
