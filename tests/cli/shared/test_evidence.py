@@ -32,7 +32,6 @@ def other_tags(tmp_path_factory):
     return save_docs(tmp_path_factory.mktemp("other_tags") / "t.spacy", docs)
 
 
-@pytest.mark.filterwarnings("ignore:.*gives no scores")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_disabled_tok2vec_is_named_and_the_data_is_not_blamed(half_asleep, test_file, command):
     outcome = calib(command, half_asleep, test_file, *COMMANDS[command])
