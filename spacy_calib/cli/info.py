@@ -154,7 +154,10 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         plural = words_of_spans(info)[1]
         facts[f"Context of {plural}"] = context_line(info.spans.context)
         facts[plural.capitalize()] = f"{info.spans.spans:,} found, event: {info.spans.event}"
-        facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
+        of_card = pipe.spans.cutoffs is not None and pipe.spans.cutoffs == info.card_cutoffs and info.pretrained
+        facts["Cut-offs"] = (
+            card_cutoff_line(of_card["cutoff"]) if of_card else _cutoffs_line(description["cutoffs"], "precision", ".4f")
+        )
         facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
     print_table(facts)
     for group in description["groups"]:
@@ -195,9 +198,15 @@ def pretrained_line(info: FitInfo) -> dict[str, str]:
     if card is None:
         return {}
     transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
-    low, high = card["smallest_error"], card["largest_error"]
-    off = f"on {card['sources']} sources that it did not see the score was off by {low:.2f} to {high:.2f}"
-    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}; {off}"}
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}", "Trust": card["trust"]}
+
+
+def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
+    """The cut-off of a card, and what it reaches on the sources left out."""
+    return (
+        f"{cutoff['cutoff']:.2f} for all labels, by the card for precision {cutoff['precision']:.2f}: of what it accepts on the sources left "
+        f"out {cutoff['mean']:.2f} is right in the mean, {cutoff['worst']:.2f} on the worst; it accepts {cutoff['kept']:.2f} of what is right"
+    )
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:

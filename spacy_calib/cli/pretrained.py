@@ -36,6 +36,12 @@ def pretrained(
     *,
     component: Components = None,
     card: Annotated[str | None, option("Use this card (name, or JSON file), in place of the one that fits")] = None,
+    precision: Annotated[
+        float | None,
+        option(
+            "Accept entities from the lowest score with this mean precision on the sources left out", show_default="the card's"
+        ),
+    ] = None,
     list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
     format: Format = "table",
     force: Force = False,
@@ -51,6 +57,7 @@ def pretrained(
     from ..extras.pretrained.applying import pretrained as calibrate
     from ..extras.pretrained.card import all_cards
     from ..pipe.component import fitted_pipes
+    from .info import card_cutoff_line
     from .shared.writing import write_pipeline
 
     if list_cards:
@@ -60,7 +67,7 @@ def pretrained(
     if model is None or output is None:
         raise calib_error("C830")
     check_pipeline_folder(output, force, model=model)
-    nlp = calibrate(model, components=component, card=card)
+    nlp = calibrate(model, components=component, card=card, precision=precision)
     write_pipeline(nlp, output, force)
     used = {pipe.attr: pipe.fit_info.pretrained for pipe in fitted_pipes(nlp) if pipe.fit_info.pretrained is not None}
     result = {"cards": [{"attr": attr, **about} for attr, about in used.items()], "output": str(output)}
@@ -68,6 +75,8 @@ def pretrained(
     def show() -> None:
         for attr, about in used.items():
             msg.good(f"'{attr}': card {about['card']} ({about['licence']})")
+            if about["cutoff"] is not None:
+                msg.text(f"Entities are accepted from {card_cutoff_line(about['cutoff'])}.")
         msg.good(f"Pipeline: {output}")
 
     deliver(result, show, output=None, format=format, silent=silent)

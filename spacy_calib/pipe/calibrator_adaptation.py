@@ -44,6 +44,10 @@ def adapt_calibrator(
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
+    cutoffs = state_before.spans.cutoffs
+    if spans is not None and cutoffs is not None and cutoffs == state_before.info.card_cutoffs:
+        # It was chosen for sources that differ; it does not belong to the scores before.
+        spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
     share = None if state_before.seen is None else state_before.seen.share_of(inputs.texts)
     adaptation = {
@@ -51,9 +55,7 @@ def adapt_calibrator(
         "unit": inputs.unit,
         "seen": None if share is None else share.to_dict(),
         "sets_dropped": state_before.tokens.sets is not None and sets is None,
-        "cutoffs_dropped": any(
-            (state_before.spans.cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)
-        ),
+        "cutoffs_dropped": any((cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)),
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.choice import SELECTION
+from ..calibration.cutoffs import Cutoffs
 from ..calibration.sufficiency import HeldOut
 from ..doc.annotations import unit_of
 from ..pairs.documents import DOCUMENT
@@ -51,10 +52,11 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
+_CARD_CUTOFF = record({name: number(0.0, 1.0) for name in ("precision", "cutoff", "mean", "worst", "kept")})
 _PRETRAINED = record(
     {
         "card": text, "pipeline": text, "licence": text, "transferred": flag, "sources": whole(),
-        "smallest_error": number(0.0, 1.0), "largest_error": number(0.0, 1.0),
+        "lowest_bias": number(-1.0, 1.0), "highest_bias": number(-1.0, 1.0), "trust": text, "cutoff": maybe(_CARD_CUTOFF),
     }
 )  # fmt: skip
 _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": whole(), "of": whole(), "in_gold": whole()})
@@ -152,6 +154,12 @@ class FitInfo(Saved):
         """The recalibrator, and what stands before and behind it, in a few words."""
         after = f" after {self.scaling['name']}" if self.scaling else ""
         return self.method + after + (", in context" if self.context and self.context["kept"] else "")
+
+    @property
+    def card_cutoffs(self) -> Cutoffs | None:
+        """The cut-off of the card that it comes from, if there is one."""
+        cutoff = None if self.pretrained is None else self.pretrained["cutoff"]
+        return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
     @property
     def span_event(self) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...calibration.saved import Unreadable, unpack
 from ...errors import CalibError, calib_error
@@ -19,16 +21,22 @@ ENTRY_POINTS = "spacy_calib_pretrained"
 # By this name the parameters of a card are packed.
 FORMAT = "spacy-calib-pretrained"
 _FIGURES = record({"log_loss": number(), "brier": number(), "ece": number()})
-# A source that was left out; what else a table says of it is for readers.
+# A source that the fit did not see; what else a table reports of it is for readers.
 _LEFT_OUT = record(
     {"source": text, "n": whole(), "raw": _FIGURES, "calibrated": _FIGURES, "fitted_on": text},
 )
+# The default cut-off, and what each of CUTOFFS accepts on the sources left out, see `cutoffs.count_above`.
+CUTOFFS = tuple(i / 100 for i in range(1, 100))
+_COUNTS = listed(whole(), len(CUTOFFS), len(CUTOFFS))
+_REACHED = record({"right": whole(), "above": record({"accepted": _COUNTS, "right": _COUNTS})})
+_CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "sources": listed(_REACHED, 1)})
 _PROBE = record({"sentences": listed(text), "n": whole(1), "mean": number(), "spread": number(0.0)})
 CARD = record(
     {
         "name": text, "language": text, "component": text, "labels": listed(text), "pipeline": text, "licence": text,
         "fingerprints": keyed(text), "settings": keyed(anything), "parameters": text, "maps": maybe(keyed(keyed(number()))),
-        "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(keyed(anything)), "left_out": listed(_LEFT_OUT), "probe": _PROBE,
+        "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(_CUTOFFS), "left_out": listed(_LEFT_OUT),
+        "by": text, "evidence": maybe(keyed(keyed(text))), "biases": keyed(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
     }
 )  # fmt: skip
 
@@ -49,6 +57,11 @@ class Card:
         return str(self.data["component"])
 
     @property
+    def by(self) -> str:
+        """What the labels are merged to: "pos"; "" for the component's own."""
+        return str(self.data["by"])
+
+    @property
     def attr(self) -> str:
         """The name of its pipe, and the prefix of the attributes."""
         return str(self.data["settings"]["attr"])
@@ -59,10 +72,23 @@ class Card:
         return tuple(self.data["labels"])
 
     @property
-    def spread(self) -> tuple[float, float]:
-        """The smallest and the largest error of calibration (ECE) on sources that the fit did not see."""
-        errors = [row["calibrated"]["ece"] for row in self.data["left_out"]]
-        return (min(errors), max(errors)) if errors else (0.0, 0.0)
+    def expected_bias(self) -> tuple[float, float]:
+        """The 95 % predictive interval of mean score less share right on a new source, by Student's t from those left out in turn."""
+        from scipy.special import stdtrit
+
+        biases = np.array(list(self.data["biases"].values()))
+        if len(biases) < 2:
+            return -1.0, 1.0
+        half = stdtrit(len(biases) - 1, 0.975) * biases.std(ddof=1) * np.sqrt(1 + 1 / len(biases))
+        low, high = np.clip([biases.mean() - half, biases.mean() + half], -1.0, 1.0).tolist()
+        return low, high
+
+    @property
+    def expected_bias_words(self) -> str:
+        """The same as a sentence, and what else was reported of further sources."""
+        low, high = (f"{abs(bias):.3f} too {'high' if bias > 0 else 'low'}" for bias in self.expected_bias)
+        sentence = f"The mean score on texts of a new source is expected to be between {low} and {high} (95 %, by {len(self.data['biases'])} sources left out)."
+        return " ".join(filter(None, (sentence, self.data["reported"])))
 
     def state(self) -> dict[str, Any]:
         """What a pipe of this card has learned, but for what the matched pipeline adds. RAISES C831: the file is damaged."""
@@ -71,10 +97,6 @@ class Card:
             return dict(unpack(zlib.decompress(file.read_bytes()), FORMAT))
         except (OSError, zlib.error, Unreadable, ValueError) as error:
             raise calib_error("C831", card=self.name, path=file, why=error) from None
-
-    def is_for(self, language: str, component: str, labels: Sequence[str]) -> bool:
-        """Whether it is for this component of a pipeline: the same language, name and labels."""
-        return (self.data["language"], self.component, self.labels) == (language, component, tuple(labels))
 
 
 def card_folder() -> Path:

@@ -36,6 +36,8 @@ _COLUMNS = (
 _BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
 # Which components each map looks at, the richest first.
 NEEDS = {"ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": ()}
+# Which columns each of these components fills.
+EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
 
 
 @dataclass(frozen=True)
@@ -89,19 +91,23 @@ class EntityEvidence(Part):
         is_parsed = "parser" in nlp.pipe_names
         return np.concatenate([self._read_doc(*of_doc, is_parsed) for of_doc in zip(docs, proper, is_tagged, strict=True)])
 
+    def table(self, nlp: Language, docs: Sequence[Doc]) -> dict[str, Floats]:
+        """The same by name."""
+        return dict(zip(_COLUMNS, self.read(nlp, docs).T, strict=True))
+
     def _proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
         """(P(proper noun) of each token of each Doc, whether the tagger could be read there)."""
         proper = [np.zeros(len(doc)) for doc in docs]
         tagger: Any = dict(nlp.pipeline).get(self.tagger)
         source = SoftmaxSource(self.tagger)
-        if tagger is None or not source.supports(tagger) or not source.is_trained(tagger):
+        columns = [i for i, label in enumerate(getattr(tagger, "labels", ())) if label in self.wording.proper]
+        if not columns or not source.supports(tagger) or not source.is_trained(tagger):
             return proper, [False] * len(docs)
         is_tagged = [not why for why in source.missing(tagger, docs)]
         places = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
         if places:
             scores = source.read(tagger, [docs[i] for i in places])
             rows = np.arange(scores.n_tokens)
-            columns = [i for i, label in enumerate(tagger.labels) if label in self.wording.proper]
             probabilities = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
             parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
             for i, part in zip(places, parts, strict=True):

@@ -13,6 +13,7 @@ from spacy_calib.extras.pretrained import card as cards
 from spacy_calib.extras.pretrained.applying import learned_state
 from spacy_calib.extras.pretrained.card import Card, all_cards, card_folder, read_card
 from spacy_calib.extras.pretrained.evidence import NEEDS, evidence_names
+from spacy_calib.extras.pretrained.matching import Match
 
 FREE = ("CC0", "CC BY 3.0", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0")
 CARDS = list(all_cards())
@@ -52,13 +53,30 @@ def test_labels_without_gold_have_no_score_and_those_that_fail_the_gate_keep_raw
     assert {label for label, other in (state["fit_info"]["label_map"] or {}).items() if not other} == set(
         card.data["without_gold"]
     )
-    applied = learned_state(card, False, "")["context"]
+    applied = learned_state(Match(card, card.component), "")["context"]
     raw = applied["settings"].get("raw", [])
     assert [state["labels"][column] for column in raw] == card.data["failing"]
     if raw:
         assert (
             applied["settings"]["inner"]["@calib_contexts"] == state["context"]["@calib_contexts"] == "spacy-calib.Context.v1"
         )
+
+
+def test_the_expected_bias_by_hand():
+    """Mean .02 and deviation .02 of three biases; the 97.5 % quantile of Student's t with two degrees is 4.30265: .02 * sqrt(4/3) times that."""
+    card = Card(card_folder(), {"biases": {"a": 0.0, "b": 0.02, "c": 0.04}, "reported": "Elsewhere more."})
+    assert card.expected_bias == pytest.approx((0.02 - 0.0993655, 0.02 + 0.0993655))
+    assert "between 0.079 too low and 0.119 too high (95 %, by 3 sources left out). Elsewhere more." in card.expected_bias_words
+    assert Card(card_folder(), {"biases": {"a": 0.01}}).expected_bias == (-1.0, 1.0)
+
+
+def test_sources_that_nothing_was_fitted_on_are_within_the_range(card):
+    low, high = card.expected_bias
+    unseen = card.data.get("further", []) + [row for row in card.data["left_out"] if row["source"] not in card.data["biases"]]
+    assert all(low < row["bias"] < high for row in unseen)
+    if card.component == "ner":
+        assert [row["source"] for row in card.data["further"]] == ["CrossNER science", "CrossNER ai"]
+        assert not any("CrossNER" in source["name"] for source in card.data["sources"])
 
 
 def test_the_probe_has_forty_sentences(card):
@@ -104,7 +122,9 @@ def test_a_package_without_a_folder_is_named(monkeypatch, folder):
         list(all_cards())
 
 
-@pytest.mark.parametrize("change", [{"probe": None}, {"labels": "PERSON"}, {"left_out": [{}]}])
+@pytest.mark.parametrize(
+    "change", [{"probe": None}, {"labels": "PERSON"}, {"left_out": [{}]}, {"cutoffs": {"precision": 0.8, "cutoff": 0.7}}]
+)
 def test_a_card_of_another_form_is_refused(tmp_path, change):
     data = json.loads((card_folder() / "en_core_web_sm-ner.json").read_text(encoding="utf8"))
     (tmp_path / "bad.json").write_text(json.dumps({**data, **change}), encoding="utf8")
