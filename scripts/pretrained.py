@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,13 @@ CARDS = {
     "en_core_web_sm-ner": "", "en_core_web_md-ner": "en_core_web_sm-ner",
     "en_core_web_sm-tagger": "", "en_core_web_md-tagger": "en_core_web_sm-tagger",
     "fr_core_news_sm-morphologizer": "", "fr_core_news_md-morphologizer": "fr_core_news_sm-morphologizer",
+    "fr_core_news_sm-pos": "", "fr_core_news_md-pos": "fr_core_news_sm-pos",
 }  # fmt: skip
 # What a score of each component is the probability of.
 EVENTS = {
     "tagger": "The tag is right.",
     "morphologizer": "The part of speech is right, and no feature that both the pipeline and the gold annotate has another value.",
+    "pos": "The part of speech is right.",
 }
 # What the maintainers measured on sources that are not shipped, by component.
 REPORTED = {
@@ -97,9 +100,9 @@ def make_entities(name: str, model: str, other: str, cache: Path, keep: bool) ->
         "cutoffs": {"precision": cards.PRECISION, "cutoff": cutoff, "sources": counts},
     }  # fmt: skip
     nlp = load_with_factories(model, {"ner": "calib_ner"})
-    tables |= {"by": "", "evidence": cards.evidence(nlp)}
+    tables |= {"by": "", "evidence": cards.evidence(nlp), "judged_on": date.today().isoformat()}
     if keep:
-        cards.write({**old, **tables, "date": date.today().isoformat()})
+        cards.write({**old, **tables})
         return
     pipe = cards.entity_pipe(nlp, ENTITIES)
     sizes = {
@@ -150,8 +153,11 @@ def read_card(name: str) -> Any:
 def make_tags(name: str, model: str, other: str, component: str, cache: Path, keep: bool) -> None:
     """Write the card of tags, see `make_entities`."""
     nlp = load_pipeline(model, exclude=["lemmatizer", "attribute_ruler", "ner", "parser"])
-    sources = TAGS_OF[str(nlp.lang)]
-    study = TagStudy(nlp, component, sources)
+    sources, by = TAGS_OF[str(nlp.lang)], "pos" if component == "pos" else ""
+    event = EVENTS[component]
+    if by:  # guidelines differ in features
+        component, sources = "morphologizer", tuple(replace(source, other_guidelines=False) for source in sources)
+    study = TagStudy(nlp, component, sources, by)
     old = read_card(name) if keep else {}
     costs, transferred = None, keep and not old["parameters"].startswith(name)
     adapted, without = old.get("adapted"), old.get("without_gold")
@@ -169,17 +175,17 @@ def make_tags(name: str, model: str, other: str, component: str, cache: Path, ke
     failing = old["failing"] if keep else cards.gate(rows)
     tables = {
         "left_out": rows, "trained_on": trained_on, "biases": cards.biases(rows, sources), "reported": REPORTED.get(component, ""), "worse": cards.worse_labels(rows, failing),
-        "adapted": adapted, "cutoffs": None, "by": "", "evidence": None,
+        "adapted": adapted, "cutoffs": None, "by": by, "evidence": None, "judged_on": date.today().isoformat(),
     }  # fmt: skip
     if keep:
-        cards.write({**old, **tables, "date": date.today().isoformat()})
+        cards.write({**old, **tables})
         return
     if without and not transferred:
         pipe = study.fit(table=dict.fromkeys(without, ""))
     sizes = {one.name: {"documents": len(study.sampled[one.name]), "tokens": study.n_tokens} for one in sources if one.fitted}
     card = {
-        **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component),
-        "event": EVENTS[component], "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "transfer": costs,
+        **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component, by),
+        "event": event, "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "transfer": costs,
         "without_gold": without, "failing": failing, "probe": cards.probed(nlp, study.blank()), **tables,
     }  # fmt: skip
     cards.write(card, None if transferred else cards.bare_state(pipe))

@@ -31,7 +31,7 @@ def _section(card: Mapping[str, Any]) -> str:
     lines += [
         f"- For component `{card['component']}` of {card['pipeline']} (language `{card['language']}`), prefix `{card['settings']['attr']}`.",
         f"- A score is the probability of this event: {card['event']}",
-        f"- Licence {card['licence']}. Made on {card['date']} by `{card['command']}`.",
+        f"- Licence {card['licence']}. Made on {card['date']} by `{card['command']}`, tables on {card['judged_on']}.",
         f"- Fitted on {_sources(card)}. Each source weighs the same.",
         f"- No gold, so no score: {_names(card['without_gold'])}. Labels that keep raw scores, which were better on sources left out: {_names(card['failing'])}.",
     ]

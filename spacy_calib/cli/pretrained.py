@@ -42,6 +42,7 @@ def pretrained(
             "Accept entities from the lowest score with this mean precision on the sources left out", show_default="the card's"
         ),
     ] = None,
+    by: Annotated[str | None, option("Score parts of speech alone, in a pipe calib_pos", words=("pos",))] = None,
     list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
     format: Format = "table",
     force: Force = False,
@@ -67,7 +68,7 @@ def pretrained(
     if model is None or output is None:
         raise calib_error("C830")
     check_pipeline_folder(output, force, model=model)
-    nlp = calibrate(model, components=component, card=card, precision=precision)
+    nlp = calibrate(model, components=component, card=card, precision=precision, by=by)
     write_pipeline(nlp, output, force)
     used = {pipe.attr: pipe.fit_info.pretrained for pipe in fitted_pipes(nlp) if pipe.fit_info.pretrained is not None}
     result = {"cards": [{"attr": attr, **about} for attr, about in used.items()], "output": str(output)}

@@ -50,12 +50,14 @@ def pretrained(
     by (str | None): "pos" scores the part of speech alone, in a pipe "calib_pos", where there is a card for it.
     RETURNS (Language): The pipeline. A component that this calibrated before stays as it is. If one is refused, none is added.
     RAISES C069: a component is disabled. C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card.
-        C001, C839, C840: a precision that is none, that no cut-off reaches, or without entities. C050: see `load_pipeline`.
+        C001, C839, C840: a precision that is none, that no cut-off reaches, or without entities; another `by`. C050: see `load_pipeline`.
     WARNS CW75: the card was fitted on the scores of other weights. CW76: evidence of a component is not used. CW77: a component that has labels
         of a card gets no scores.
     """
     if precision is not None and not 0 < precision < 1:
         raise calib_error("C001", name="precision", wanted="a number between 0 and 1", given=repr(precision))
+    if by not in (None, "pos"):
+        raise calib_error("C001", name="by", wanted="'pos' or None", given=repr(by))
     chosen = None if card is None else find_card(card)
     nlp = model if isinstance(model, Language) else _load(str(model))
     matches, reasons = find_matches(nlp, components, chosen, by or "")
