@@ -4,6 +4,7 @@
     python scripts/pretrained.py --tables [CARD ...]
     python scripts/pretrained.py --page --output docs/reference/pretrained.md
     python scripts/pretrained.py --adapt en_core_web_sm-ner --cache DIR
+    python scripts/pretrained.py --ruler en_core_web_sm
     python scripts/pretrained.py --cost en_core_web_sm
 
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
@@ -228,12 +229,16 @@ def main() -> None:
     parser.add_argument(
         "--adapt", metavar="CARD", help="print what adapting adds to a card of entities on sources that it did not see"
     )
+    parser.add_argument("--ruler", metavar="PIPELINE", help="print how far parts of speech come from words, not from tags")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
     if arguments.cost:
         print(json.dumps(studies.cost(paths.get(arguments.cost, arguments.cost), arguments.cache), indent=1))
+        return
+    if arguments.ruler:
+        print(studies.ruler_table(paths.get(arguments.ruler, arguments.ruler)))
         return
     if arguments.adapt:
         pipeline = arguments.adapt.removesuffix("-ner")

@@ -15,10 +15,11 @@ import spacy
 from clocks import ewt_texts
 from frame import ewt_file
 from pretrain.entities import Judged
-from pretrain.sources import TO_THREE, uner
+from pretrain.sources import TO_THREE, to_examples, uner
 from pretrain.tags import JudgedTags
+from quality import readers
 from quality.readers import make_docs
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, Adaptation, GoldEntries, Prior
@@ -26,6 +27,7 @@ from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.calibration.recalibrators.logistic import fit_logistic, log_odds, sigmoid
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.metrics import log_loss
+from spacy_calib.pipe.loading import load_pipeline
 from spacy_calib.types import Floats, Groups, Ints
 
 DRAWS = 20
@@ -174,3 +176,28 @@ def _fit_on_ewt(model: str, cache: Path) -> Any:
         spacy_calib.fit(model, gold, outputs[0], component="ner", label_map=str(table))
         spacy_calib.fit(outputs[0], ewt_file("dev", cache), outputs[1], component="tagger")
         return spacy.load(outputs[1])
+
+
+def ruler_table(model: str) -> str:
+    """How often the attribute ruler gives a token another part of speech than its tag alone would have, as a table."""
+    nlp = load_pipeline(model, exclude=["lemmatizer", "ner"])
+    ruler: Any = nlp.get_pipe("attribute_ruler")
+    tagger: Any = nlp.get_pipe("tagger")
+    tags = list(tagger.labels)
+    by_tag = dict(zip(tags, [token.pos_ for token in ruler(Doc(nlp.vocab, words=["x"] * len(tags), tags=tags))], strict=True))
+    lines = ["| source | tokens | pos_ right | by the tag alone | another one by the word | right there |", "| --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    for name, folder, split in (
+        ("EWT", "ud_english_ewt", "dev"),
+        ("PUD", "ud_english_pud", "test"),
+        ("GENTLE", "ud_english_gentle", "test"),
+    ):
+        examples = list(to_examples(nlp, readers.ewt(split, "morphs", folder), 10**6))
+        rows = [
+            (token.pos_, by_tag[token.tag_], gold.pos_)
+            for eg in examples
+            for token, gold in zip(eg.predicted, eg.reference, strict=True)
+        ]
+        own, tag, gold = np.array(rows).T
+        shares = [np.mean(own == gold), np.mean(tag == gold), np.mean(own != tag), np.mean((own == gold)[own != tag])]
+        lines.append(f"| {name} | {len(rows):,} | {' | '.join(f'{share:.3f}' for share in shares)} |")
+    return "\n".join(lines)

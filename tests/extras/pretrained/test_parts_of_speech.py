@@ -68,4 +68,4 @@ def test_scores_are_below_raw_on_each_source_left_out_and_nearly_calibrated():
     for name in (CARD, "fr_core_news_md-pos"):
         rows = find_card(name).data["left_out"]
         assert [row["source"] for row in rows] == ["GSD", "French PUD", "ParisStories"]
-        assert all(row["calibrated"]["ece"] < row["raw"]["ece"] / 2 + 0.001 for row in rows)
+        assert all(row["calibrated"]["ece"] < min(0.032, row["raw"]["ece"]) for row in rows)
