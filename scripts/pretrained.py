@@ -32,7 +32,6 @@ from pretrain.sources import ENTITIES, FURTHER, TAGS_OF, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
 
 from spacy_calib.extras.pretrained.card import card_folder
-from spacy_calib.extras.pretrained.cutoffs import count_above
 from spacy_calib.extras.pretrained.evidence import NEEDS
 from spacy_calib.pipe.loading import load_pipeline, load_with_factories
 
@@ -89,7 +88,9 @@ def make_entities(name: str, model: str, other: str, cache: Path, keep: bool) ->
     }
     forms = {form: mean_loss(cards.entity_rows(found, left_out["article"], form, "article", "article")) for form in NEEDS}
     shipped = rows["article, judged article"]
-    counts = [count_above(one.score(left_out["article"][source][FULL]), one.right("article")) for source, one in found.items()]
+    counts = [
+        cards.count_above(one.score(left_out["article"][source][FULL]), one.right("article")) for source, one in found.items()
+    ]
     cutoff = cards.default_cutoff(counts)
     if cutoff is None:
         raise SystemExit(f"No cut-off has a precision of {cards.PRECISION} on each source.")

@@ -20,8 +20,7 @@ from pretrain.tags import JudgedTags, TagStudy
 from spacy_calib.calibration.saved import pack
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.doc.reading import from_files
-from spacy_calib.extras.pretrained.card import FORMAT, card_folder
-from spacy_calib.extras.pretrained.cutoffs import count_above, lowest_cutoff
+from spacy_calib.extras.pretrained.card import CUTOFFS, FORMAT, card_folder, lowest_cutoff
 from spacy_calib.extras.pretrained.evidence import EntityEvidence
 from spacy_calib.extras.pretrained.matching import probe, read_evidence, run_upstream
 from spacy_calib.metrics import log_loss
@@ -101,7 +100,7 @@ def probed(nlp: Any, pipe: Calibrator) -> dict[str, Any]:
     return {"sentences": SENTENCES[nlp.lang], "n": len(found), "mean": float(found.mean()), "spread": float(found.std())}
 
 
-def evidence(nlp: Any) -> dict[str, dict[str, str]]:
+def evidence(nlp: Any) -> dict[str, dict[str, list[int]]]:
     """What tagger and parser give in the sentences."""
     return read_evidence(nlp, list(nlp.pipe(SENTENCES[nlp.lang])))
 
@@ -178,9 +177,16 @@ def entity_row(
     }  # fmt: skip
 
 
+def count_above(scores: Floats, right: Any) -> dict[str, Any]:
+    """What `evaluate_cutoffs` asks of a source."""
+    reach = scores >= np.array(CUTOFFS)[:, None]
+    above = {"accepted": reach.sum(axis=1).tolist(), "right": (reach & right).sum(axis=1).tolist()}
+    return {"right": int(right.sum()), "above": above}
+
+
 def default_cutoff(sources: Sequence[Mapping[str, Any]]) -> float | None:
-    chosen = lowest_cutoff(sources, PRECISION, worst=PRECISION, step=STEP)
-    return None if chosen is None else chosen.cutoff
+    chosen = lowest_cutoff(sources, PRECISION, PRECISION, STEP)
+    return None if chosen is None else chosen["cutoff"]
 
 
 def accepted_from(scores: Floats, right: Any, cutoff: float | None) -> dict[str, Any]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spacy_calib.extras.pretrained.card import CUTOFFS, Card
-from spacy_calib.extras.pretrained.cutoffs import evaluate_cutoffs, lowest_cutoff
+from spacy_calib.extras.pretrained.card import Card, lowest_cutoff
 
 _HEAD = """# Cards of pretrained calibrations
 
@@ -129,12 +127,11 @@ def _worst(row: Mapping[str, Any]) -> str:
 
 
 def _cutoffs(card: Mapping[str, Any]) -> str:
-    cutoffs, results = card["cutoffs"], evaluate_cutoffs(card["cutoffs"]["sources"])
-    chosen = results[CUTOFFS.index(cutoffs["cutoff"])]
+    cutoffs, chosen = card["cutoffs"], Card(Path(), card).choose_cutoff(None) or {}
     return "\n".join(
         [
             f"Default cut-off (`Span._.{card['settings']['attr']}_accept`): {cutoffs['cutoff']:.2f} for all labels, the lowest multiple of .05 with "
-            f"precision {cutoffs['precision']:.2f} on each source: {chosen.mean:.2f} in the mean, {chosen.worst:.2f} on the worst, {chosen.kept:.2f} of "
+            f"precision {cutoffs['precision']:.2f} on each source: {chosen['mean']:.2f} in the mean, {chosen['worst']:.2f} on the worst, {chosen['kept']:.2f} of "
             "the right ones kept. In a row, maps and cut-off are those of the other sources:",
             "", *_accepted(card["left_out"], cutoffs["precision"]), "",
             "The same with fit, cut-off and table by exact spans:",
@@ -148,8 +145,8 @@ def _cutoffs(card: Mapping[str, Any]) -> str:
 def _precisions(card: Mapping[str, Any]) -> list[str]:
     lines = ["| precision | cut-off | mean | worst | share of the right ones kept |", "| ---: | ---: | ---: | ---: | ---: |"]
     for precision in (0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
-        result = lowest_cutoff(card["cutoffs"]["sources"], precision)
-        cells = "- | - | - | -" if result is None else " | ".join(f"{value:.2f}" for value in astuple(result))
+        result = lowest_cutoff(card["cutoffs"]["sources"], precision, precision - 0.1)
+        cells = "- | - | - | -" if result is None else " | ".join(f"{value:.2f}" for value in result.values())
         lines.append(f"| {precision:.2f} | {cells} |")
     return lines
 

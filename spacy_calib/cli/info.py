@@ -154,10 +154,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         plural = words_of_spans(info)[1]
         facts[f"Context of {plural}"] = context_line(info.spans.context)
         facts[plural.capitalize()] = f"{info.spans.spans:,} found, event: {info.spans.event}"
-        of_card = pipe.spans.cutoffs is not None and pipe.spans.cutoffs == info.card_cutoffs and info.pretrained
-        facts["Cut-offs"] = (
-            card_cutoff_line(of_card["cutoff"]) if of_card else _cutoffs_line(description["cutoffs"], "precision", ".4f")
-        )
+        facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
         facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
     print_table(facts)
     for group in description["groups"]:
@@ -198,13 +195,14 @@ def pretrained_line(info: FitInfo) -> dict[str, str]:
     if card is None:
         return {}
     transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
-    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}", "Trust": card["trust"]}
+    cutoff = {"Cut-off of card": card_cutoff_line(card["cutoff"])} if card["cutoff"] else {}
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}", "Trust": card["trust"], **cutoff}
 
 
 def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
     """The cut-off of a card, and what it reaches on the sources left out."""
     return (
-        f"{cutoff['cutoff']:.2f} for all labels, by the card for precision {cutoff['precision']:.2f}: of what it accepts on the sources left "
+        f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}: of what it accepts on the sources left "
         f"out {cutoff['mean']:.2f} is right in the mean, {cutoff['worst']:.2f} on the worst; it accepts {cutoff['kept']:.2f} of what is right"
     )
 
@@ -260,8 +258,10 @@ def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
     return line
 
 
-def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
-    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written."""
+def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str, pretrained: Mapping[str, Any] | None = None) -> str:
+    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written. pretrained: Of cut-offs of a card."""
+    if pretrained is not None:
+        return card_cutoff_line(pretrained["cutoff"])
     if cutoffs is None:
         return "none; see `spacy calib threshold`"
     cutoff_texts = ", ".join(

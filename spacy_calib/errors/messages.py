@@ -287,7 +287,7 @@ MESSAGES = {
     "C836": "The scores of component '{component}' are not like those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, and {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C838": "The setting context names '{given}', which is a part of a pretrained calibration and no setting; leave it out.",
     "C837": "The pipe '{name}' is there already, and comes from {origin}; remove it first (`python -m spacy calib stock MODEL OUTPUT`), or name only other components (--component).",
-    "C839": "No cut-off of the pretrained calibration '{card}' has a mean precision of {precision} on the sources left out, and {least} on the worst; the highest mean is {mean}, at {cutoff}; give a lower precision, or find a cut-off on gold of your own (`python -m spacy calib threshold MODEL DATA`).",
+    "C839": "No cut-off of the pretrained calibration '{card}' has a mean precision of {precision} on the sources left out, and at most {slack} less on the worst; the highest mean is {mean}, at {cutoff}; give a lower precision, or find a cut-off on gold of your own (`python -m spacy calib threshold MODEL DATA`).",
     "C840": "A precision was given, and no pretrained calibration of the pipeline has cut-offs ({cards}): only those of entities do; leave it out.",
 }
 
@@ -310,7 +310,7 @@ WARNINGS = {
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, though raw scores let expect {expected} errors: either the component is far too unsure, or the gold was made from the "
     "output of the pipeline, and scores fitted on it are too high.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
-    "CW75": "[CW75] The pretrained calibration '{card}' was fitted with other weights of {components}: its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
+    "CW75": "[CW75] The pretrained calibration '{card}' was fitted with other weights of {others}: its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
     "CW76": "[CW76] In the sentences of the pretrained calibration '{card}' the output of {others} is unlike that of its own pipeline: entities of '{component}' are scored without it, by a smaller map; adapt them with a few labelled documents.",
     "CW77": "[CW77] Component '{component}' gets no scores from a pretrained calibration: {why}; fit it on gold (`python -m spacy calib fit MODEL DATA OUTPUT`), or name other components.",
 }

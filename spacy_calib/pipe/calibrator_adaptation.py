@@ -45,7 +45,7 @@ def adapt_calibrator(
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
     cutoffs = state_before.spans.cutoffs
-    if spans is not None and cutoffs is not None and cutoffs == state_before.info.card_cutoffs:
+    if spans is not None and state_before.info.is_of_card(cutoffs):
         # It was chosen for sources that differ; it does not belong to the scores before.
         spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)

@@ -62,6 +62,11 @@ _PRETRAINED = record(
 _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": whole(), "of": whole(), "in_gold": whole()})
 
 
+def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
+    """The cut-offs of a card; None for one without. cutoff (Mapping | None): What the card chose, in the form _CARD_CUTOFF."""
+    return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
+
+
 @dataclass(frozen=True)
 class FitRow(Saved):
     """A row of the fit table: all pairs, or those of one group.
@@ -155,11 +160,9 @@ class FitInfo(Saved):
         after = f" after {self.scaling['name']}" if self.scaling else ""
         return self.method + after + (", in context" if self.context and self.context["kept"] else "")
 
-    @property
-    def card_cutoffs(self) -> Cutoffs | None:
-        """The cut-off of the card that it comes from, if there is one."""
-        cutoff = None if self.pretrained is None else self.pretrained["cutoff"]
-        return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
+    def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
+        """Whether these are the cut-offs of the card that it comes from."""
+        return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
     def span_event(self) -> str:

@@ -194,15 +194,15 @@ def _choose_prior(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
     narrow = replace(prior, wide=None)
     if prior.wide is None or len(np.unique(entries.documents)) < 2:
         return narrow
-    wide = replace(narrow, spreads=(*prior.spreads, prior.wide))
+    folds = folds_of(entries.documents, _FOLDS)
 
     def held_out_loss(candidate: Prior) -> float:
         def score(train: Ints, test: Ints) -> Floats:
             return Side.fit(entries.take(train), groups, candidate).move(entries.scores[test], entries.tags[test], groups)
 
-        return float(log_losses(cross_fit(folds_of(entries.documents, _FOLDS), score), entries.hits).sum())
+        return float(log_losses(cross_fit(folds, score), entries.hits).sum())
 
-    return min((narrow, wide), key=held_out_loss)
+    return min((narrow, replace(narrow, spreads=(*prior.spreads, prior.wide))), key=held_out_loss)
 
 
 def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
 
-from ...errors import WARNINGS, CalibError, calib_error
+from ...errors import WARNINGS, calib_error
 from ...pipe.component import Calibrator
+from ...pipe.fit_info import card_cutoffs
 from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories
 from ...pipe.saved import dump
 from ...sources.fingerprint import fingerprint
 from .card import Card, find_card
-from .cutoffs import choose_cutoff
 from .evidence import EntityMap
 from .gate import GatedContext
 from .matching import Match, check_scores, find_matches, probe, run_upstream, unlike_evidence
 
 # The pipe of parts of speech, beside the one of all that a component predicts.
 BY_POS = "calib_pos"
-_PRESET = (
-    "a component before it sets entities, and the second run that a loaded pipeline needs cannot tell them from its own; save the pipeline and "
-    "give its folder (`python -m spacy calib pretrained FOLDER OUTPUT`)"
-)
 
 
 def pretrained(
@@ -61,27 +57,20 @@ def pretrained(
     chosen = None if card is None else find_card(card)
     nlp = model if isinstance(model, Language) else _load(str(model))
     matches, reasons = find_matches(nlp, components, chosen, by or "")
-    new = [match for match in matches if not _is_there(nlp, match, chosen)]
-    cards = [match.card if match in new or precision is None else _card_there(nlp, match, chosen) for match in matches]
-    cutoffs = {card.attr: choose_cutoff(card, precision) for card in cards}
+    cutoffs = {match.card.attr: match.card.choose_cutoff(precision) for match in matches}
     if precision is not None and not any(cutoffs.values()):
-        raise calib_error("C840", cards=", ".join(card.name for card in cards))
+        raise calib_error("C840", cards=", ".join(match.card.name for match in matches))
+    new = [
+        match
+        for match in matches
+        if not _is_there(nlp, match, chosen, is_new_cutoff=precision is not None and cutoffs[match.card.attr] is not None)
+    ]
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
     added: list[str] = []
     try:
         for match in new:
-            try:
-                notes += _add(nlp, match)
-                added.append(match.card.attr)
-            except CalibError as error:
-                if error.code != "C034":
-                    raise
-                if components is not None or len(new) == 1:
-                    raise calib_error("C034", component=match.component, why=_PRESET) from None
-                notes.append(WARNINGS["CW77"].format(component=match.component, why=_PRESET))
-        for name, cutoff in cutoffs.items():
-            if name in added or (precision is not None and name in nlp.component_names):
-                _set_cutoff(nlp.get_pipe(name), cutoff)
+            notes += _add(nlp, match, cutoffs[match.card.attr])
+            added.append(match.card.attr)
     except BaseException:
         for name in added:
             nlp.remove_pipe(name)
@@ -98,15 +87,15 @@ def _load(model: str) -> Language:
     return load_with_factories(model, inline) if inline else nlp
 
 
-def _is_there(nlp: Language, match: Match, chosen: Card | None) -> bool:
+def _is_there(nlp: Language, match: Match, chosen: Card | None, is_new_cutoff: bool) -> bool:
     """Whether a match's component is calibrated by a card already.
 
-    RAISES C837: it is calibrated by a fit, or by another card than the chosen one, or the name is taken.
+    RAISES C837: it is calibrated by a fit, by another card than the chosen one or with another cut-off, or the name is taken.
     """
     readers = _readers(nlp, match)
     for name, pipe in readers.items():
         if pipe.fitted and (about := pipe.fit_info.pretrained) is not None:
-            if chosen is not None and about["card"] != chosen.name:
+            if is_new_cutoff or (chosen is not None and about["card"] != chosen.name):
                 raise calib_error("C837", name=name, origin=f"the card '{about['card']}'")
             return True
     taken = [name for name, pipe in readers.items() if pipe.fitted]
@@ -116,31 +105,15 @@ def _is_there(nlp: Language, match: Match, chosen: Card | None) -> bool:
     return False
 
 
-def _card_there(nlp: Language, match: Match, chosen: Card | None) -> Card:
-    """The card that a component is calibrated by already. RAISES C833: it is no longer installed."""
-    names = [pipe.fit_info.pretrained["card"] for pipe in _readers(nlp, match).values() if pipe.fit_info.pretrained]
-    known = (card for card in (chosen, match.card) if card is not None and card.name in names)
-    return next(known, None) or find_card(names[0])
-
-
-def _set_cutoff(pipe: Any, cutoff: dict[str, Any] | None) -> None:
-    """Accept entities from the cut-off of the card. cutoff (dict | None): See `choose_cutoff`."""
-    pretrained = {**pipe.fit_info.pretrained, "cutoff": cutoff}
-    pipe.learned = replace(pipe.learned, info=replace(pipe.fit_info, pretrained=pretrained))
-    pipe.spans.cutoffs = pipe.fit_info.card_cutoffs
-
-
 def _readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
     """The calib pipes that read a match's component, by name; those of parts of speech are apart from others."""
-    pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
-    return {
-        name: pipe
-        for name, pipe in pipes.items()
-        if pipe.source.component == match.component and (pipe.attr == BY_POS) == (match.card.attr == BY_POS)
+    pipes = {
+        name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.source.component == match.component
     }
+    return {name: pipe for name, pipe in pipes.items() if (pipe.attr == BY_POS) == (match.card.attr == BY_POS)}
 
 
-def _add(nlp: Language, match: Match) -> list[str]:
+def _add(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
     """Put the pipe of a card after its component; one that is not fitted makes way. Where it is refused the pipeline stays as it was.
 
     RETURNS (list[str]): Warnings.
@@ -148,45 +121,38 @@ def _add(nlp: Language, match: Match) -> list[str]:
     card, name = match.card, match.component
     for reader in _readers(nlp, match):
         nlp.remove_pipe(reader)
-    settings = dict(card.data["settings"])
-    settings["source"] = {**settings["source"], "component": name}
+    settings = {**card.data["settings"], "source": {**card.data["settings"]["source"], "component": name}}
     pipe: Any = nlp.add_pipe("calib", card.attr, config=settings, after=name)
     try:
         docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
         check_scores(match, probe(pipe, docs))
         unlike = unlike_evidence(card, nlp, docs)
         match = replace(match, changed=tuple(component for component in match.changed if component not in unlike))
-        pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.to_fit()), unlike)))
+        pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.to_fit()), cutoff, unlike)))
     except BaseException:
         nlp.remove_pipe(card.attr)
         raise
-    notes = []
-    if unlike:
-        notes.append(WARNINGS["CW76"].format(card=card.name, component=name, others=_quoted(unlike)))
-    if match.changed:
-        notes.append(WARNINGS["CW75"].format(card=card.name, components=_quoted(match.changed)))
-    return notes
+    others = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed))}
+    return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in others.items() if text]
 
 
-def _quoted(names: Sequence[str]) -> str:
-    return " and ".join(f"'{name}'" for name in names)
+def learned_state(
+    match: Match, weights: str, cutoff: Mapping[str, float] | None = None, unlike: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The state of a pipe, as a fit would save it.
 
-
-def learned_state(match: Match, weights: str, unlike: Sequence[str] = ()) -> dict[str, Any]:
-    """The state of a pipe, as a fit would save it, without a cut-off.
-
-    weights (str): Fingerprint of the component. unlike (Sequence[str]): Components whose evidence is not used.
+    weights (str): Fingerprint of the component. cutoff: See `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence is not used.
     """
-    card = match.card
-    state, data = card.state(), card.data
+    card, state, data = match.card, match.card.state(), match.card.data
     low, high = card.expected_bias
-    left_out = f" Evidence of {_quoted(unlike)} is not used, as it is unlike that of the card." if unlike else ""
+    left_out = f" Evidence of {' and '.join(unlike)} is not used, as it is unlike that of the card." if unlike else ""
     about = {
         "card": card.name, "pipeline": data["pipeline"], "licence": data["licence"], "transferred": bool(match.changed), "sources": len(data["biases"]),
-        "lowest_bias": low, "highest_bias": high, "trust": f"{card.expected_bias_words}{left_out}", "cutoff": None,
+        "lowest_bias": low, "highest_bias": high, "trust": f"{card.expected_bias_words}{left_out}", "cutoff": cutoff,
     }  # fmt: skip
     info = {**state["fit_info"], "component": match.component, "pretrained": about}
-    state |= {"weights": weights, "cutoffs": None, "fit_info": info}
+    cutoffs = card_cutoffs(cutoff)
+    state |= {"weights": weights, "cutoffs": cutoffs and cutoffs.state(), "fit_info": info}
     raw = [state["labels"].index(label) for label in data["failing"]]
     if raw:
         inner = {"inner": state["context"], "raw": raw}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,8 +25,10 @@ _FIGURES = record({"log_loss": number(), "brier": number(), "ece": number()})
 _LEFT_OUT = record(
     {"source": text, "n": whole(), "raw": _FIGURES, "calibrated": _FIGURES, "fitted_on": text},
 )
-# The default cut-off, and what each of CUTOFFS accepts on the sources left out, see `cutoffs.count_above`.
+# The default cut-off, and what each of CUTOFFS accepts on the sources left out.
 CUTOFFS = tuple(i / 100 for i in range(1, 100))
+# With fewer accepted entities no precision is reached on a source; so far may the worst source be below the mean.
+_FEWEST, _SLACK = 10, 0.1
 _COUNTS = listed(whole(), len(CUTOFFS), len(CUTOFFS))
 _REACHED = record({"right": whole(), "above": record({"accepted": _COUNTS, "right": _COUNTS})})
 _CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "sources": listed(_REACHED, 1)})
@@ -36,7 +38,7 @@ CARD = record(
         "name": text, "language": text, "component": text, "labels": listed(text), "pipeline": text, "licence": text,
         "fingerprints": keyed(text), "settings": keyed(anything), "parameters": text, "maps": maybe(keyed(keyed(number()))),
         "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(_CUTOFFS), "left_out": listed(_LEFT_OUT),
-        "by": text, "evidence": maybe(keyed(keyed(text))), "biases": keyed(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
+        "by": text, "evidence": maybe(keyed(keyed(listed(whole())))), "biases": keyed(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
     }
 )  # fmt: skip
 
@@ -55,11 +57,6 @@ class Card:
     @property
     def component(self) -> str:
         return str(self.data["component"])
-
-    @property
-    def by(self) -> str:
-        """What the labels are merged to: "pos"; "" for the component's own."""
-        return str(self.data["by"])
 
     @property
     def attr(self) -> str:
@@ -89,6 +86,25 @@ class Card:
         low, high = (f"{abs(bias):.3f} too {'high' if bias > 0 else 'low'}" for bias in self.expected_bias)
         sentence = f"The mean score on texts of a new source is expected to be between {low} and {high} (95 %, by {len(self.data['biases'])} sources left out)."
         return " ".join(filter(None, (sentence, self.data["reported"])))
+
+    def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
+        """Choose the default cut-off, or that for a precision, with what it reaches, see `evaluate_cutoffs`; None for a card without.
+
+        RAISES C839: no cut-off reaches the precision.
+        """
+        cutoffs = self.data["cutoffs"]
+        if cutoffs is None:
+            return None
+        results = evaluate_cutoffs(cutoffs["sources"])
+        if precision is None:
+            return {"precision": cutoffs["precision"], **results[CUTOFFS.index(cutoffs["cutoff"])]}
+        chosen = lowest_cutoff(cutoffs["sources"], precision, precision - _SLACK)
+        if chosen is None:
+            best = max(results, key=lambda result: result["mean"])
+            raise calib_error(
+                "C839", card=self.name, precision=precision, slack=_SLACK, mean=f"{best['mean']:.2f}", cutoff=best["cutoff"]
+            )
+        return {"precision": precision, **chosen}
 
     def state(self) -> dict[str, Any]:
         """What a pipe of this card has learned, but for what the matched pipeline adds. RAISES C831: the file is damaged."""
@@ -139,3 +155,21 @@ def find_card(name: str | Path) -> Card:
         if card.name == name:
             return card
     raise calib_error("C833", given=name, known=", ".join(card.name for card in cards) or "none")
+
+
+def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """Return for each of CUTOFFS the "mean" and the "worst" precision of what it accepts, and the mean share "kept" of what is right.
+
+    sources (Sequence): "right" entities of each, and "above" each cut-off how many are "accepted" and "right".
+    """
+    accepted, right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
+    precision = np.where(accepted >= _FEWEST, right / np.maximum(accepted, 1), 0.0)
+    kept = right / np.maximum([[source["right"]] for source in sources], 1)
+    columns = np.stack([CUTOFFS, precision.mean(axis=0), precision.min(axis=0), kept.mean(axis=0)], axis=1)
+    return [dict(zip(("cutoff", "mean", "worst", "kept"), row, strict=True)) for row in columns.tolist()]
+
+
+def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
+    """Return the lowest cut-off with these precisions; None if none has. step (int): Only multiples of so many hundredths are tried."""
+    results = evaluate_cutoffs(sources)[step - 1 :: step]
+    return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

@@ -29,7 +29,7 @@ CLIP = 1e-6
 _UNIT = 4.0
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
 # What is known of each token, the columns of `EntityEvidence.read`. tagged, parsed: whether the tagger and the parser ran.
-_COLUMNS = (
+COLUMNS = (
     "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "letters", "article", "possessive", "address",
 )  # fmt: skip
 # Names of evidence that is weighed for each type by itself: "proper*PERSON".
@@ -86,14 +86,10 @@ class EntityEvidence(Part):
         return predictions.having(view=predictions.words)
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
-        """What is known of each token, of shape (n_tokens, len(_COLUMNS))."""
+        """What is known of each token, of shape (n_tokens, len(COLUMNS))."""
         proper, is_tagged = self._proper(nlp, docs)
         is_parsed = "parser" in nlp.pipe_names
         return np.concatenate([self._read_doc(*of_doc, is_parsed) for of_doc in zip(docs, proper, is_tagged, strict=True)])
-
-    def table(self, nlp: Language, docs: Sequence[Doc]) -> dict[str, Floats]:
-        """The same by name."""
-        return dict(zip(_COLUMNS, self.read(nlp, docs).T, strict=True))
 
     def _proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
         """(P(proper noun) of each token of each Doc, whether the tagger could be read there)."""
@@ -187,7 +183,7 @@ class SpanEvidence:
         self.spans, self.raw, self.labels = spans, raw, labels
         self._firsts, self._lengths = firsts_of(spans), spans.ends - spans.starts
         self._tokens = np.repeat(spans.starts - self._firsts, self._lengths) + np.arange(self._lengths.sum())
-        self._columns = dict(zip(_COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
+        self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
         self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of the places before the first token and after the last
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),

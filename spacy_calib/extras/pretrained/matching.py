@@ -19,7 +19,7 @@ from ...pipe.component import Calibrator
 from ...sources.fingerprint import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
-from .evidence import CLIP, EVIDENCE_OF, EntityEvidence
+from .evidence import CLIP, COLUMNS, EVIDENCE_OF, EntityEvidence
 
 # How far the mean raw log-odds of the card's sentences may be from the card's, in its spreads; and the share of its
 # predictions that there must be at least. Random weights are some 3 spreads away, pipelines of other sizes .2.
@@ -51,9 +51,9 @@ def find_matches(
     RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another component
         or other labels.
     """
-    cards = [candidate for candidate in all_cards() if candidate.by == by] if card is None else [card]
+    cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
     requested = [components] if isinstance(components, str) else components
-    matches: dict[str, Match] = {}
+    found: dict[str, list[Match]] = {}
     disabled, reasons = [], {}
     for name in nlp.component_names if requested is None else dict.fromkeys(requested):
         pipe = dict(nlp.components).get(name)
@@ -63,17 +63,17 @@ def find_matches(
             disabled.append(name)
         elif fitting:
             match = _best(nlp, fitting, name)
-            other = matches.setdefault(match.card.attr, match)
-            if other is not match:
-                first, second = sorted(
-                    (other, match), key=lambda match: (len(match.changed), match.component != match.card.component)
-                )
-                matches[match.card.attr] = first
-                reasons[second.component] = f"'{match.card.attr}' reads component '{first.component}'"
+            found.setdefault(match.card.attr, []).append(match)
         elif similar:
             reasons[name] = _compare_labels(similar[0].labels, tuple(pipe.labels))  # type: ignore[union-attr]
         if not fitting and requested is not None:
-            raise _no_card(nlp, _describe(nlp, name), cards, card, reasons.get(name, ""))
+            where = "" if name in nlp.component_names else ", which is not in the pipeline"
+            raise _no_card(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
+    matches = {attr: min(rivals, key=lambda match: len(match.changed)) for attr, rivals in found.items()}
+    for attr, rivals in found.items():
+        reasons |= {
+            other.component: f"'{attr}' reads '{matches[attr].component}'" for other in rivals if other is not matches[attr]
+        }
     if disabled and (requested is not None or not matches):
         raise calib_error("C069", name=disabled[0])
     if not matches:
@@ -98,10 +98,6 @@ def _compare_labels(expected: Sequence[str], labels: Sequence[str]) -> str:
     return f"it {' and '.join(parts)}" if parts else "it has the labels of the card in another order"
 
 
-def _describe(nlp: Language, component: str) -> str:
-    return f"component '{component}'" + ("" if component in nlp.component_names else ", which is not in the pipeline")
-
-
 def _best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
     """The card with the fewest components whose weights are others; of several the one for the pipeline's name, or the first.
 
@@ -111,7 +107,8 @@ def _best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
     def match(card: Card) -> Match:
         names = {name: component if name == card.component else name for name in card.data["fingerprints"]}
         present = {name: own for name, own in names.items() if own in (component, *nlp.pipe_names)}
-        changed = [own for name, own in present.items() if _weights(nlp, own) != card.data["fingerprints"][name]]
+        weights = {name: fingerprint(nlp, nlp.get_pipe(own)) for name, own in present.items()}
+        changed = [own for name, own in present.items() if weights[name] != card.data["fingerprints"][name]]
         return Match(card, component, tuple(changed))
 
     def is_named(card: Card) -> bool:
@@ -119,11 +116,6 @@ def _best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
         return any(name.startswith(str(card.data["pipeline"]).split()[0]) for name in (own, f"{nlp.lang}_{own}"))
 
     return min(map(match, cards), key=lambda match: (len(match.changed), not is_named(match.card)))
-
-
-def _weights(nlp: Language, component: str) -> str:
-    pipe = dict(nlp.components).get(component)
-    return "" if pipe is None else fingerprint(nlp, pipe)
 
 
 def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
@@ -156,32 +148,21 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
     return log_odds(marginals.scores[leading(marginals.rows, marginals.scores)], CLIP)
 
 
-def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, str]]:
-    """What a card keeps of the evidence that tagger and parser give in its sentences: a digit for each token."""
-    columns = EntityEvidence().table(nlp, docs)
-    return {
-        component: {name: "".join(f"{digit:.0f}" for digit in np.clip(columns[name], 0, 9)) for name in names}
-        for component, names in EVIDENCE_OF.items()
-    }
+def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:
+    """What a card keeps of the evidence that tagger and parser give in its sentences: component -> column -> a number for each token."""
+    columns = dict(zip(COLUMNS, EntityEvidence().read(nlp, docs).T.round().astype(int).tolist(), strict=True))
+    return {component: {name: columns[name] for name in names} for component, names in EVIDENCE_OF.items()}
 
 
 def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]:
     """The components that give evidence, but of which some does not correlate with the card's in its sentences."""
     expected = {name: columns for name, columns in (card.data["evidence"] or {}).items() if name in nlp.pipe_names}
     found = read_evidence(nlp, docs) if expected else {}
-    return [
-        component
-        for component, columns in expected.items()
-        if any(_correlation(found[component][name], digits) < _CORRELATION for name, digits in columns.items())
-    ]
 
+    def is_like(values: list[int], own: list[int]) -> bool:
+        return len(values) == len(own) and np.ptp(own) > 0 and np.corrcoef(values, own)[0, 1] >= _CORRELATION
 
-def _correlation(a: str, b: str) -> float:
-    """Pearson's coefficient of two series of digits; 0 where one is constant or the lengths differ."""
-    values = [np.array(list(map(int, digits)), dtype=np.float64) for digits in (a, b)]
-    if len(a) != len(b) or not all(np.ptp(series) for series in values if len(series)):
-        return 0.0
-    return float(np.corrcoef(values[0], values[1])[0, 1])
+    return [name for name, columns in expected.items() if not all(is_like(columns[key], found[name][key]) for key in columns)]
 
 
 def check_scores(match: Match, raw_log_odds: Floats) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from spacy.tokens import Doc
@@ -16,16 +15,7 @@ from ...types import Ints
 
 
 class PosSource(SoftmaxSource):
-    """P(part of speech) of a morphologizer: the sum over its labels with that part of speech.
-
-    component (str): Name of the component. It is read where a setting names this source, never by default.
-    """
-
-    def __init__(self, component: str = "morphologizer"):
-        super().__init__(component)
-
-    def supports(self, pipe: Any) -> bool:
-        return super().supports(pipe) and bool(self.labels(pipe))
+    """P(part of speech) of a morphologizer: the sum over its labels with that part of speech. No component has it by default."""
 
     def claims(self, pipe: Any) -> bool:
         return False
@@ -34,16 +24,11 @@ class PosSource(SoftmaxSource):
         return get_annotation("pos")
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        return _merge(tuple(super().labels(pipe)))[0]
+        return self._merged(pipe)[0]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
-        columns = _merge(tuple(super().labels(pipe)))[1]
-        return MappedScores(super().read(pipe, docs), columns, highest=False, spans=None)
+        return MappedScores(super().read(pipe, docs), self._merged(pipe)[1], highest=False, spans=None)
 
-
-@cache
-def _merge(labels: tuple[str, ...]) -> tuple[tuple[str, ...], Ints]:
-    """(the parts of speech, the column of each label among them, -1 for one without)."""
-    return merge_labels(
-        labels, [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in labels]
-    )
+    def _merged(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
+        parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
+        return merge_labels(pipe.labels, parts)

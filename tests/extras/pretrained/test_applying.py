@@ -267,25 +267,28 @@ def test_the_state_is_what_a_fit_would_save():
     assert state["seen"] is None
     assert state["fit_info"]["component"] == "entities"
     assert state["fit_info"]["pretrained"]["transferred"]
-    assert "Evidence of 'parser' is not used" in state["fit_info"]["pretrained"]["trust"]
+    assert "Evidence of parser is not used" in state["fit_info"]["pretrained"]["trust"]
     assert list(state["span_context"]["learned"]["maps_"]) == ["ner, tagger", "ner"]
     assert state["cutoffs"] is None
 
 
 def test_entities_are_accepted_from_one_cutoff(calibrated):
     pipe = calibrated.get_pipe("calib_ent")
-    assert pipe.spans.cutoffs == pipe.fit_info.card_cutoffs == Cutoffs(0.8, 0.5, "all", {"all": 0.75})
+    assert pipe.spans.cutoffs == Cutoffs(0.8, 0.5, "all", {"all": 0.75})
+    assert pipe.fit_info.is_of_card(pipe.spans.cutoffs)
+    assert not pipe.fit_info.is_of_card(None)
     scored = [entity for entity in calibrated(TEXT).ents if entity._.calib_ent_score is not None]
     assert [entity._.calib_ent_accept for entity in scored] == [entity._.calib_ent_score >= 0.75 for entity in scored]
 
 
-def test_a_precision_chooses_another_cutoff_before_and_after():
+def test_a_precision_chooses_another_cutoff_once():
     nlp = pretrained(stock(), components="ner", precision=0.9)
     strict = nlp.get_pipe("calib_ent").spans.cutoffs
     assert (strict.precision, strict.values["all"]) == (0.9, nlp.get_pipe("calib_ent").fit_info.pretrained["cutoff"]["cutoff"])
     assert strict.values["all"] > 0.75
     assert pretrained(nlp, components="ner").get_pipe("calib_ent").spans.cutoffs == strict
-    assert pretrained(nlp, components="ner", precision=0.8).get_pipe("calib_ent").spans.cutoffs.values["all"] < 0.75
+    with pytest.raises(CalibError, match=r"\[C837\].*'calib_ent'.*en_core_web_sm-ner"):
+        pretrained(nlp, components="ner", precision=0.8)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +313,7 @@ def test_evidence_of_a_random_tagger_is_not_used_and_the_warning_names_it(calibr
     pipe = nlp.get_pipe("calib_ent")
     assert list(pipe.spans.context.maps_) == ["ner"]
     assert not pipe.fit_info.pretrained["transferred"]
-    assert "Evidence of 'tagger' is not used" in pipe.fit_info.pretrained["trust"]
+    assert "Evidence of tagger is not used" in pipe.fit_info.pretrained["trust"]
     without = entity_scores(calibrated, MERKEL, disable=["tagger", "parser", "calib", "attribute_ruler", "lemmatizer"])
     for (label, score), (expected_label, expected) in zip(entity_scores(nlp, MERKEL), without, strict=True):
         assert (label, score) == (expected_label, None if expected is None else pytest.approx(expected, abs=1e-6))
@@ -357,11 +360,8 @@ def test_a_sourced_recognizer_beside_one_of_ones_own_is_calibrated_from_a_folder
     for name in ("tok2vec", "tagger", "parser"):
         other.add_pipe(name, source=nlp, **({"first": True} if name == "tok2vec" else {}))
     other.add_pipe("ner", "stock_ner", source=nlp)
-    with pytest.warns(UserWarning, match=r"\[CW77\].*'stock_ner'.*before it sets entities.*calib pretrained FOLDER"):
+    with pytest.raises(CalibError, match=r"\[C034\] Component 'stock_ner'.*'ner' sets entities.*folder of the saved pipeline"):
         pretrained(other)
-    with pytest.raises(CalibError, match=r"\[C034\].*'stock_ner'.*calib pretrained FOLDER"):
-        pretrained(other, components="stock_ner")
-    other.remove_pipe("calib")
     other.to_disk(tmp_path / "both")
     assert pretrained(tmp_path / "both").get_pipe("calib_ent").source.component == "stock_ner"
 
