@@ -36,7 +36,7 @@ def pretrained(
     *,
     component: Components = None,
     card: Annotated[str | None, option("Use this card (name, or JSON file), in place of the one that fits")] = None,
-    precision: Annotated[float | None, option("Precision of what is accepted, as a mean of sources left out")] = None,
+    precision: Annotated[float | None, option("Precision of what is accepted, as a mean of sources left out", "-p")] = None,
     by: Annotated[str | None, option("Score parts of speech alone, in a pipe calib_pos", words=("pos",))] = None,
     list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
     format: Format = "table",
