@@ -149,8 +149,8 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
 
 
 def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:
-    """What a card keeps of the evidence that tagger and parser give in its sentences: component -> column -> a number for each token."""
-    columns = dict(zip(COLUMNS, EntityEvidence().read(nlp, docs).T.round().astype(int).tolist(), strict=True))
+    """What a card keeps of the evidence in its sentences: component -> column -> a number, 9 at most, for each token."""
+    columns = dict(zip(COLUMNS, EntityEvidence().read(nlp, docs).T.clip(0, 9).round().astype(int).tolist(), strict=True))
     return {component: {name: columns[name] for name in names} for component, names in EVIDENCE_OF.items()}
 
 
