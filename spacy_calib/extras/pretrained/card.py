@@ -164,8 +164,8 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
     """
     accepted, right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
     precision = np.where(accepted >= _FEWEST, right / np.maximum(accepted, 1), 0.0)
-    kept = right / np.maximum([[source["right"]] for source in sources], 1)
-    columns = np.stack([CUTOFFS, precision.mean(axis=0), precision.min(axis=0), kept.mean(axis=0)], axis=1)
+    recall = right / np.maximum([[source["right"]] for source in sources], 1)
+    columns = np.stack([CUTOFFS, precision.mean(axis=0), precision.min(axis=0), recall.mean(axis=0)], axis=1)
     return [dict(zip(("cutoff", "mean", "worst", "kept"), row, strict=True)) for row in columns.tolist()]
 
 

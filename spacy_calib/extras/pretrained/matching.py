@@ -53,7 +53,7 @@ def find_matches(
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
     requested = [components] if isinstance(components, str) else components
-    found: dict[str, list[Match]] = {}
+    rivals_by_attr: dict[str, list[Match]] = {}
     disabled, reasons = [], {}
     for name in nlp.component_names if requested is None else dict.fromkeys(requested):
         pipe = dict(nlp.components).get(name)
@@ -63,14 +63,14 @@ def find_matches(
             disabled.append(name)
         elif fitting:
             match = _best(nlp, fitting, name)
-            found.setdefault(match.card.attr, []).append(match)
+            rivals_by_attr.setdefault(match.card.attr, []).append(match)
         elif similar:
             reasons[name] = _compare_labels(similar[0].labels, tuple(pipe.labels))  # type: ignore[union-attr]
         if not fitting and requested is not None:
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
             raise _no_card(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
-    matches = {attr: min(rivals, key=lambda match: len(match.changed)) for attr, rivals in found.items()}
-    for attr, rivals in found.items():
+    matches = {attr: min(rivals, key=lambda match: len(match.changed)) for attr, rivals in rivals_by_attr.items()}
+    for attr, rivals in rivals_by_attr.items():
         reasons |= {
             other.component: f"'{attr}' reads '{matches[attr].component}'" for other in rivals if other is not matches[attr]
         }
@@ -106,14 +106,14 @@ def _best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
 
     def match(card: Card) -> Match:
         names = {name: component if name == card.component else name for name in card.data["fingerprints"]}
-        present = {name: own for name, own in names.items() if own in (component, *nlp.pipe_names)}
-        weights = {name: fingerprint(nlp, nlp.get_pipe(own)) for name, own in present.items()}
-        changed = [own for name, own in present.items() if weights[name] != card.data["fingerprints"][name]]
+        present = {name: actual for name, actual in names.items() if actual in (component, *nlp.pipe_names)}
+        weights = {name: fingerprint(nlp, nlp.get_pipe(actual)) for name, actual in present.items()}
+        changed = [actual for name, actual in present.items() if weights[name] != card.data["fingerprints"][name]]
         return Match(card, component, tuple(changed))
 
     def is_named(card: Card) -> bool:
-        own = str(nlp.meta["name"])
-        return any(name.startswith(str(card.data["pipeline"]).split()[0]) for name in (own, f"{nlp.lang}_{own}"))
+        name = str(nlp.meta["name"])
+        return any(full.startswith(str(card.data["pipeline"]).split()[0]) for full in (name, f"{nlp.lang}_{name}"))
 
     return min(map(match, cards), key=lambda match: (len(match.changed), not is_named(match.card)))
 
@@ -157,12 +157,14 @@ def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, lis
 def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]:
     """The components that give evidence, but of which some does not correlate with the card's in its sentences."""
     expected = {name: columns for name, columns in (card.data["evidence"] or {}).items() if name in nlp.pipe_names}
-    found = read_evidence(nlp, docs) if expected else {}
+    evidence = read_evidence(nlp, docs) if expected else {}
 
-    def is_like(values: list[int], own: list[int]) -> bool:
-        return len(values) == len(own) and np.ptp(own) > 0 and np.corrcoef(values, own)[0, 1] >= _CORRELATION
+    def is_like(a: list[int], b: list[int]) -> bool:
+        return len(a) == len(b) and np.ptp(b) > 0 and np.corrcoef(a, b)[0, 1] >= _CORRELATION
 
-    return [name for name, columns in expected.items() if not all(is_like(columns[key], found[name][key]) for key in columns)]
+    return [
+        name for name, columns in expected.items() if not all(is_like(columns[key], evidence[name][key]) for key in columns)
+    ]
 
 
 def check_scores(match: Match, raw_log_odds: Floats) -> None:
