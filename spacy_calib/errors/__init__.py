@@ -1,4 +1,4 @@
-"""The messages of the core, each with a code, and how errors are made of them, by plug-ins too.
+"""The messages of the core, each with a code, and how plug-ins build errors of theirs.
 
 An error is one sentence: the thing, what was given, what is expected, what to do.
 """

@@ -16,7 +16,7 @@ from ..errors import error_builder
 from ..pipe.component import Calibrator
 
 MESSAGES = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
-WARNINGS = {"CW77": "[CW77] Entities with the label '{label}' have no calibrated score: they get {kept}."}
+WARNINGS = {"CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they get {kept}."}
 calib_error = error_builder(MESSAGES)
 
 try:
@@ -163,11 +163,11 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         return artifacts
 
     def _warn_of(self, label: str) -> None:
-        """WARNS CW77, once for each label: its entities have no calibrated score."""
+        """WARNS CW78, once for each label: its entities have no calibrated score."""
         if label not in self._unscored_labels:
             self._unscored_labels.add(label)
             kept = "Presidio's own score" if self.unscored is None else f"the score {self.unscored:g} (unscored)"
-            warnings.warn(WARNINGS["CW77"].format(label=label, kept=kept), stacklevel=3)
+            warnings.warn(WARNINGS["CW78"].format(label=label, kept=kept), stacklevel=3)
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
         """Return flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""
