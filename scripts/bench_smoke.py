@@ -83,6 +83,7 @@ RUNS = {
 }
 SKIPPED = {
     "bench_smoke.py": "this script",
+    "adapt_or_fit_study.py": "reads six data sets; tests/scripts/test_adapt_or_fit_study.py runs it on a made-up one",
     "docs_pictures.py": "needs a browser, and the quickstart followed on real data",
     "release_check.py": "installs what `make release-check` builds, on each Python",
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",

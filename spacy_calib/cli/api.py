@@ -15,10 +15,11 @@ def fit(model: str | Path, data: str | Path, output: str | Path, *, component: s
     model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a
         folder of them; `gold` is a list of more. output: Folder to write.
     component (str | None): What to calibrate; None takes the command's default.
-    options: Those of the command by their long names: gold, train_data, config, method, groups, attr, event,
+    options: Those of the command by their long names: gold, train_data, config, method, groups, attr, event, always,
         gold_preproc, n_process, gpu_id, code, force and so on; `overrides` has dotted settings of the pipe, as
         {"components.calib.sets.alpha": 0.1}.
-    RETURNS (Calibrator): The fitted pipe; its `fit_info` holds the tables of the fit.
+    RETURNS (Calibrator): The pipe that was written; its `fit_info` holds the tables of its fit. A pipeline that has a calibration keeps
+        it, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
     RAISES CalibError: every fault of the input.
     """
     from .fit_command import fit as run

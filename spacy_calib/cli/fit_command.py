@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import ARC_EVENTS, get_annotation
 from ..annotations.span_events import EVENTS, UNIT_EVENTS
+from ..calibration.replacement import FIT
 from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
+from .fitting.comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
@@ -54,7 +57,17 @@ class FitCommand(WithOverrides):
         "How the maps are learned": ("groups", "config", "event"),
         "Where the scores come from": ("second_pass", "label_map"),
         "Which documents": ("gold", "doc_key"),
-        "How it runs": ("gold_preproc", "allow_unknown", "allow_seen", "format", "n_process", "gpu_id", "code", "silent"),
+        "How it runs": (
+            "gold_preproc",
+            "allow_unknown",
+            "allow_seen",
+            "always",
+            "format",
+            "n_process",
+            "gpu_id",
+            "code",
+            "silent",
+        ),
     }
 
 
@@ -105,6 +118,7 @@ def fit(
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Go on even if much of the fit data stands in --train-data too")] = False,
+    always: Annotated[bool, option("Write the new fit, whatever the comparison with the pipeline's calibration says")] = False,
     format: Format = "table",
     n_process: Annotated[int, option("Worker processes; recognizers take one in any case")] = 1,
     gpu_id: GpuId = -1,
@@ -119,39 +133,69 @@ def fit(
     Any setting of the pipe can be given as in `spacy train`, for instance --components.calib.grouping.n_groups 3. Precedence,
     highest first: options, such settings, --config, the calib pipe of the pipeline, the defaults named here.
 
-    RETURNS (Calibrator): The fitted pipe.
+    A pipeline that has a calibration keeps it, or adapts it, unless the new fit is clearly better on held-out documents.
+
+    RETURNS (Calibrator): The pipe that was written: the fitted one, or the one that was there.
     RAISES CalibError: every fault of the input.
     """
     from ..pairs.label_map import read_map
     from .shared.writing import write_pipeline
 
     unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
-    options = {"attr": attr, "component": component, "method": method, "groups": groups, "event": label_event}
-    options = {name: value for name, value in options.items() if value is not None}
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    check_settings(options)
+    options = _checked(attr=attr, component=component, method=method, groups=groups, event=label_event)
     table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
     own, block, overrides = block_to_fit(nlp, base, options, overrides)
+    present = PresentPipe.find(nlp, block[0], model, unreadable)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
-    drop_events(nlp, calib, unit_event)
-    examples = _read(nlp, gold_paths, gold_preproc, doc_key)
-    training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
-    max_unknown = 1.0 if allow_unknown else MAX_UNKNOWN
-    fit_pipe(nlp, calib, examples, n_process=n_process, silent=silent, max_unknown=max_unknown, **training)
-    event_pipe = None
     if unit_event is not None:
-        event_pipe = fit_event(nlp, calib, unit_event, _read(nlp, gold_paths, gold_preproc, doc_key), silent=silent)
+        drop_events(nlp, calib, unit_event)
+    read = partial(_read, paths=gold_paths, gold_preproc=gold_preproc, doc_key=doc_key)
+    examples = read(nlp)
+    training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
+    training |= {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN}
+    fit_pipe(nlp, calib, examples, silent=silent, **training)
+    outcome = None if present is None else present.compare(calib, examples, event, always)
+    nlp, calib, event_pipe = _take(nlp, calib, outcome, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(nlp, calib, own and own[0], event_pipe, output, format)
+        show_output(nlp, calib, own and own[0], event_pipe, output, format, outcome)
     return calib
+
+
+def _checked(**options: Any) -> dict[str, Any]:
+    """The options that were given. RAISES C056 and others: see `check_settings`."""
+    options = {name: value for name, value in options.items() if value is not None}
+    check_settings(options)
+    return options
+
+
+def _take(
+    nlp: Language,
+    calib: Calibrator,
+    outcome: FitOutcome | None,
+    unit_event: str | None,
+    read: Callable[[Language], list[Example]],
+    silent: bool,
+) -> tuple[Language, Calibrator, EventPipe | None]:
+    """Return the pipeline to write, its pipe, and the event pipe that is fitted to the new fit. read: The examples of all gold.
+
+    RAISES C130, C131: see `check_fit`. C382, C384: see `fit_event`.
+    """
+    if outcome is not None and outcome.written != FIT:
+        return *outcome.reopen(), None
+    check_fit(calib.fit_info)
+    if unit_event is not None:
+        return nlp, calib, fit_event(nlp, calib, unit_event, read(nlp), silent=silent)
+    drop_events(nlp, calib, None)
+    return nlp, calib, None
 
 
 def _read(nlp: Language, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None) -> list[Example]:
@@ -196,7 +240,6 @@ def fit_pipe(
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process)
         calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
-    check_fit(calib.fit_info)
 
 
 def check_fit(info: FitInfo) -> None:
@@ -213,9 +256,18 @@ def check_fit(info: FitInfo) -> None:
 
 
 def show_output(
-    nlp: Language, calib: Calibrator, own: str | None, event_pipe: EventPipe | None, output: Path, format: str
+    nlp: Language,
+    calib: Calibrator,
+    own: str | None,
+    event_pipe: EventPipe | None,
+    output: Path,
+    format: str,
+    outcome: FitOutcome | None = None,
 ) -> None:
-    """Print what was fitted, as JSON or in words. own (str | None): The pipe whose settings were taken over. event_pipe: Of whole units."""
+    """Print what was fitted, as JSON or in words.
+
+    own (str | None): The pipe whose settings were taken over. event_pipe: Of whole units. outcome: Of the comparison with the calibration that was there.
+    """
     component, event_info = calib.source.component, None if event_pipe is None else event_pipe.info
     if component and component not in nlp.pipe_names:
         warn(
@@ -223,10 +275,18 @@ def show_output(
         )
     if format == "json":
         event_fields = {} if event_info is None else {"event": event_info.state()}
-        print_json({"output": str(output), "pipe": calib.name, **calib.fit_info.state(), **event_fields})
+        compared = {} if outcome is None else {"comparison": outcome.to_dict()}
+        print_json({"output": str(output), "pipe": calib.name, **calib.fit_info.state(), **event_fields, **compared})
+        return
+    if outcome is not None and outcome.written != FIT:
+        show_present(calib, outcome, output)
         return
     if own is not None:
         msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
-    show_fit(calib, output)
+    show_fit(calib, output, gains=None if outcome is None else outcome.gains)
     if event_pipe is not None and event_info is not None:
         show_event(event_pipe, event_info)
+    if outcome is not None:
+        show_comparison(outcome)
+    elif component and (line := card_line(nlp, component)):
+        msg.info(line)

@@ -195,9 +195,16 @@ def pretrained_line(info: FitInfo) -> dict[str, str]:
     if card is None:
         return {}
     transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
-    low, high = card["smallest_error"], card["largest_error"]
-    off = f"on {card['sources']} sources that it did not see the score was off by {low:.2f} to {high:.2f}"
-    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}; {off}"}
+    cutoff = {"Cut-off of card": card_cutoff_line(card["cutoff"])} if card["cutoff"] else {}
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}", "Trust": card["trust"], **cutoff}
+
+
+def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
+    """The cut-off of a card, and what it reaches on the sources left out."""
+    return (
+        f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}: of what it accepts on the sources left "
+        f"out {cutoff['mean']:.2f} is right in the mean, {cutoff['worst']:.2f} on the worst; it accepts {cutoff['kept']:.2f} of what is right"
+    )
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
@@ -251,8 +258,10 @@ def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
     return line
 
 
-def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
-    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written."""
+def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str, pretrained: Mapping[str, Any] | None = None) -> str:
+    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written. pretrained: Of cut-offs of a card."""
+    if pretrained is not None:
+        return card_cutoff_line(pretrained["cutoff"])
     if cutoffs is None:
         return "none; see `spacy calib threshold`"
     cutoff_texts = ", ".join(

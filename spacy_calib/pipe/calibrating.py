@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html import escape
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spacy.language import Language
 
@@ -22,6 +22,9 @@ from .lookup import SourceLookup
 from .scorer import score_names
 from .settings import PipeSettings
 from .state import PipeState
+
+if TYPE_CHECKING:
+    from ..calibration.span_fit import SpanFit
 
 # What each annotation is read from, as spaCy's factories name it.
 _READS = {
@@ -102,7 +105,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     settings: See PipeSettings; each is an attribute of the pipe.
     learned (PipeState): What the fit learned; before it, nothing.
     held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores of maps that did not
-        see their document; it is not saved.
+        see their document; it is not saved. held_out_spans (SpanFit | None): The same of spans.
     lookup (SourceLookup): Finds what the source reads.
     RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
     """
@@ -110,6 +113,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
         self.learned = PipeState()
         self.held_out: JudgedPairs | None = None
+        self.held_out_spans: SpanFit | None = None
         self.lookup = SourceLookup(self, nlp)
         self.warn = WarnOnce(self)
         self.name = name

@@ -31,19 +31,28 @@ from .state import PipeState
 
 def adapt_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
-) -> tuple[PipeState, JudgedPairs | None]:
+) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
     """Learn from labelled documents of a new kind, see `Calibrator.adapt`. The pipe is not changed; its figures go into the pipeline's meta.
 
-    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document.
+    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document; the spans with theirs.
     RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
     """
-    state_before, groups = pipe.learned, pipe.groups
-    if not pipe.fitted or groups is None:
+    if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)
-    inputs = gather(pipe, examples, arguments)
+    return learn_adaptation(pipe, gather(pipe, examples, arguments))
+
+
+def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
+    """Learn from what was read of labelled documents, see `adapt_calibrator`."""
+    state_before, groups = pipe.learned, pipe.groups
+    assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
+    cutoffs = state_before.spans.cutoffs
+    if spans is not None and state_before.info.is_of_card(cutoffs):
+        # It was chosen for sources that differ; it does not belong to the scores before.
+        spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
     share = None if state_before.seen is None else state_before.seen.share_of(inputs.texts)
     adaptation = {
@@ -51,9 +60,7 @@ def adapt_calibrator(
         "unit": inputs.unit,
         "seen": None if share is None else share.to_dict(),
         "sets_dropped": state_before.tokens.sets is not None and sets is None,
-        "cutoffs_dropped": any(
-            (state_before.spans.cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)
-        ),
+        "cutoffs_dropped": any((cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)),
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }
@@ -78,7 +85,7 @@ def adapt_calibrator(
         set_performance(pipe.lookup.nlp, pipe.attr, figures(inputs, judged_pairs, groups, spans, state_before.spans.groups))
     elif inputs.source.component is not None:
         drop_performance(pipe.lookup.nlp, pipe.attr)
-    return state, judged_pairs
+    return state, judged_pairs, spans
 
 
 def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> None:

@@ -51,8 +51,8 @@ from .state import PipeState
 
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
-) -> tuple[PipeState, JudgedPairs]:
-    """(what the pipe, left unchanged, learned; the held-out scored pairs), see `Calibrator.fit`. Figures go into the meta."""
+) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
+    """(what the pipe, left unchanged, learned; the held-out scored pairs, and spans), see `Calibrator.fit`. Figures go into the meta."""
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
     inputs = gather(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
@@ -89,7 +89,7 @@ def fit_calibrator(
         scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
         set_performance(pipe.lookup.nlp, pipe.attr, scores)
     learning.at(1.0)
-    return state, judged_pairs
+    return state, judged_pairs, spans
 
 
 def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:

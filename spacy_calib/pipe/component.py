@@ -160,7 +160,7 @@ class Calibrator(CalibratingPipe):
 
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
-            self.learned, self.held_out = fit_calibrator(self, examples, arguments)
+            self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
@@ -174,7 +174,7 @@ class Calibrator(CalibratingPipe):
         from .calibrator_adaptation import adapt_calibrator  # loaded by an adaptation
         from .fit_inputs import FitArguments
 
-        self.learned, self.held_out = adapt_calibrator(self, examples, FitArguments(**options))
+        self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, FitArguments(**options))
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

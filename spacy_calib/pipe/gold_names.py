@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from .component import Calibrator
 
@@ -13,21 +13,22 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
 
-def rename_gold(nlp: Language, examples: list[Example]) -> list[Example]:
+def rename_gold(nlp: Language, examples: list[Example], pipes: Iterable[Any] | None = None) -> list[Example]:
     """Rename gold entities that have the pipeline's own labels as its pretrained calibration names them.
 
     A label without counterpart (DATE) is no entity then. Gold that has the names already (PER, LOC) stays as it is.
+    pipes (Iterable | None): Whose calibration it is; None takes those of the pipeline.
     """
-    table = _renamed_labels(nlp)
+    table = _renamed_labels([pipe for _, pipe in nlp.components] if pipes is None else pipes)
     for example in examples if table else ():
         _rename_entities(example.reference, table)
     return examples
 
 
-def _renamed_labels(nlp: Language) -> dict[str, str]:
+def _renamed_labels(pipes: Iterable[Any]) -> dict[str, str]:
     """The labels of the recognizer that are no names of the gold -> the gold's names, "" for none."""
     table: dict[str, str] = {}
-    for _, pipe in nlp.components:
+    for pipe in pipes:
         if isinstance(pipe, Calibrator) and pipe.fitted and pipe.fit_info.pretrained is not None and pipe.lookup.span_labels():
             table |= pipe.fit_info.label_map or {}
     return {label: name for label, name in table.items() if label not in table.values()}

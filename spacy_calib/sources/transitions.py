@@ -101,7 +101,7 @@ class TransitionSource(ComponentSource):
             if is_ruler or self.attributes & set(nlp.get_pipe_meta(name).assigns):
                 return (
                     f"'{name}' sets {self.sets} before '{self.component}', and a second pass cannot tell them from its own; "
-                    "fit the pipeline again without --second-pass"
+                    "give `pretrained` the folder of the saved pipeline, or fit again without --second-pass"
                 )
         return ""
 

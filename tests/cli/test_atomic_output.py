@@ -91,7 +91,7 @@ def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):
 
 
 def test_force_may_replace_the_pipeline_that_is_read(model, test_file, old):
-    ok(calib("fit", old, test_file, old, "--force", *QUICK))
+    ok(calib("fit", old, test_file, old, "--force", "--always", *QUICK))
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
     assert [file.name for file in old.parent.iterdir()] == ["old"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import counted
 from ..shared.evidence import show_other_weights
 from ..shared.screen import first_of, msg, number, print_table
+from .fit_output import few_sentence
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator
@@ -20,7 +21,8 @@ def show_adaptation(calib: Calibrator, made: Mapping[str, Any], output: Path) ->
     """Print what the last adaptation learned, and how far it can be trusted. made (Mapping): What it says of itself."""
     unit = calib.fit_info.row_unit
     show_other_weights(calib.lookup.weights_changed())
-    msg.good(f"Adapted {calib.source.component or 'the source'} to {how_many(made, unit)}: {output}")
+    tell, sentence = what_it_gains(calib, made)
+    tell(f"Adapted {calib.source.component or 'the source'} to {how_many(made, unit)}: {output}")
     for part, what in (("tokens", "label"), ("spans", "entity")):
         if made[part] is not None and made[part]["before"] is not None:
             show_part(made[part], what, unit)
@@ -31,6 +33,26 @@ def show_adaptation(calib: Calibrator, made: Mapping[str, Any], output: Path) ->
         )
     if made["cutoffs_dropped"]:
         msg.warn("The cut-offs are dropped: they belong to the scores before; run `spacy calib threshold` again")
+    if sentence:
+        tell(sentence)
+
+
+def what_it_gains(calib: Calibrator, made: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
+    """(how to print that a pipe was adapted: as a success only where held-out scores lose less than those before; both losses in words)."""
+    from ...annotations import get_annotation
+
+    info, annotation = calib.fit_info, get_annotation(calib.fit_info.layer)
+    of_spans = made["spans"] is not None and made["spans"]["before"] is not None and annotation.spans_first
+    part, unit = (made["spans"], annotation.span_words[0]) if of_spans else (made["tokens"], info.row_unit)
+    before, after = part["before"], part["after"]
+    if before is None or after is None:
+        return msg.info, ""
+    losses = f"Held-out log loss of {counted(unit, part['entries'])}: {number(before['log_loss'])} before, {number(after['log_loss'])} adapted"
+    if few := few_sentence(unit, part["entries"]):
+        return msg.info, f"{losses}. {few}."
+    is_better = after["log_loss"] < before["log_loss"]
+    advice = "." if is_better else ": it is not better here, so the pipeline as it was may serve as well."
+    return msg.good if is_better else msg.info, losses + advice
 
 
 def how_many(made: Mapping[str, Any], unit: str) -> str:

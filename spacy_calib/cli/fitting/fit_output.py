@@ -7,9 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...calibration.replacement import fewest_of, is_enough
 from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER
-from ...pairs.documents import LABEL_WORDS, caveat_of
+from ...pairs.documents import LABEL_WORDS, caveat_of, counted
 from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 from .conventions import show_conventions
@@ -116,15 +117,19 @@ def name_tags(tags: list[str]) -> str:
     return first_of(tags, _TAGS_NAMED)
 
 
-def show_fit(calib: Calibrator, output: Path) -> None:
-    """Print what was fitted, and the errors on the fit data."""
+def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:
+    """Print what was fitted, and the errors on the fit data.
+
+    gains (bool | None): Whether it is better than the calibration that was there; None compares it with raw scores.
+    """
     info = calib.fit_info
     verdict = verdict_on(info)
+    tell = msg.good if gains_over_raw(info) and gains is not False else msg.info
     if verdict:
-        msg.good(verdict)
-    msg.good(
-        f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}"
-    )
+        tell(verdict)
+    tell(f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}")
+    if few := few_in_words(info):
+        msg.warn(few)
     if not info.tokens and info.spans is not None:
         several = words_of_spans(info)[1]
         msg.warn(
@@ -160,12 +165,38 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     show_conventions(info.conventions)
 
 
-def verdict_on(info: FitInfo) -> str:
-    """How far the scores of a component were off, and how far calibrated ones are, in one sentence; "" where that was not judged."""
+def shows_spans(info: FitInfo) -> bool:
+    """Whether a fit is judged by its spans."""
     from ...annotations import get_annotation
 
+    return info.spans is not None and info.spans.held_out is not None and get_annotation(info.layer).spans_first
+
+
+def gains_over_raw(info: FitInfo) -> bool:
+    """Whether held-out scores lose less than raw ones, on enough labels to say so."""
+    held = info.spans.held_out if info.spans is not None and shows_spans(info) else info.held_out
+    return held is not None and held.calibrated < held.raw and not few_in_words(info)
+
+
+def few_in_words(info: FitInfo) -> str:
+    """Say that there is too little gold to show that scores got better; "" where there is enough."""
+    unit, n = info.row_unit, info.tokens
+    if info.spans is not None and (shows_spans(info) or not n):
+        unit, n = words_of_spans(info)[0], info.spans.spans
+    return few_sentence(unit, n)
+
+
+def few_sentence(unit: str, n: int) -> str:
+    """unit (str): Of what has gold; n (int): How many."""
+    if is_enough(unit, n):
+        return ""
+    return f"Too little gold to show that scores got better: {counted(unit, n)}, and {fewest_of(unit)} are wanted; label more"
+
+
+def verdict_on(info: FitInfo) -> str:
+    """How far the scores of a component were off, and how far calibrated ones are, in one sentence; "" where that was not judged."""
     held, of = info.held_out, f"the likeliest label of each {info.row_unit}"
-    if info.spans is not None and info.spans.held_out is not None and get_annotation(info.layer).spans_first:
+    if info.spans is not None and shows_spans(info):
         held, of = info.spans.held_out, f"predicted {words_of_spans(info)[1]}"
     whose = f"The scores of '{info.component}'" if info.component else "The scores"
     return "" if held is None else verdict_sentence(whose, held, of)

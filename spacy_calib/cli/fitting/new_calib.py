@@ -72,6 +72,8 @@ def block_to_fit(
     attr = options.get("attr")
     own = own_block(nlp, attr, options.get("component")) if base is None else None
     block = own or new_block(nlp, base, options, overrides)
+    if own is None and base is None:
+        block = _with_event_of_card(nlp, block)
     if attr is None:  # `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`
         default = f"components.{DEFAULTS['attr']}."
         new = f"components.{block[0]}."
@@ -103,6 +105,16 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     identifier = re.sub(r"\W", "_", component)
     name = wished if not component or _is_free(nlp, wished, component) else f"{DEFAULT_ATTR}_{identifier}"
     return name, {**settings, "attr": name}
+
+
+def _with_event_of_card(nlp: Language, block: Block) -> Block:
+    """The block with the event of the pipe from a card that it will replace: the two are compared, and are of one question."""
+    from ...pipe.component import Calibrator
+
+    pipe = dict(nlp.components).get(block[0])
+    if isinstance(pipe, Calibrator) and pipe.fit_info.pretrained is not None:
+        return block[0], {**block[1], "event": pipe.event}
+    return block
 
 
 def _reads_entities(nlp: Language, block: Mapping[str, Any]) -> bool:

@@ -6,10 +6,11 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 import spacy_calib
+from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.cli.info_command import info
 from spacy_calib.plugins.pretrained.pretrained_command import pretrained
 from tests.cli.conftest import spacy_command
@@ -39,7 +40,23 @@ def test_it_writes_a_pipeline_that_info_describes(tmp_path):
     about = info(str(tmp_path / "calibrated"))["calib_ent"]["pretrained"]
     assert about["card"] == "en_core_web_sm-ner"
     shown = spacy_command("calib", "info", str(tmp_path / "calibrated")).printed
-    assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in " ".join(shown.split())
+    words = " ".join(shown.split())
+    assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in words
+    assert "0.150 too low and 0.150 too high (95 %, by 4 sources left out). Reported by the maintainers, on 15 further" in words
+    assert "0.75 for all labels, for precision 0.80: of what it accepts on the sources left out" in words
+
+
+def test_a_precision_is_printed_with_what_it_reaches(tmp_path):
+    pytest.importorskip(MODEL)
+    shown = spacy_command("calib", "pretrained", MODEL, tmp_path / "strict", "-C", "ner", "--precision", "0.9").printed
+    words = " ".join(shown.split())
+    assert "Entities are accepted from 0.85 for all labels, for precision 0.90: of what it accepts" in words
+    assert spacy.load(tmp_path / "strict").get_pipe("calib_ent").spans.cutoffs.values == {"all": 0.85}
+    refused = spacy_command("calib", "pretrained", MODEL, tmp_path / "none", "--precision", "0.999")
+    assert "No cut-off of the pretrained calibration 'en_core_web_sm-ner' has a mean precision of 0.999" in " ".join(
+        refused.printed.split()
+    )
+    assert not (tmp_path / "none").exists()
 
 
 TEXTS = [
@@ -102,13 +119,21 @@ def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
     adapted = spacy_calib.adapt(written / "model", written / "gold.spacy", tmp_path / "adapted", gold_preproc=True)
     assert adapted.fit_info.pretrained["card"] == "en_core_web_sm-ner"
     assert adapted.fit_info.adaptations[0]["docs"] == 18
+    assert not adapted.fit_info.adaptations[0]["cutoffs_dropped"]
+    assert adapted.spans.cutoffs.values == {"all": 0.75}  # of the card
+    own = spacy.load(written / "model")
+    own.get_pipe("calib_ent").spans.cutoffs = Cutoffs(0.8, 0.95, "all", {"all": 0.75})  # as `threshold` would
+    own.to_disk(tmp_path / "own")
+    dropped = spacy_calib.adapt(tmp_path / "own", written / "gold.spacy", tmp_path / "adapted-own", gold_preproc=True)
+    assert dropped.fit_info.adaptations[0]["cutoffs_dropped"]
+    assert dropped.spans.cutoffs is None
     again = spacy.load(tmp_path / "adapted")("Ann Lee lives in Oslo.")
     assert all(0 < entity._.calib_ent_score < 1 for entity in again.ents)
     fitted = spacy_calib.fit(
         written / "model", written / "gold.spacy", tmp_path / "fitted", component="ner", method="platt", gold_preproc=True,
-        label_map="PERSON=PER,GPE=LOC,DATE=",
+        label_map="PERSON=PER,GPE=LOC,DATE=", always=True,
     )  # fmt: skip
-    assert (fitted.name, fitted.fit_info.pretrained, fitted.event) == ("calib_ent", None, "exact")
+    assert (fitted.name, fitted.fit_info.pretrained, fitted.event) == ("calib_ent", None, "article")
     assert fitted.spans.context is None
 
 
@@ -123,3 +148,48 @@ def test_spacy_evaluates_it(written):
     nlp = spacy.load(written / "model")
     found = nlp.evaluate(list(spacy.training.Corpus(written / "gold.spacy", gold_preproc=True)(nlp)))
     assert found["calib_ent_smce"] is not None
+
+
+MAP = "PERSON=PER,GPE=LOC,FAC=LOC"
+
+
+def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
+    printed = spacy_command(
+        "calib", "fit", str(written / "model"), str(written / "gold.spacy"), str(tmp_path / "out"), "-C", "ner", "--map", MAP,
+        "--allow-unknown", "--format", "json",
+    ).printed  # fmt: skip
+    fields = json.loads(printed[printed.index("{") :])
+    result = fields["comparison"]
+    assert result["unit"] == "entity"
+    assert result["written"] in ("present", "adapted")
+    assert fields["pretrained"]["card"] == "en_core_web_sm-ner"
+    about = info(str(tmp_path / "out"))["calib_ent"]
+    assert len(about["adaptations"]) == (result["written"] == "adapted")
+
+
+def test_a_fit_in_place_of_a_card_has_its_event(written, tmp_path):
+    data = {
+        "model": written / "model",
+        "data": written / "gold.spacy",
+        "component": "ner",
+        "label_map": MAP,
+        "allow_unknown": True,
+    }
+    assert spacy_calib.fit(output=tmp_path / "out", always=True, **data).fit_info.span_event == "article"
+    exact = spacy_calib.fit(output=tmp_path / "exact", event="exact", **data)  # another event is taken in any case
+    assert exact.fit_info.span_event == "exact"
+    assert exact.fit_info.pretrained is None
+
+
+def test_gold_by_the_names_of_the_pipeline_is_compared_with_the_card_too(written, tmp_path):
+    names = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
+    docs = list(DocBin().from_disk(written / "gold.spacy").get_docs(Vocab()))
+    for doc in docs:
+        doc.ents = [Span(doc, entity.start, entity.end, names[entity.label_]) for entity in doc.ents]
+    DocBin(docs=docs).to_disk(tmp_path / "named.spacy")
+    data = {"model": written / "model", "component": "ner", "allow_unknown": True}
+    spacy_calib.fit(data=tmp_path / "named.spacy", output=tmp_path / "named", **data)
+    spacy_calib.fit(data=written / "gold.spacy", output=tmp_path / "mapped", label_map=MAP, **data)
+    named, mapped = (info(str(tmp_path / name))["calib_ent"] for name in ("named", "mapped"))
+    assert named["pretrained"] == mapped["pretrained"]
+    assert named["adaptations"] == mapped["adaptations"]

@@ -1,0 +1,3 @@
+"""Fixtures of the command line for the tests of commands of plug-ins."""
+
+from tests.cli.conftest import *  # noqa: F403
