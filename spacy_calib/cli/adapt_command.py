@@ -19,9 +19,10 @@ from .shared.examples import read_examples
 from .shared.options import (
     AllowUnknown,
     CalibratedModel,
+    ChosenAttr,
+    ChosenComponent,
     Code,
     DocKey,
-    FirstAttr,
     Force,
     Format,
     GoldPreproc,
@@ -51,7 +52,8 @@ def adapt(
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")],
     *,
-    attr: FirstAttr = None,
+    component: ChosenComponent = None,
+    attr: ChosenAttr = None,
     allow_unknown: AllowUnknown = False,
     format: Format = "table",
     force: Force = False,
@@ -72,14 +74,16 @@ def adapt(
     """
     from .shared.writing import write_pipeline
 
-    run = GoldRun(model, data, attr=attr, n_process=n_process, gpu_id=gpu_id, code=code, force=force)
-    nlp, calib = run.open(folder=Output("OUTPUT", output))
-    check_whole_documents(calib.fit_info.row_unit, gold_preproc)
+    how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code, "force": force, "silent": silent}
+    run = GoldRun(model, data, attr=attr, component=component, **how)
+    nlp = run.begin(folder=Output("OUTPUT", output))
 
     def read() -> list[Example]:
         return rename_gold(nlp, read_examples(nlp, data, gold_preproc, doc_key))
 
     examples = read()
+    calib = run.pipe(nlp, examples)
+    check_whole_documents(calib.fit_info.row_unit, gold_preproc)
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
         if not silent:  # `show_adaptation` says them

@@ -23,9 +23,10 @@ from .fitting.fit_output import (
 )
 from .shared.command import command, option
 from .shared.evidence import unknown_sentence
-from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
+from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
+from .shared.which import choose_pipes
 from .shared.writing import deliver
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "err
 def info(
     model: CalibratedModel,
     *,
+    component: OnlyComponent = None,
+    attr: OnlyAttr = None,
     output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None,
     everything: Annotated[bool, option("Name every tag of every group", "--all", "--all-tags")] = False,
     format: Format = "table",
@@ -55,12 +58,11 @@ def info(
         event pipes read its scores: what each learned.
     RAISES CalibError: every fault of the input.
     """
-    from ..pipe.component import fitted_pipes
     from ..plugins.events.component import event_pipes
 
     check_files(wanted_output(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
-    pipes = fitted_pipes(nlp)
+    pipes = choose_pipes(nlp, component, attr, several=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
     events = {pipe.name: event_pipes(nlp, pipe.attr) for pipe in pipes}
     for name, readers in events.items():

@@ -54,10 +54,10 @@ class Calibrator(CalibratingPipe):
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
         """The Docs that the source can read; None where its component is missing."""
+        if not any(map(len, docs)):  # a warning is given once: not to a text that has nothing to score
+            return None
         if self.learned.tokens.maps is None:
             self.warn("CW01")
-        if not docs:
-            return None
         source, why = self.lookup.bind(docs[0].vocab)
         if source is None:
             self.warn("CW02", why=why)

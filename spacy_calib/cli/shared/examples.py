@@ -44,7 +44,7 @@ class Pass:
 def data_files(path: Path) -> list[Path]:
     """The gold files at a path, see `gold.reading.gold_files`; in a folder without them the answers of people, see `gold.answer_files`.
 
-    RAISES C051: the path does not exist. C052: a folder without such files. C053: an empty file, or one of another kind.
+    RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053: an empty file, or one of another kind.
     """
     from ...gold.answer_files import ANSWER_SUFFIXES
     from ...gold.reading import GOLD_SUFFIXES, gold_files
@@ -53,10 +53,14 @@ def data_files(path: Path) -> list[Path]:
         raise calib_error("C051", path=path)
     if path.is_dir():
         files = gold_files(path) or sorted(file for suffix in ANSWER_SUFFIXES for file in path.glob(f"[!.]*{suffix}"))
+        if not files and any(suffix_of(file) in READABLE for file in path.iterdir()):
+            raise calib_error("C081", path=path)
         if not files:
             raise calib_error("C052", path=path)
         return files
     suffixes = (*GOLD_SUFFIXES, *ANSWER_SUFFIXES)
+    if path.suffix not in suffixes and suffix_of(path) in READABLE:
+        raise calib_error("C081", path=path)
     if path.suffix not in suffixes:
         raise calib_error("C053", path=path, why=f"its name does not end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     return [path]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
 from ...pipe.gold_names import rename_gold
-from ...pipe.loading import check_readable, open_model, pipe_of
+from ...pipe.loading import check_readable, open_model
 from .evidence import (
     FirstDoc,
     Seen,
@@ -25,10 +26,7 @@ from .evidence import (
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
-
-if TYPE_CHECKING:
-    from ...pairs.scored_corpus import ScoredCorpus
-    from ...pipe.component import Calibrator
+from .which import choose_pipes
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -51,6 +49,8 @@ def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> li
     return order[: last + 1]
 
 
+# So many texts tell which gold there is.
+FIRST_TEXTS = 1_000
 # Rows of a block, at least: about 50 MB of tokens.
 BLOCK = 1 << 18
 ONE_PASS = Pass()
@@ -106,6 +106,7 @@ class Run:
     data: Path
     _: KW_ONLY
     attr: str | None = None
+    component: str | None = None
     columns: str | None = None
     by: str | None = None
     gold_preproc: bool = False
@@ -139,20 +140,44 @@ class Run:
             check_pipeline_folder(folder.path, self.force, inputs=[*inputs, *files], model=self.model, option=folder.option)
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
-    def open(self, outputs: Sequence[Output] = (), **files: Any) -> tuple[Language, Calibrator]:
-        """Return the pipeline and its calib pipe. RAISES C027, C068: there is none. See `begin`, `check_readable`."""
-        nlp = self.begin(outputs, **files)
-        return nlp, pipe_of(nlp, self.attr)
+    def pipes(
+        self, nlp: Language, examples: Sequence[Example] | None = None, *, several: bool = False, **asked: Any
+    ) -> list[Calibrator]:
+        """Return the calib pipes that the options choose, else the data or what is asked about, see `choose_pipes`.
+
+        examples: Of DATA, where they have been read; else gold is looked for in its first texts, where it is needed to choose.
+        """
+        from ...pipe.component import fitted_pipes
+
+        is_open = self.attr is None and self.component is None and len(fitted_pipes(nlp)) > 1
+        if examples is None and is_open and not several and holds_gold(self.data):
+            examples = list(islice(self.stream(nlp), FIRST_TEXTS))
+        asked |= {"gold": examples, "needs_gold": self.needs_gold, "several": several, "silent": self.silent}
+        return choose_pipes(nlp, self.component, self.attr, **asked)
+
+    def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **asked: Any) -> Calibrator:
+        """Return the one calib pipe that is meant, see `pipes`. RAISES C021, C069: see `check_readable`."""
+        (pipe,) = self.pipes(nlp, examples, **asked)
+        check_readable(nlp, pipe)
+        return pipe
+
+    def read(self, nlp: Language) -> list[Example]:
+        """Read the gold examples. RAISES: see `read_examples`."""
+        return rename_gold(nlp, read_examples(nlp, self.data, self.gold_preproc, self.doc_key))
 
     def annotate(
-        self, nlp: Language, pipes: Sequence[Calibrator], what: str = "Scoring", also: Sequence[str] = ()
+        self,
+        nlp: Language,
+        pipes: Sequence[Calibrator],
+        examples: list[Example],
+        what: str = "Scoring",
+        also: Sequence[str] = (),
     ) -> list[Example]:
         """Return the gold examples annotated by these pipes and `also`, in memory. RAISES C030, C151: no gold that is known."""
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         from ...annotations import get_annotation
 
-        examples = rename_gold(nlp, read_examples(nlp, self.data, self.gold_preproc, self.doc_key))
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
@@ -220,7 +245,7 @@ class GoldRun(Run):
 
 
 def judge(
-    run: Run, nlp: Language, pipes: Sequence[Calibrator], also: Sequence[str] = ()
+    run: Run, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], also: Sequence[str] = ()
 ) -> tuple[list[Judged], list[ScoredCorpus], list[Example]]:
     """Return the evaluation and the scores of each pipe on the gold of a run, and the annotated examples.
 
@@ -237,7 +262,7 @@ def judge(
         check_readable(nlp, pipes[0])
     event_pipe_lists = [event_pipes(nlp, pipe.attr) for pipe in pipes]
     events = [event_pipe.name for pipe_list in event_pipe_lists for event_pipe in pipe_list]
-    examples = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
+    examples = run.annotate(nlp, pipes, examples, what="Evaluating", also=[*events, *also])
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
         check_gold_says(pipe, examples, corpus, run.silent, EXPECTED)

@@ -10,9 +10,10 @@ from typing import Any
 
 from spacy.language import Language
 
+from ...errors.advice import SECOND_PASS
 from ...pipe.component import Calibrator
 from ...pipe.fit_info import card_cutoffs
-from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories
+from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories
 from ...pipe.saved import dump
 from ...sources.fingerprint import fingerprint
 from .card import Card, find_card
@@ -45,7 +46,7 @@ def pretrained(
         the worst; None takes the card's cut-off (.80 on each source).
     by (str | None): "pos" scores the part of speech alone, in a pipe "calib_pos", where there is a card for it.
     RETURNS (Language): The pipeline. A component that this calibrated before stays as it is. If one is refused, none is added.
-    RAISES C069: a component is disabled. C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card.
+    RAISES C069, C084: a component, or what it listens to, is disabled. C841: a component before it sets entities. C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card.
         C001, C839, C840: a precision that is none, that no cut-off reaches, or without entities; another `by`. C050: see `load_pipeline`.
     WARNS CW75: the card was fitted on the scores of other weights. CW76: evidence of a component is not used. CW77: a component that has labels
         of a card gets no scores.
@@ -124,6 +125,7 @@ def _add(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> lis
     settings = {**card.data["settings"], "source": {**card.data["settings"]["source"], "component": name}}
     pipe: Any = nlp.add_pipe("calib", card.attr, config=settings, after=name)
     try:
+        _check_place(nlp, pipe)
         docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
         check_scores(match, probe(pipe, docs))
         unlike = unlike_evidence(card, nlp, docs)
@@ -134,6 +136,15 @@ def _add(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> lis
         raise
     others = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed))}
     return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in others.items() if text]
+
+
+def _check_place(nlp: Language, pipe: Calibrator) -> None:
+    """RAISES C841: a component before sets what a second pass could not tell from its own. C084: what it listens to is disabled."""
+    component = pipe.source.component
+    why = pipe.source.obstacle(nlp, pipe.name, nlp.get_pipe(component))
+    if SECOND_PASS in why:
+        raise calib_error("C841", component=component, why=why)
+    check_enabled(nlp, component)
 
 
 def learned_state(

@@ -1,8 +1,22 @@
 """Messages of pretrained calibrations, each with a code."""
 
 from ...errors import error_builder
+from ...errors.advice import ANY, PRETRAINED, PYTHON, SECOND_PASS
 
+# What to do without gold, see `errors.advice`.
+ADVICE = {
+    "C027": {
+        (ANY, ANY): "without gold run `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list)",
+        (PYTHON, ANY): "without gold call `spacy_calib.pretrained(model)`, if there is a card",
+    },
+    "C085": {(ANY, ANY): "for calibrated entities without gold call `spacy_calib.pretrained(nlp)`"},
+    SECOND_PASS: {
+        (ANY, PRETRAINED): "run `python -m spacy calib pretrained` on its folder",
+        (PYTHON, PRETRAINED): "save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`",
+    },
+}
 MESSAGES = {
+    "C841": "Component '{component}' of this loaded pipeline cannot be calibrated where it stands ({why}); save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`.",
     "C830": "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list.",
     "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); correct the file, or install the package that it comes from again.",
     "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) gives no folder of cards ({why}); mend or uninstall the package that registers it.",

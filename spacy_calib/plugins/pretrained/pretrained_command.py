@@ -77,6 +77,9 @@ def pretrained(
             if about["cutoff"] is not None:
                 msg.text(f"Entities are accepted from {card_cutoff_line(about['cutoff'])}.")
         msg.good(f"Pipeline: {output}")
+        if len(used) > 1:
+            options = " or ".join(f"--component {pipe.source.component}" for pipe in fitted_pipes(nlp) if pipe.attr in used)
+            msg.text(f"Commands that need to know which one is meant take {options}.")
 
     deliver(result, show, output=None, format=format, silent=silent)
     return result

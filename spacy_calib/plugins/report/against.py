@@ -87,7 +87,7 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     pipes = [pipe for pipe in fitted if pipe.source.component == component]
     if pipes:
-        return side_of(pipes[0], run.annotate(nlp, pipes[:1], what="Comparing"), run.by)
+        return side_of(pipes[0], run.annotate(nlp, pipes[:1], run.read(nlp), what="Comparing"), run.by)
     nlp, pipe = place_raw(replace(run, model=model, component=component, against=None), nlp)
     examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
     with warnings.catch_warnings():
