@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import spacy
 
-from tests.cli.conftest import NO_CONTEXT, Outcome, calib, ok, refuses, setting
+from tests.cli.conftest import NO_CONTEXT, Outcome, calib, install, ok, refuses, setting
 from tests.forked import alone
 
 PLUGIN = Path(__file__).with_name("plugin_garden.py")
@@ -93,10 +93,7 @@ def test_errors_list_them(model, dev, tmp_path, options, named):
 def test_an_installed_package_stands_in_the_help(tmp_path):
     """Found by its entry points: a folder on the path with the module and what `pip install` writes beside it."""
     (tmp_path / "garden.py").write_text(PLUGIN.read_text(encoding="utf8"), encoding="utf8")
-    info = tmp_path / "garden-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: garden\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n")
+    install(tmp_path, "garden", "[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n")
     command = [sys.executable, "-m", "spacy", "calib", "fit", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, env=alone(tmp_path, PYTHONIOENCODING="utf8"), check=True)
     words = done.stdout.replace("│", " ").split()
