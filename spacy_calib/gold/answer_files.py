@@ -13,7 +13,6 @@ from ..errors import WARNINGS, brief, calib_error
 from .places import MisplacedError
 from .tool_exports import TOOLS, Mark, TextAnswers, name_shown_field, name_views
 
-ANSWER_SUFFIXES = (".jsonl", ".json")
 _TOO_BIG = 1 << 63
 
 

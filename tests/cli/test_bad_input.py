@@ -243,7 +243,9 @@ def test_typer_rejects_an_option(options, model, dev, out):
 
 
 def test_a_setting_is_no_option(model, dev, out):
-    refuses(calib("fit", model, dev, out, "--sets", "0.1"), "no option --sets, but a setting of the pipe has this name; give that")
+    refuses(
+        calib("fit", model, dev, out, "--sets", "0.1"), "no option --sets, but a setting of the pipe has this name; give that"
+    )
 
 
 def test_the_code_file_is_missing_or_broken(model, dev, tmp_path, out):

@@ -100,6 +100,30 @@ def test_the_rooms_are_those_of_the_import_test():
     assert {*house.NUMERICAL} == test_imports.NUMERICAL
 
 
+def table_of(page: str, head: str) -> list[list[set[str]]]:
+    """The names in each cell of the rows below a head."""
+    rows = page.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
+    return [[set(re.findall(r"`([\w.]+)`", cell)) for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_tables_of_contributing_are_those_of_the_code():
+    """The rooms in order, what each plug-in plugs in by, and which other plug-ins it may import."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf8")
+    read = house.read_house(ROOT / "spacy_calib")
+    rows = table_of(page, "room of the core")
+    rooms = [room for row in rows for room in house.ROOMS if room in row[0]]
+    assert rooms == [room for room in house.ROOMS if room != "__init__"]
+    numerical = re.search(r"^`([\w ]+)` are \*numerical\*", page, re.M)
+    assert numerical
+    assert {*numerical[1].split()} == {*house.NUMERICAL}
+    plugins = {name: row for row in table_of(page, "plug-in") for name in row[0]}
+    assert [f"plugins/{name}" for name in plugins] == read.plugins
+    assert {name: row[2] for name, row in plugins.items()} == {name: {*read.plugs.get(name, ())} for name in plugins}
+    assert {name: row[3] for name, row in plugins.items() if row[3]} == test_imports.BETWEEN
+    still = re.search(r"^The core still imports (.*?);", page, re.M)
+    assert {*re.findall(r"`(\w+)`", still[1] if still else "")} == test_imports.STILL
+
+
 def test_two_checkouts_stand_beside_each_other(made_up):
     read = house.read_house(made_up)
     assert f"| modules of the core | 7 | 7 | at most {house.TOTALS['modules of the core']} |" in house.numbers(read, read)

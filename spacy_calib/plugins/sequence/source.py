@@ -189,8 +189,6 @@ class ConfidenceSource(Source):
         # What it can read, as the end of the sentence that refuses a component.
         self.reads_what = f" by way {way}: {WAYS[way]}"
         self.k = k or (30 if way in ("kbv", "wkbv") else 50)
-        # The components that it can read, as the end of a sentence.
-        self.reads_what = f" by way {way}: {WAYS[way]}"
 
     def supports(self, pipe: Any) -> bool:
         if self.way == "kd_pc":

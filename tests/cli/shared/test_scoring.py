@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy_calib.cli.shared.examples import Pass, read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.collect import ORIGIN
+from spacy_calib.gold.keys import ORIGIN
 from spacy_calib.pipe.component import pipes_named
 from spacy_calib.pipe.loading import check_readable, load_pipeline
 from tests.cli.conftest import save_gold
