@@ -36,14 +36,15 @@ def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
 # What people answered about texts.
 ANSWER_READERS: dict[str, FileReader] = {".jsonl": answered_docs, ".json": answered_docs}
-# Entry points of other packages: the name is a suffix, ".tsv", the value a FileReader.
+# Entry points of other packages: the name is what files end in, ".tsv" or ".tsv.gz", the value a FileReader.
 ENTRY_POINTS = "spacy_calib_gold"
 
 
 def added_readers() -> dict[str, EntryPoint]:
     """Find the readers that other packages add, by suffix. None of them replaces one of ours."""
     points = sorted(entry_points_of(ENTRY_POINTS), key=lambda point: point.name)
-    return {point.name: point for point in points if point.name not in DOCUMENT_READERS and point.name not in ANSWER_READERS}
+    ours = {*DOCUMENT_READERS, *ANSWER_READERS}
+    return {point.name: point for point in points if point.name.startswith(".") and point.name not in ours}
 
 
 def gold_suffixes() -> tuple[str, ...]:
@@ -56,8 +57,9 @@ def file_reader(file: Path) -> FileReader:
     for readers in (DOCUMENT_READERS, ANSWER_READERS):
         if file.suffix in readers:
             return readers[file.suffix]
-    if file.suffix in added_readers():
-        return _load_reader(added_readers()[file.suffix])
+    added = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
+    if added:
+        return _load_reader(added[max(added, key=len)])
     *suffixes, last = (*gold_suffixes(), *ANSWER_READERS)
     raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}")
 

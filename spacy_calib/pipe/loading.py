@@ -70,9 +70,10 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except CalibError:
         raise
     except OSError as error:
-        why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         if os.path.isfile(model):
-            why = "it is a file, and a pipeline is a folder"
+            why = "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."
+            raise calib_error("C050", model=model, why=why) from None
+        why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         download = f" (`python -m spacy download {model}`)" if _OF_SPACY.fullmatch(model) else ""
         installed = ", ".join(get_installed_models()) or "none"
         why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({installed})."

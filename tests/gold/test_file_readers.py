@@ -34,3 +34,16 @@ def test_a_reader_that_gives_no_docs_is_named(added):
     read = file_reader(Path("a.tsv"))
     with pytest.raises(CalibError, match=r"C748.*a\.tsv cannot be read by spacy:blank"):
         list(read(spacy.blank("xx"), Path("a.tsv")))
+
+
+def test_a_suffix_may_have_two_endings_and_needs_a_dot(monkeypatch):
+    points = tuple(EntryPoint(name, "builtins:list", file_readers.ENTRY_POINTS) for name in (".gz", ".tsv.gz", "tab"))
+    monkeypatch.setattr(file_readers, "entry_points_of", lambda group: points)
+    assert gold_suffixes() == (".spacy", ".conllu", ".gz", ".tsv.gz")
+    loaded = []
+    monkeypatch.setattr(file_readers, "_load_reader", lambda point: loaded.append(point.name))
+    file_reader(Path("a.tsv.gz"))
+    file_reader(Path("b.gz"))
+    assert loaded == [".tsv.gz", ".gz"]
+    with pytest.raises(CalibError, match="C053"):
+        file_reader(Path("xtab"))

@@ -57,7 +57,7 @@ def data_files(path: Path) -> list[Path]:
         if not files:
             raise calib_error("C052", path=path)
         return files
-    if path.suffix not in (*gold_suffixes(), *ANSWER_READERS) and suffix_of(path) in readable_suffixes():
+    if not path.name.endswith((*gold_suffixes(), *ANSWER_READERS)) and suffix_of(path) in readable_suffixes():
         raise calib_error("C081", path=path)
     file_reader(path)
     return [path]

@@ -58,7 +58,7 @@ def is_gold(file: Path) -> bool:
     """Whether a file among texts is read as Docs with gold. What this package reads as texts stays texts, whatever reads gold of that suffix."""
     from ...gold.file_readers import gold_suffixes
 
-    return file.suffix in gold_suffixes() and suffix_of(file) not in TEXT_SUFFIXES
+    return file.name.endswith(gold_suffixes()) and suffix_of(file) not in TEXT_SUFFIXES
 
 
 def readable_suffixes() -> tuple[str, ...]:
