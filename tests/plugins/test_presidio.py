@@ -245,8 +245,7 @@ def test_labels_without_a_calibrated_score_are_warned_of_once(engine_class, own_
     with pytest.warns(
         UserWarning, match="label 'NORP' have no calibrated score: they keep the default_score of Presidio"
     ) as caught:
-        for _ in range(2):
-            engine.process_text(text, "en")
+        _ = [engine.process_text(text, "en") for _ in range(2)]
     assert len(caught) == 1
 
 
