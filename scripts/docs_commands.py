@@ -156,7 +156,9 @@ def _entry_points() -> dict[str, str]:
 
 
 def _groups() -> str:
-    return _named(group for group in _entry_points() if group.startswith("spacy_calib_"))
+    from spacy_calib.gold import file_readers
+
+    return _named([*(group for group in _entry_points() if group.startswith("spacy_calib_")), file_readers.ENTRY_POINTS])
 
 
 def _configs() -> str:
