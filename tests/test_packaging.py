@@ -46,6 +46,7 @@ GROUPS = {
     "spacy_calib_contexts",
     "spacy_calib_forecasters",
     "spacy_calib_events",
+    "spacy_calib_advice",
     "spacy_calib_pretrained",
     "spacy_calib_commands",
     "spacy_calib_names",
@@ -152,14 +153,15 @@ def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
         given.read_string(archive.read(name).decode("utf8"))
     assert set(given.sections()) == GROUPS
     assert set(given["spacy_factories"]) == {
-        "calib", "calib_ner", "calib_beam_ner", "calib_parser", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite",
+        "calib", "calib_ent", "calib_ner", "calib_beam_ner", "calib_parser", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite",
         "calib_coref", "calib_event", "calib_answers",
     }  # fmt: skip
     assert {"spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"} <= set(given["spacy_calib_sources"])
     for group in GROUPS:
         for target in given[group].values():
             module, _, function = target.partition(":")
-            assert callable(getattr(importlib.import_module(module), function)), target
+            loaded = getattr(importlib.import_module(module), function)
+            assert isinstance(loaded, dict) if group == "spacy_calib_advice" else callable(loaded), target
 
 
 def test_the_wheel_says_what_it_is(wheel):
