@@ -13,6 +13,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import spacy_calib
+from tests.plugged import needs_all_plugins
 
 from .forked import alone
 from .looping import each
@@ -151,6 +152,7 @@ def test_nothing_but_the_command_line_imports_the_command_line(module):
     assert not [name for name, _ in imports_of(module) if name.startswith(".cli")]
 
 
+@needs_all_plugins
 def test_nothing_imports_presidio():
     # Nor may it: Presidio need not be there.
     users = [
@@ -159,6 +161,7 @@ def test_nothing_imports_presidio():
     assert set(users) == {"plugins/presidio"}
 
 
+@needs_all_plugins
 def test_nothing_imports_spark():
     # Nor may it: Spark need not be there.
     users = [
@@ -188,6 +191,7 @@ def test_entry_point_modules_import_nothing_heavy():
     assert "scipy.optimize" not in ours - without
 
 
+@needs_all_plugins
 def test_numerical_rooms_run_without_spacy():
     # All numerical rooms with two arrays in a process where spaCy cannot be imported.
     # A bare module stands in for the package, which imports it.

@@ -28,7 +28,9 @@ from spacy_calib.about import URL_IS_PLACEHOLDER
 from spacy_calib.about import __url__ as HOME
 from tests import readme
 from tests.conftest import examples_for, revive, run_upstream
+from tests.plugged import needs_all_plugins
 
+pytestmark = needs_all_plugins
 ROOT = Path(__file__).parents[1]
 GROUPS = {
     "spacy_factories",

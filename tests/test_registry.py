@@ -16,6 +16,7 @@ from spacy_calib.registry import registry
 from tests.forked import alone
 from tests.looping import each
 from tests.pipe.pipelines import auto
+from tests.plugged import needs_all_plugins
 
 DISTRIBUTION = "spacy-calib"
 ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
@@ -42,6 +43,7 @@ def test_entry_point_resolves(point):
     assert isinstance(point.load(), dict) if point.group == ADVICE else callable(point.load()), point
 
 
+@needs_all_plugins
 @pytest.mark.parametrize(
     ("kind", "family"),
     [
@@ -144,6 +146,7 @@ broken.Metric.v1 = not_there:make_metric
 """
 
 
+@needs_all_plugins
 def test_a_broken_package_stops_nobody_but_who_asks_for_it(tmp_path):
     """An installed package whose entry points name a module that is not there, and a function that fails."""
     (tmp_path / "failing.py").write_text(

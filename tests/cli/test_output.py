@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from spacy_calib.cli import command_names
 from tests.cli.conftest import calib, files_of, ok, refuses
+from tests.plugged import needs_all_plugins
 
 
 @pytest.fixture
@@ -42,6 +43,7 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
 WITH_DOCUMENTS = ["fit", "evaluate", "threshold", "rank", "select", "expect", "adapt", "count"]
 
 
+@needs_all_plugins
 def test_the_table_holds_every_command(commands):
     assert set(commands) == set(command_names())
 
@@ -127,6 +129,7 @@ def test_a_file_is_replaced_with_force_only_and_never_in_a_pipeline(commands, co
     assert there.read_text() != "years of work"
 
 
+@needs_all_plugins
 @pytest.mark.parametrize("command", ["evaluate", "rank"])
 def test_errors_go_to_the_standard_error(commands, command):
     result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--attr", "x", "--n-process", "-1"])

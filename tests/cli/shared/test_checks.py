@@ -10,6 +10,7 @@ import pytest
 
 from spacy_calib.cli import command_names, load_command
 from tests.cli.conftest import calib, refuses
+from tests.plugged import needs_all_plugins
 
 ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
@@ -32,6 +33,7 @@ def whole_numbers() -> list[tuple[str, str]]:
     return [(name, option.word) for name, options in of_command.items() for option in options if option.kind is int]
 
 
+@needs_all_plugins
 def test_the_options_are_found():
     options = {option for _, option in whole_numbers()}
     assert options >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id"}
@@ -43,6 +45,7 @@ def with_both(first: str, second: str) -> list[str]:
     return [command for command, option in options if option == first and (command, second) in options]
 
 
+@needs_all_plugins
 def test_the_commands_are_found():
     assert set(with_both("--gpu-id", "--n-process")) >= {"fit", "adapt", "evaluate", "expect", "rank"}
 
