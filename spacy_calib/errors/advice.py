@@ -33,12 +33,12 @@ ADVICE: Advice = {
         (PYTHON, ANY): "with gold calibrate one that does: `spacy_calib.fit(model, data, output, component='ner')`",
     },
     "C080": {
-        (ANY, ANY): "calibrate that too: `python -m spacy calib fit MODEL DATA OUTPUT --component {first}`",
-        ("fit", ANY): "name it: --component {first}",
-        ("evaluate", ANY): "name it: --component {first}",
-        ("audit", ANY): "name it: --component {first}",
-        ("threshold", ANY): "give gold for '{component}'",
-        (PYTHON, ANY): "name it in `spacy_calib.fit` (component='{first}')",
+        (ANY, ANY): "give data annotated with it, or calibrate that: `python -m spacy calib fit MODEL DATA OUTPUT --component {first}`",
+        ("fit", ANY): "give data annotated with it, or name that: --component {first}",
+        ("evaluate", ANY): "give data annotated with it, or name that: --component {first}",
+        ("audit", ANY): "give data annotated with it, or name that: --component {first}",
+        ("threshold", ANY): "give data annotated with it",
+        (PYTHON, ANY): "give data annotated with it, or name that in `spacy_calib.fit` (component='{first}')",
     },
     "C151": {
         (ANY, ANY): "or fit: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map LABEL=GOLD`",

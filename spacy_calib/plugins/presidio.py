@@ -16,7 +16,9 @@ from ..errors import error_builder
 from ..pipe.component import Calibrator
 
 MESSAGES = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
-WARNINGS = {"CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they get {kept}."}
+WARNINGS = {
+    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's NerModelConfiguration."
+}
 calib_error = error_builder(MESSAGES)
 
 try:
@@ -37,7 +39,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider. A result of
     Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that the pipeline's span and label are
     right (by the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to LOCATION),
-    the joined label is right at least as often. An entity without a calibrated score gets `unscored`. As after any engine,
+    the joined label is right at least as often. An entity without a calibrated score keeps Presidio's (`default_score` of its configuration). As after any engine,
     Presidio raises scores for context words, drops results of score 0, and keeps the higher of nested results of one type.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
@@ -53,10 +55,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     flagged (bool): Report every stretch of `doc.spans["<attr>_doubtful"]`, too: what the cut-offs of `spacy calib threshold
     --recall` flag. Its score is the highest P(inside an entity) of its tokens or, with a cut-off for each label, P(label); most
     are low, so give no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
-    unscored (float | None): The score of an entity without a calibrated one, as of labels that the calibration has no map for;
-    None keeps Presidio's, which is above most calibrated ones. Their labels are warned of.
     use_multiplier (bool): Multiply calibrated scores of low_score_entity_names, as Presidio does with its own.
-    RAISES C001: neither or both of models and nlp; unscored outside of [0, 1]; an attr that no fitted calib pipe has; accepted_only or flagged without
+    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged without
     cut-offs, or both of them. C027: no fitted calib pipe. C065: it reads no entities.
     """
 
@@ -71,7 +71,6 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         attr: str | None = None,
         accepted_only: bool = False,
         flagged: bool = False,
-        unscored: float | None = None,
         use_multiplier: bool = False,
     ):
         if bool(models) == (nlp is not None):
@@ -82,9 +81,6 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self.attr = attr
         self.accepted_only = accepted_only
         self.flagged = flagged
-        if unscored is not None and not 0 <= unscored <= 1:
-            raise calib_error("C001", name="unscored", wanted="in [0, 1], or None", given=unscored)
-        self.unscored = unscored
         self.use_multiplier = use_multiplier
         self._unscored_labels: set[str] = set()
         if nlp is not None:
@@ -151,7 +147,6 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             score = span._.get(f"{self.attr}_score")
             if score is None:
                 self._warn_of(span.label_)
-                default = default if self.unscored is None else self.unscored
             if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
                 scored_entities.append((entity, default if score is None else score * self._factor(entity.label_)))
         if self.flagged:
@@ -166,8 +161,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         """WARNS CW78, once for each label: its entities have no calibrated score."""
         if label not in self._unscored_labels:
             self._unscored_labels.add(label)
-            kept = "Presidio's own score" if self.unscored is None else f"the score {self.unscored:g} (unscored)"
-            warnings.warn(WARNINGS["CW78"].format(label=label, kept=kept), stacklevel=3)
+            warnings.warn(WARNINGS["CW78"].format(label=label), stacklevel=3)
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
         """Return flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""

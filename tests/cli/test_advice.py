@@ -66,7 +66,7 @@ def test_entries_and_states_are_known_and_values_are_given():
         ("C031", PYTHON, STOCK, "label_map='PERSON=PER'"),
         ("C164", "adapt", FITTED, "with --allow-unknown"),
         ("C164", PYTHON, FITTED, "allow_unknown=True"),
-        ("C080", "evaluate", FITTED, "name it: --component ner"),
+        ("C080", "evaluate", FITTED, "name that: --component ner"),
         ("C080", "adapt", FITTED, "calib fit MODEL DATA OUTPUT --component ner"),
         ("second pass", "fit", STOCK, "leave out --second-pass"),
         ("second pass", "expect", FITTED, "fit it again without --second-pass"),
@@ -118,11 +118,11 @@ def test_typed_after_a_stock_pipeline_was_given(ner_model, entity_dev, tmp_path)
 def test_typed_after_gold_of_another_component(ner_model, calibrated_ner, entities_only, tmp_path):
     """C080: the option in `fit` and `evaluate`; in `adapt` of a pipeline without it, a fit."""
     text = calib("fit", ner_model, entities_only, tmp_path / "x").text
-    option = re.search(r"name it: (--component \w+)\.", text)[1].split()
+    option = re.search(r"name that: (--component \w+)\.", text)[1].split()
     ok(calib("fit", ner_model, entities_only, tmp_path / "fitted", "--silent", "-m", "isotonic", *option))
     text = calib("evaluate", ner_model, entities_only).text
-    ok(calib("evaluate", ner_model, entities_only, *re.search(r"name it: (--component \w+)\.", text)[1].split()))
-    with pytest.raises(CalibError, match="name it in `spacy_calib.fit` \\(component='ner'\\)"):
+    ok(calib("evaluate", ner_model, entities_only, *re.search(r"name that: (--component \w+)\.", text)[1].split()))
+    with pytest.raises(CalibError, match="name that in `spacy_calib.fit` \\(component='ner'\\)"):
         spacy_calib.fit(ner_model, entities_only, tmp_path / "y")
     tagged = tmp_path / "tagged"
     ok(calib("fit", ner_model, docs_file(tmp_path, calibrated_ner), tagged, "--silent", "--always", "-m", "isotonic"))

@@ -36,9 +36,9 @@ MISTAKES = [
     Mistake("pretrained STOCK OUT", "There is no pretrained calibration for any component of the pipeline"),
     Mistake("pretrained STOCK", "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list."),
     # The component
-    Mistake("fit STOCK ENTITIES OUT", "no gold tag annotation for component 'tagger', but gold for 'ner'; name it: --component ner."),
-    Mistake("evaluate STOCK ENTITIES", "no gold tag annotation for component 'tagger', but gold for 'ner'; name it: --component ner."),
-    Mistake("fit STOCK TAGS OUT -C ner", "no gold ner annotation for component 'ner', but gold for 'tagger'; name it: --component tagger."),
+    Mistake("fit STOCK ENTITIES OUT", "no gold tag annotation for component 'tagger', but gold for 'ner'; give data annotated with it, or name that: --component ner."),
+    Mistake("evaluate STOCK ENTITIES", "no gold tag annotation for component 'tagger', but gold for 'ner'; give data annotated with it, or name that: --component ner."),
+    Mistake("fit STOCK TAGS OUT -C ner", "no gold ner annotation for component 'ner', but gold for 'tagger'; give data annotated with it, or name that: --component tagger."),
     Mistake("fit STOCK GOLD OUT -C NER", "no component 'NER'; of those that it has, calib can read: tagger, ner. Name one of them with --component."),
     Mistake("fit STOCK GOLD OUT -C entities", "The pipeline has no component 'entities'"),
     Mistake("fit STOCK GOLD OUT -C tok2vec", "Component 'tok2vec' (Tok2Vec) cannot be calibrated: it gives vectors, and no label"),
@@ -144,7 +144,7 @@ def test_python_says_it_without_options(places):
     for call, sentence in [
         (
             lambda: spacy_calib.fit(places["STOCK"], places["ENTITIES"], places["OUT"]),
-            "name it in `spacy_calib.fit` (component='ner')",
+            "name that in `spacy_calib.fit` (component='ner')",
         ),
         (
             lambda: spacy_calib.adapt(places["STOCK"], places["GOLD"], places["OUT"]),

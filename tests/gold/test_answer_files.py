@@ -137,8 +137,8 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
     [
         (json.dumps(RIGHT) + "\n" + json.dumps(RIGHT)[:40], "line 2 is no JSON, or cut off"),
         (json.dumps([STUDIO, STUDIO])[:-9], "it is no JSON, or cut off"),
-        ('{"text": "only a text"}', "line 1 of .* is of none of them"),
-        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', "line 1 of .* is of none of them"),
+        ('{"text": "only a text"}', "Line 1 of .* is no answer that Prodigy"),
+        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', "Line 1 of .* is no answer that Prodigy"),
         (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
         (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"of two projects: numbers \[1, 2\]"),
         (

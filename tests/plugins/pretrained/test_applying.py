@@ -361,7 +361,7 @@ def test_a_sourced_recognizer_beside_one_of_ones_own_is_calibrated_from_a_folder
     for name in ("tok2vec", "tagger", "parser"):
         other.add_pipe(name, source=nlp, **({"first": True} if name == "tok2vec" else {}))
     other.add_pipe("ner", "stock_ner", source=nlp)
-    with pytest.raises(CalibError, match=r"\[C034\] Component 'stock_ner'.*'ner' sets entities.*folder of the saved pipeline"):
+    with pytest.raises(CalibError, match=r"\[C841\] Component 'stock_ner'.*'ner' sets entities.*from its folder"):
         pretrained(other)
     other.to_disk(tmp_path / "both")
     assert pretrained(tmp_path / "both").get_pipe("calib_ent").source.component == "stock_ner"

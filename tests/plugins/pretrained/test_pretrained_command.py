@@ -139,9 +139,9 @@ def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
 
 def test_expect_says_that_there_is_no_record(written):
     shown = spacy_command("calib", "expect", written / "model", written / "gold.spacy").printed
-    assert "holds no record of the documents it was fitted on (it had a single document, or comes from a card)" in " ".join(
-        shown.split()
-    )
+    text = " ".join(shown.split())
+    assert "comes from a card, which holds no record of documents: there is neither an interval nor a drift check" in text
+    assert "`python -m spacy calib select MODEL TEXTS --for adapt --component ner` chooses them" in text
 
 
 def test_spacy_evaluates_it(written):
