@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
 import os
 import re
 import sys
@@ -42,7 +43,18 @@ def home_of(name: str) -> str:
         found = getattr(importlib.import_module(module), attribute)
     except CalibError:  # an extra is missing, without which the module cannot be imported
         return name
-    return f"{found.__module__}.{found.__qualname__}"
+    return f"{module_of(found)}.{found.__qualname__}"
+
+
+def module_of(part: Any) -> str:
+    """The module whose source defines a class or a function: some classes have the package as their module, so that pickles outlive a move."""
+    if part.__module__ != "spacy_calib":
+        return str(part.__module__)
+    name = part.__qualname__
+    with_name = [
+        module for key, module in sys.modules.items() if key.startswith("spacy_calib.") and vars(module).get(name) is part
+    ]
+    return next(module.__name__ for module in with_name if re.search(rf"^class {name}\b", inspect.getsource(module), re.M))
 
 
 def on_files(files: Files, config: Any) -> Files:
