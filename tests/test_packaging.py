@@ -162,8 +162,8 @@ def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
     for group in GROUPS:
         for target in given[group].values():
             module, _, function = target.partition(":")
-            loaded = getattr(importlib.import_module(module), function)
-            assert isinstance(loaded, dict) if group == "spacy_calib_advice" else callable(loaded), target
+            part = getattr(importlib.import_module(module), function)
+            assert callable(part) or group == "spacy_calib_advice", target
 
 
 def test_the_wheel_says_what_it_is(wheel):

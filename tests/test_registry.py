@@ -31,10 +31,9 @@ OUR_REGISTRIES = [
     "calib_forecasters",
     "calib_events",
 ]
-# Functions that return a folder of cards; these are in no registry.
-CARDS = "spacy_calib_pretrained"
-# Of tables of advice, which are no functions.
 ADVICE = "spacy_calib_advice"
+# What plug-ins add elsewhere than in a registry: folders of cards, commands, public names, advice in messages, which is data.
+NO_REGISTRIES = ("spacy_calib_pretrained", "spacy_calib_commands", "spacy_calib_names", ADVICE)
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 
 
@@ -72,14 +71,7 @@ def test_registered_function_says_its_name_and_has_a_versioned_one(point):
         assert function.__name__.startswith("make_")
 
 
-@each(
-    [
-        point
-        for point in ENTRY_POINTS
-        if point.group.startswith("spacy_calib_")
-        and point.group not in (CARDS, ADVICE, "spacy_calib_commands", "spacy_calib_names")
-    ]
-)
+@each([point for point in ENTRY_POINTS if point.group.startswith("spacy_calib_") and point.group not in NO_REGISTRIES])
 def test_registry_gives_the_function_of_the_entry_point(point):
     assert getattr(registry, point.group.removeprefix("spacy_")).get(point.name) is point.load()
 
