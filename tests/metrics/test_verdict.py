@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from spacy_calib.metrics.tag_rows import never_right, warning_of
-from spacy_calib.metrics.verdict import Evidence, status_of, worse_of
+from spacy_calib.metrics.verdict import Evidence, _figures, status_of, worse_of
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.types import Pairs
 from tests.plugins.report.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of
@@ -125,3 +126,14 @@ def test_a_verdict_does_not_miss_them():
 def test_worse_than_raw(value, low, high, said):
     found = worse_of({"nll": {"value": value, "low": low, "high": high}})
     assert found is None if said is None else said in found
+
+
+def test_an_error_beyond_the_floor_that_documents_leave_open_says_so():
+    """The floor takes pairs for independent; the interval knows that documents differ. .074 is more than .061, and may be 0."""
+    view = SimpleNamespace(pairs=range(400), documents=np.repeat(np.arange(20), 20))
+    evidence = Evidence(0.074, 0.061, 0.0, 0.12)
+    assert status_of(evidence) == "unclear"
+    assert _figures("unclear", view, evidence) == (
+        ": 400 scores from 20 documents are off by 0.074 on average, where chance alone would show up to 0.061; that is more, but documents "
+        "differ too much to tell (95 % interval 0.000 to 0.120)"
+    )
