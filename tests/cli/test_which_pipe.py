@@ -156,7 +156,9 @@ def test_each_of_two_is_compared_with_what_was_there(two_pipes, entity_test, tmp
         assert (new.tokens, new.pairs) == (old.tokens, old.pairs)
         if not new.adaptations:
             assert nlp.get_pipe(name).to_bytes() == before.get_pipe(name).to_bytes()
-    always = ok(calib("fit", two_pipes, entity_test, tmp_path / "new", "-C", "tagger", "-C", "ner", "--always", "--format", "json"))
+    always = ok(
+        calib("fit", two_pipes, entity_test, tmp_path / "new", "-C", "tagger", "-C", "ner", "--always", "--format", "json")
+    )
     result = json.loads(always.printed[always.printed.index("{") :])
     assert {pipe["comparison"]["written"] for pipe in result["pipes"].values()} == {"fit"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spacy_calib.plugins.review.select_command import select
 from tests.cli.conftest import calib, ok
-from tests.cli.test_documents import N_ARTICLES
+from tests.cli.test_documents import N_ARTICLES, articles  # noqa: F401  (a fixture)
 
 
 def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):
