@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import get_annotation
-from ..pipe.gold_names import rename_gold
 from ..plugins.events.fit_event import follow_events, show_followed
 from .fitting.adapt_output import show_adaptation
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
 from .shared.evidence import check_whole_documents, report_dropped
-from .shared.examples import read_examples
 from .shared.options import (
     AllowUnknown,
+    AllTypes,
     CalibratedModel,
     Code,
     DocKey,
@@ -26,6 +25,7 @@ from .shared.options import (
     Format,
     GoldPreproc,
     GpuId,
+    LabelMap,
     NProcess,
     Silent,
 )
@@ -52,6 +52,8 @@ def adapt(
     output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")],
     *,
     attr: FirstAttr = None,
+    label_map: LabelMap = None,
+    all_types: AllTypes = False,
     allow_unknown: AllowUnknown = False,
     format: Format = "table",
     force: Force = False,
@@ -72,12 +74,14 @@ def adapt(
     """
     from .shared.writing import write_pipeline
 
-    run = GoldRun(model, data, attr=attr, n_process=n_process, gpu_id=gpu_id, code=code, force=force)
+    how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    names: dict[str, Any] = {"label_map": label_map, "all_types": all_types}
+    run = GoldRun(model, data, attr=attr, code=code, force=force, silent=silent, **how, **names)
     nlp, calib = run.open(folder=Output("OUTPUT", output))
     check_whole_documents(calib.fit_info.row_unit, gold_preproc)
 
     def read() -> list[Example]:
-        return rename_gold(nlp, read_examples(nlp, data, gold_preproc, doc_key))
+        return run.read_gold(nlp, [calib])
 
     examples = read()
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)

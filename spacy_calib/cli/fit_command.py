@@ -14,6 +14,7 @@ from ..calibration.replacement import FIT
 from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
 from ..errors.visible import shown_path
+from ..pipe.label_names import maps_on
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
 from .fitting.comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
@@ -21,10 +22,11 @@ from .fitting.fit_output import show_fit
 from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
 from .shared.command import argument, command, option
-from .shared.evidence import check_apart, report_dropped
+from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
     AllowUnknown,
+    AllTypes,
     Code,
     Component,
     DocKey,
@@ -55,7 +57,7 @@ class FitCommand(WithOverrides):
 
     headings = {
         "How the maps are learned": ("groups", "config", "event"),
-        "Where the scores come from": ("second_pass", "label_map"),
+        "Where the scores come from": ("second_pass", "label_map", "all_types"),
         "Which documents": ("gold", "doc_key"),
         "How it runs": (
             "gold_preproc",
@@ -113,6 +115,7 @@ def fit(
     event: Event = None,
     second_pass: SecondPass = False,
     label_map: LabelMap = None,
+    all_types: AllTypes = False,
     gold: Annotated[list[Path] | None, option("More held-out gold, fitted on together with DATA (repeat it for each)")] = None,
     doc_key: DocKey = None,
     gold_preproc: GoldPreproc = False,
@@ -152,13 +155,14 @@ def fit(
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
     own, block, overrides = block_to_fit(nlp, base, options, overrides)
+    other_names = maps_on(nlp, block[1]["source"].get("component", ""))
     present = PresentPipe.find(nlp, block[0], model, unreadable)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
     if unit_event is not None:
         drop_events(nlp, calib, unit_event)
-    read = partial(_read, paths=gold_paths, gold_preproc=gold_preproc, doc_key=doc_key)
-    examples = read(nlp)
+    read = partial(_read, calib, gold_paths, gold_preproc, doc_key, others=other_names, all_types=all_types)
+    examples = read(silent)
     training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
     training |= {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN}
     fit_pipe(nlp, calib, examples, silent=silent, **training)
@@ -182,7 +186,7 @@ def _take(
     calib: Calibrator,
     outcome: FitOutcome | None,
     unit_event: str | None,
-    read: Callable[[Language], list[Example]],
+    read: Callable[[bool], list[Example]],
     silent: bool,
 ) -> tuple[Language, Calibrator, EventPipe | None]:
     """Return the pipeline to write, its pipe, and the event pipe that is fitted to the new fit. read: The examples of all gold.
@@ -193,16 +197,19 @@ def _take(
         return *outcome.reopen(), None
     check_fit(calib.fit_info)
     if unit_event is not None:
-        return nlp, calib, fit_event(nlp, calib, unit_event, read(nlp), silent=silent)
+        return nlp, calib, fit_event(nlp, calib, unit_event, read(True), silent=silent)
     drop_events(nlp, calib, None)
     return nlp, calib, None
 
 
-def _read(nlp: Language, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None) -> list[Example]:
-    """Read the examples of all gold."""
+def _read(
+    calib: Calibrator, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None, silent: bool, **names: Any
+) -> list[Example]:
+    """Read the examples of all gold, with the names of labels that the pipe has. names: See `match_labels`."""
     from ..gold.reading import from_files
 
-    return list(from_files(read_examples(nlp, path, gold_preproc, doc_key) for path in paths))
+    examples = list(from_files(read_examples(calib.lookup.nlp, path, gold_preproc, doc_key) for path in paths))
+    return match_gold([calib], examples, silent, **names)
 
 
 def count_training(

@@ -12,7 +12,7 @@ from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.evidence import Seen, check_gold_says, show_seen
-from .shared.options import CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent
+from .shared.options import AllTypes, CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, LabelMap, NProcess, Silent
 from .shared.outputs import Output, wanted_output
 from .shared.run import GoldRun
 from .shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
@@ -47,6 +47,8 @@ def threshold(
     allow_empty: Annotated[bool, option("Write the pipeline at --apply even where it would accept nothing")] = False,
     format: Format = "table",
     force: Annotated[bool, option("Replace a file at --output, and a pipeline at --apply", "-F")] = False,
+    label_map: LabelMap = None,
+    all_types: AllTypes = False,
     gold_preproc: GoldPreproc = False,
     doc_key: DocKey = None,
     n_process: NProcess = 1,
@@ -68,7 +70,8 @@ def threshold(
 
     check_targets(precision, recall, per, confidence)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
-    run = GoldRun(model, data, code=code, force=force, silent=silent, **how)
+    names: dict[str, Any] = {"label_map": label_map, "all_types": all_types}
+    run = GoldRun(model, data, code=code, force=force, silent=silent, **how, **names)
     nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
     pipe = span_pipe(nlp, attr)
     examples = run.annotate(nlp, [pipe], what="Scoring entities")

@@ -45,7 +45,7 @@ MESSAGES = {
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold labels in the data ({unknown}) is known to component '{component}', which knows {known}; check that the data and the model use "
     "the same tagset, or tell what its labels are called in the data (--map {map}).",
-    "C151": "Component '{component}' knows none of the labels in the gold, so there is nothing to judge: the gold has {gold}; the component knows {known}. Give gold with the component's labels, or fit with --map.",
+    "C151": "Component '{component}' knows none of the labels in the gold, so there is nothing to judge: the gold has {gold}; the component knows {known}. Give gold with the component's labels, or tell what its labels are called in the data (--map {map}).",
     "C261": "The gold Doc that begins {text!r} has several categories with the highest value ({given}), but the categories of this component exclude each other; give each Doc one, or train a textcat_multilabel.",
     "C262": "The categories of component '{component}' in doc.cats have {given} on the Doc that begins {text!r}, but probabilities lie in [0, 1]; leave doc.cats as the component set it.",
     "C263": "None of the gold categories in the data ({unknown}) is one of component '{component}', which knows {known}; check that the data and the model use the same categories, or tell what "
@@ -167,7 +167,7 @@ MESSAGES = {
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation; export it when they are answered.",
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so that there is nothing to give a score to; give texts that hold names which the pipeline finds.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or what an annotation tool exports.",
-    "C697": "No accepted span has a label of component '{component}' ({given}; it knows {known}): these are answers about another model, or another scheme; give those about this one, or name the counterparts (--map).",
+    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): these are answers about another model, or another scheme; give those about this one, or tell what its labels are called in the data (--map {map}).",
     "C640": "A span that a tool found must have its first character, the one behind its last, a label and perhaps a score in [0, 1], but of {text!r} ({n} characters) {given} was given; hand over dicts with start, end, label and score.",
     "C815": "What the pipe '{name}' learned could not be read again, so that no pipeline was written and an older one is left as it was ({why}); report this, if you may with the data.",
     "C800": "{what}, so that nothing tells how often component '{component}' is right about anything else; {mend}.",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pipe.gold_names import rename_gold
 from ...pipe.loading import check_readable, open_model, pipe_of
 from .evidence import (
     FirstDoc,
@@ -20,6 +19,7 @@ from .evidence import (
     check_has_gold,
     check_scored,
     check_whole_documents,
+    match_gold,
     report_dropped,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
@@ -115,6 +115,8 @@ class Run:
     code: Path | None = None
     force: bool = False
     silent: bool = True
+    label_map: str | None = None
+    all_types: bool = False
 
     @property
     def fields(self) -> Fields:
@@ -152,7 +154,7 @@ class Run:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         from ...annotations import get_annotation
 
-        examples = rename_gold(nlp, read_examples(nlp, self.data, self.gold_preproc, self.doc_key))
+        examples = self.read_gold(nlp, pipes)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
@@ -166,13 +168,26 @@ class Run:
             report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
         return annotated_examples
 
+    def read_gold(self, nlp: Language, pipes: Sequence[Calibrator], path: Path | None = None) -> list[Example]:
+        """Read the gold at DATA, or at another path, with the names of labels that it has in these pipes."""
+        from ...pairs.label_map import read_map
+
+        given = None if self.label_map is None else read_map(self.label_map)
+        examples = read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)
+        return match_gold(pipes, examples, self.silent, given=given, all_types=self.all_types)
+
     def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
         """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by."""
+        from ...pipe.component import pipes_named
+
         if gold or self.needs_gold:  # JSON is answers there, not texts
-            return iter(rename_gold(nlp, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
-        return stream_examples(
+            return iter(self.read_gold(nlp, pipes_named(nlp, self.attr), path))
+        examples = stream_examples(
             nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
+        if holds_gold(path or self.data):
+            return iter(match_gold(pipes_named(nlp, self.attr), list(examples), self.silent))
+        return examples
 
     def passing(self, what: str, path: Path | None = None, gold: bool = False) -> Pass:
         """Return how the pipeline runs over the data, or over another path. what (str): For the progress bar."""

@@ -50,6 +50,12 @@ def warn(sentence: str) -> None:
         msg.warn(sentence)
 
 
+def note(sentence: str) -> None:
+    """Print what the user should know on the standard error, apart from the results."""
+    with contextlib.redirect_stdout(sys.stderr):
+        msg.info(sentence)
+
+
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
     """Print a table whose columns are as wide as their longest cell; wasabi's default ends at 30 characters."""
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
