@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..calibration.cutoffs import PER
@@ -66,6 +68,7 @@ def threshold(
         "misses": the same with "recall", see `corpus.missed.rows_of`; for both "review": see `corpus.missed.review_of`.
     RAISES CalibError: every fault of the input.
     """
+    from ..pipe.label_names import names_of_rows
     from .shared.writing import write_pipeline
 
     check_targets(precision, recall, per, confidence)
@@ -89,7 +92,7 @@ def threshold(
             pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
         pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
         write_pipeline(nlp, apply, force)
-    deliver(result, lambda: show(result, apply), output=None, format=format, silent=silent)
+    deliver(result, lambda: show(result, apply, names_of_rows(pipe)), output=None, format=format, silent=silent)
     return result
 
 
@@ -184,21 +187,30 @@ def _highest_precisions(result: dict[str, Any]) -> str:
 # Printing
 
 
-def show(result: dict[str, Any], apply: Path | None) -> None:
-    """Print what was found."""
+def show(result: dict[str, Any], apply: Path | None, names: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Print what was found. names (Mapping): Label -> its name in the tables, where that is another one."""
+    result = with_row_names(result, names)
     attr = result["attr"]
-    names = []
+    attributes = []
     if "precision" in result:
         show_precision(result)
         if any(row["cutoff"] is not None for row in result["rows"]):
-            names.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
+            attributes.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
     if "misses" in result:
         show_recall(result["misses"], None if "precision" in result else result["seen"], result["by"], apply)
-        names += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]
+        attributes += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]
     if "review" in result:
         show_review(result["review"], result["precision"], result["misses"]["recall"], result["confidence"])
-    if apply is not None and names:
-        msg.good(f"The pipeline with these cut-offs ({', '.join(names)}): {apply}")
+    if apply is not None and attributes:
+        msg.good(f"The pipeline with these cut-offs ({', '.join(attributes)}): {apply}")
+
+
+def with_row_names(result: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A result whose rows have the names that people are shown."""
+    renamed = {**result, "misses": with_row_names(result["misses"], names)} if "misses" in result else {**result}
+    if "rows" in result:
+        renamed["rows"] = [{**row, "key": names.get(row["key"], row["key"])} for row in result["rows"]]
+    return renamed
 
 
 def _unit_noun(result: dict[str, Any]) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, rejected_in
-from ..annotations.label_schemes import JudgedLabels, LabelScheme, read_scheme
+from ..annotations.label_schemes import JudgedLabels, LabelScheme, has_types, read_scheme
 from ..sources.mapped import check_labels, map_of, with_map
 from .calibrating import CalibratingPipe
 
@@ -33,24 +34,47 @@ def match_labels(
     RETURNS (LabelScheme | None): None where there are no spans with labels, or no gold.
     RAISES C165: `given` names a label that the component does not have.
     """
-    component = pipe.lookup.component()
-    annotation, own_source = pipe.source.annotation(component), with_map(pipe.source, None)
-    labels, inner = own_source.span_labels(component), own_source.annotation(component)
-    if given is not None:
-        check_labels(own_source, component, dict(given))
-    if not labels or not (inner.of_entities or inner.name.startswith(SPANS_PREFIX)):
-        return None
     references = [example.reference for example in examples]
-    counts = _count_labels(inner, references)
-    scheme = read_scheme(labels, counts, map_of(pipe.source) or {}, others, given)
-    if all_types:
-        scheme = LabelScheme(scheme.table, scheme.first_of, scheme.gold, (), scheme.coarse)
+    scheme = _find_scheme(pipe, references, given, others)
+    if scheme is None:
+        return None
+    scheme = replace(scheme, unused=()) if all_types else scheme
     if scheme.unused and not pipe.fitted:
         pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused, "")})
-        annotation = pipe.source.annotation(component)
-    for doc in references if scheme.gold and not (scheme.is_plain and not scheme.renamed) else ():
-        _match_doc(doc, scheme, inner, annotation.name)
+    _match_docs(references, scheme, pipe)
     return scheme
+
+
+def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[Example]:
+    """The examples, with copies of the gold where `match_labels` would change it: other pipes compare themselves with it, too."""
+    scheme = _find_scheme(pipe, [example.reference for example in examples])
+    if scheme is None or (scheme.is_plain and not scheme.renamed):
+        return examples
+    copies = [Example(example.predicted, example.reference.copy()) for example in examples]
+    _match_docs([example.reference for example in copies], scheme, pipe)
+    return copies
+
+
+def _find_scheme(
+    pipe: CalibratingPipe,
+    references: Sequence[Doc],
+    given: Mapping[str, str] | None = None,
+    others: Iterable[Mapping[str, str]] = (),
+) -> LabelScheme | None:
+    component, source = pipe.lookup.component(), with_map(pipe.source, None)
+    if given is not None:
+        check_labels(source, component, given)
+    labels, annotation = source.span_labels(component), source.annotation(component)
+    if not labels or not has_types(annotation):
+        return None
+    return read_scheme(labels, _count_labels(annotation, references), map_of(pipe.source) or {}, others, given)
+
+
+def _match_docs(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
+    component = pipe.lookup.component()
+    annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
+    for doc in () if scheme.is_plain and not scheme.renamed else references:
+        _match_doc(doc, scheme, annotation, name)
 
 
 def _count_labels(annotation: Annotation, docs: Iterable[Doc]) -> Counter[str]:
@@ -102,6 +126,24 @@ def shown_names(pipe: CalibratingPipe) -> dict[str, str]:
     """
     table = map_of(pipe.source) or {}
     return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
+
+
+def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
+    """Label of a token score -> its name on screens, where it is another one: the only label of the component that it stands for."""
+    table, owners = {} if pipe.fit_info.pretrained is None else map_of(pipe.source) or {}, dict[str, list[str]]()
+    for label, name in table.items():
+        owners.setdefault(name, []).append(label)
+    return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
+
+
+def names_of_rows(pipe: CalibratingPipe) -> dict[str, str]:
+    """Label of a row of a table -> its name there: where labels of the component share one, that and the label."""
+    names = shown_names(pipe)
+    n_owners = Counter(names.values())
+    rows = {
+        label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name not in ("", label)
+    }
+    return {**shown_columns(pipe), **rows}
 
 
 def shown_annotation(pipe: CalibratingPipe) -> Annotation:
