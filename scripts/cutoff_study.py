@@ -40,8 +40,8 @@ from spacy_calib.calibration.cutoffs import PER, keys_of, score_of
 from spacy_calib.calibration.missed import EntityTokens
 from spacy_calib.calibration.recall_threshold import effective_size, find_recall_threshold
 from spacy_calib.calibration.thresholds import find_threshold, find_thresholds, prediction_interval
-from spacy_calib.cli.threshold_command import span_pipe
 from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pipe.component import fitted_pipes
 from spacy_calib.pipe.gold_entities import entity_tokens
 from spacy_calib.pipe.loading import load_pipeline
 from spacy_calib.pipe.scorer import corpus_of
@@ -244,7 +244,7 @@ def study(options: argparse.Namespace) -> list[int]:
     if options.model is None:
         return list({"recall": simulate_recall, "precision": simulate_precision}[options.what](options))
     nlp = load_pipeline(options.model)
-    pipe = span_pipe(nlp, None)
+    pipe = next(pipe for pipe in fitted_pipes(nlp) if pipe.spans.groups is not None)
     done = run_over(nlp, nlp.pipe_names[: nlp.pipe_names.index(pipe.name) + 1], options.test)
     corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
     if options.what == "recall":

@@ -23,7 +23,7 @@ _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 # Of these groups of setup.cfg the names are those that configs say.
-_IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_\w+)")
+_IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_(?!commands|names|gold)\w+)")
 BEGINNING = """# Commands
 
 <!-- Written by scripts/docs_commands.py (`make reference`) from the command line itself: change the help of the command, not this page. -->
@@ -108,7 +108,7 @@ def public_page() -> str:
     """The page that names what is public, with the lists that stand in it today."""
     lists = {
         "python": _named(_python()), "commands": _named(f"calib {name}" for name in command_names()), "attributes": _named(_attributes()),
-        "columns": _columns(), "figures": _figures(), "configs": _configs(),
+        "columns": _columns(), "figures": _figures(), "configs": _configs(), "groups": _groups(),
     }  # fmt: skip
     page = (REFERENCE / "stability.md").read_text(encoding="utf8")
     for name, text in lists.items():
@@ -147,13 +147,24 @@ def _figures() -> str:
     return f"{_named(found)}, each also with `_raw` but for the last, of entities with `calib_ent_`, and of other spans with `calib_span_`."
 
 
+def _entry_points() -> dict[str, str]:
+    """The groups of entry points in setup.cfg -> their lines."""
+    config = configparser.ConfigParser(delimiters=("=",))
+    config.optionxform = str  # type: ignore[assignment,method-assign]
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    return dict(config["options.entry_points"])
+
+
+def _groups() -> str:
+    from spacy_calib.gold import file_readers
+
+    return _named([*(group for group in _entry_points() if group.startswith("spacy_calib_")), file_readers.ENTRY_POINTS])
+
+
 def _configs() -> str:
-    """What setup.cfg registers, group by group; of a pipe the settings of the default config."""
-    given = configparser.ConfigParser(delimiters=("=",))
-    given.optionxform = str  # type: ignore[assignment,method-assign]
-    given.read(ROOT / "setup.cfg", encoding="utf8")
+    """What setup.cfg registers, group by group."""
     rows = []
-    for group, text in given["options.entry_points"].items():
+    for group, text in _entry_points().items():
         if _IN_CONFIGS.fullmatch(group):
             rows.append(
                 f"- {group.removeprefix('spacy_')}: {_named(line.split(' = ')[0] for line in text.split(chr(10)) if line)}"

@@ -16,25 +16,19 @@ figures are not taken for made, and the rows are shown. Sentences about the figu
 from __future__ import annotations
 
 import argparse
-import ast
-import hashlib
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator, Sequence
 from datetime import date
-from functools import cache
-from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import srsly
+from code_digest import RECORD, Entry, digest_of, entries, stale
 from frame import ROOT, default_cache, head, row, say
 
 from spacy_calib.about import __version__
 
-RECORD = Path("docs") / "figures.json"
 LINE = re.compile(r"^\*Figures of spacy-calib.*\*$", re.M)
 # What a command leaves to whoever runs it: MODEL, DATA; not a variable that it sets.
 PLACES = re.compile(r"\b[A-Z]{4,}\b(?!=)")
@@ -43,50 +37,7 @@ SHOWS = re.compile(r"python (scripts/\w+\.py)")
 OTHERS = {f"scripts/{name}.py" for name in ("house", "docs_commands", "figures", "pretrained")}
 _NUMBER = re.compile(r"\d*[.,]\d+|\d{3,}")
 
-Entry = dict[str, Any]
-
-
-# The code
-
-
-@cache
-def bare_code(source: str) -> str:
-    """A module without comments, docstrings and empty lines: what a change of words leaves as it is."""
-    lines = source.splitlines()
-    for node in ast.walk(ast.parse(source)):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-            for at in range(body[0].lineno - 1, body[0].end_lineno or 0):
-                lines[at] = ""
-    for token in tokenize.generate_tokens(StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            line, column = token.start
-            lines[line - 1] = lines[line - 1][:column]
-    return "\n".join(line.rstrip() for line in lines if line.strip())
-
-
-def digest_of(rooms: Sequence[str], root: Path) -> str:
-    """Of the code of these rooms (folders or modules of the package; a module behind a minus is left out)."""
-    found = hashlib.sha256()
-    package = root / "spacy_calib"
-    left_out = {package / room[1:] for room in rooms if room.startswith("-")}
-    for room in sorted(room for room in rooms if not room.startswith("-")):
-        place = package / room
-        files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-        for file in (file for file in files if file not in left_out):
-            found.update(f"{file.relative_to(root).as_posix()}\n{bare_code(file.read_text(encoding='utf8'))}\n".encode())
-    return found.hexdigest()[:16]
-
-
 # What is recorded
-
-
-def entries(root: Path) -> list[Entry]:
-    return list(srsly.read_json(root / RECORD))
-
-
-def stale(one: Entry, root: Path) -> bool:
-    return bool(one["code"] != digest_of(one["measures"], root))
 
 
 def save(found: Sequence[Entry], root: Path) -> None:

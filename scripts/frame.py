@@ -142,10 +142,13 @@ def bare(gold: Doc, vocab: Any = None) -> Doc:
 
 def open_calibrated(model: str | Path) -> tuple[Any, Any]:
     """A calibrated pipeline and its first calib pipe. RAISES CalibError: it cannot be read, or has none."""
-    from spacy_calib.pipe.loading import load_pipeline, pipe_of
+    from spacy_calib.pipe.component import fitted_pipes
+    from spacy_calib.pipe.loading import check_readable, load_pipeline
 
     nlp = load_pipeline(str(model))
-    return nlp, pipe_of(nlp, None)
+    pipe = fitted_pipes(nlp)[0]
+    check_readable(nlp, pipe)
+    return nlp, pipe
 
 
 def open_scored(model: str | Path, data: Path, *, gold_preproc: bool = False, sentences: bool = False) -> tuple[Any, Any, Any]:

@@ -1,11 +1,11 @@
-"""The drawing of the rooms: which room uses which, as SVG."""
+"""The drawing of the rooms: which room of the core uses which, and the plug-ins below them, as SVG."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import NamedTuple
 
-from house import CORE, NOUNS, SHELL, House, reached, shortened
+from house import BASE, NUMERICAL, PLUGINS, House, reached, shortened
 
 
 class Box(NamedTuple):
@@ -15,7 +15,9 @@ class Box(NamedTuple):
 
 
 WIDTH, BOX, HEIGHT, GAP = 960.0, 236.0, 68.0, 40.0
-COLOURS = {"nouns": ("#eceff1", "#546e7a"), "core": ("#e0f2f1", "#00796b"), "shell": ("#fff3e0", "#e65100")}
+COLOURS = {
+    "base": ("#eceff1", "#546e7a"), "numerical": ("#e0f2f1", "#00796b"), "spacy": ("#fff3e0", "#e65100"), "plugins": ("#ede7f6", "#4527a0"),
+}  # fmt: skip
 
 
 def reduced(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -40,10 +42,9 @@ def floors(rooms: list[str], arrows: set[tuple[str, str]]) -> list[list[str]]:
 
 
 def drawing(house: House) -> str:
-    """An SVG: the rooms, the first of the flow on top, each with arrows to those it hands its results to (ways said by others are left out)."""
-    rooms = [room for room in house.rooms if room in (*CORE, *SHELL)]
-    drawn = {(room, other) for room, other in house.arrows() if room in rooms and other in rooms}
-    arrows = reduced(drawn)
+    """An SVG: the rooms of the core, the first of the flow on top, each with arrows to those that use it (ways that others show are left out)."""
+    rooms = [room for room in house.rooms if room not in (*BASE, "__init__")]
+    drawn = {(room, other) for room, other in house.core_arrows() if room in rooms and other in rooms}
     boxes: dict[str, Box] = {}
     top = HEIGHT + GAP
     levels = floors(rooms, drawn)
@@ -52,27 +53,30 @@ def drawing(house: House) -> str:
         step = width / len(floor)
         for place, room in enumerate(floor):
             boxes[room] = Box(room, step * (place + 0.5), top + number * (HEIGHT + GAP))
-    height = max(box.y for box in boxes.values()) + HEIGHT + 34
+    below = max(box.y for box in boxes.values()) + HEIGHT + GAP
+    height = below + HEIGHT + 34
+    names = ", ".join(plugin.removeprefix(f"{PLUGINS}/") for plugin in house.plugins)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" role="img" '
-        'aria-label="The rooms of spacy_calib and which room uses which">',
+        'aria-label="The rooms of the core of spacy_calib, which room uses which, and the plug-ins">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#78909c"/></marker></defs>',
         f'<rect width="{width:g}" height="{height:g}" fill="#ffffff"/>',
-        _box(
-            "nouns",
-            ", ".join(NOUNS),
-            "used by every room: messages, nouns of the flow, forms of saved state",
-            width / 2,
-            8,
-            width - 40,
-        ),
-        *(_arrow(boxes[other], boxes[room], list(boxes.values())) for room, other in sorted(arrows)),
+        _box("base", ", ".join(BASE), "used by every room: messages, forms of saved state, types", width / 2, 8, width - 40),
+        *(_arrow(boxes[other], boxes[room], list(boxes.values())) for room, other in sorted(reduced(drawn))),
         *(
-            _box("core" if box.room in CORE else "shell", box.room, shortened(house.about(box.room)), box.x, box.y, BOX)
+            _box(
+                "numerical" if box.room in NUMERICAL else "spacy",
+                box.room,
+                shortened(house.about(box.room)),
+                box.x,
+                box.y,
+                BOX,
+            )
             for box in boxes.values()
         ),
-        f'<text x="20" y="{height - 10:g}" font-size="12" fill="#455a64">Green: numerical core, never imports spaCy. Orange: spaCy shell. '
+        _box("plugins", "plug-ins", f"{names}. {house.about(PLUGINS)}", width / 2, below, width - 40),
+        f'<text x="20" y="{height - 10:g}" font-size="12" fill="#455a64">Green: numerical, never imports spaCy. Orange: on spaCy\'s side. '
         "An arrow leads from a room to one that uses it.</text>",
         "</svg>",
     ]

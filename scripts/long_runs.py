@@ -42,8 +42,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 import spacy_calib
-from spacy_calib.cli import COMMANDS as OF_CALIB
-from spacy_calib.cli import calib_cli
+from spacy_calib.cli import calib_cli, command_names
 from spacy_calib.doc.zones import LEARNED_FROM, memory_zone
 
 WORDS = {
@@ -205,7 +204,7 @@ def commands_of(given: Sequence[str]) -> list[str]:
     """What is to run. RAISES SystemExit: it is no command over texts, or none of this spacy-calib."""
     asked = [one for name in given for one in (VARIANTS if name == "variants" else (name,))]
     for one in asked:
-        if one != ALONE and (one.split()[0] not in COMMANDS or one.split()[0] not in OF_CALIB):
+        if one != ALONE and (one.split()[0] not in COMMANDS or one.split()[0] not in command_names()):
             raise SystemExit(f"{one!r} is none of {', '.join((*COMMANDS, ALONE, 'variants'))}, with options or without")
     return asked
 
@@ -213,7 +212,7 @@ def commands_of(given: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Memory over very many short documents")
     parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--commands", nargs="+", default=[ALONE, *(name for name in COMMANDS if name in OF_CALIB)])
+    parser.add_argument("--commands", nargs="+", default=[ALONE, *(name for name in COMMANDS if name in command_names())])
     parser.add_argument("--most", type=float, default=0.05, help="By how much the last tenth may be above the first")
     options = parser.parse_args(arguments)
     commands, n = commands_of(options.commands), options.documents

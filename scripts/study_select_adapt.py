@@ -4,7 +4,7 @@
 
 Each pair of a calibrated pipeline and gold of another kind is a set. A draw cuts its documents into two halves at random; from one half some are
 chosen and labelled (their gold is taken), by each of the strategies below. The adaptation (`calibration.adaptation`) that they
-give is judged on the other half, by the log loss of the likeliest tags; the accuracy of the first half (`expect.few_labels`) by its
+give is judged on the other half, by the log loss of the likeliest tags; the accuracy of the first half (`plugins.expect.few_labels`) by its
 error, and by the width of its interval. The numbers of a strategy are means over draws, then over sets; those of the log loss are the
 change to no adaptation in percent. A set has to hold four times as many documents as are chosen.
 """

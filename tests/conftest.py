@@ -37,7 +37,7 @@ settings.load_profile("spacy-calib")
 
 # Files that take longest: workers that get one of them last would leave the others with nothing to do.
 SLOWEST = (
-    "tests/plugins/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/plugins/spark/test_killed.py",
+    "tests/plugins/spark/test_spark.py", "tests/docs/test_pages.py", "tests/plugins/test_what_works.py", "tests/plugins/spark/test_killed.py",
     "tests/plugins/test_presidio.py", "tests/cli/test_evaluate_command.py", "tests/cli/test_bad_input.py",
     "tests/test_packaging.py", "tests/cli/test_fit_entities.py", "tests/scripts/test_quality_scripts.py",
     "tests/calibration/recalibrators/test_family.py", "tests/configs/test_ner_projects.py", "tests/sources/ner/test_decoding.py",

@@ -1,4 +1,4 @@
-"""Which modules of ours a new Python imports that loads a pipeline and reads a score."""
+"""Which modules of ours a new Python imports that loads a pipeline and reads a score, and which of them run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import spacy_calib
 from tests.forked import alone
 
 _CODE = """
@@ -18,10 +20,34 @@ print(json.dumps({name: module.__file__ for name, module in sys.modules.items() 
 """
 
 
+_TRACED = """
+import json, sys
+import spacy
+nlp, package, modules = spacy.load(sys.argv[1]), sys.argv[2], {}
+def note(frame, event, _):
+    if event == "call" and frame.f_code.co_filename.startswith(package):
+        modules.setdefault(frame.f_code.co_filename[len(package) :])
+sys.setprofile(note)
+doc = nlp("Ann lives in Paris .")
+[token._.calib_score for token in doc]
+sys.setprofile(None)
+print(json.dumps(list(modules)))
+"""
+
+
+def _run(code: str, *arguments: object) -> Any:
+    """What a new Python prints as JSON."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True, env=alone())
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def loaded_modules(pipeline: Path) -> dict[str, int]:
     """Module -> lines of its file."""
-    done = subprocess.run(
-        [sys.executable, "-c", _CODE, str(pipeline)], capture_output=True, text=True, timeout=600, check=True, env=alone()
-    )
-    files = json.loads(done.stdout.splitlines()[-1])
+    files = _run(_CODE, pipeline)
     return {name: len(Path(file).read_text(encoding="utf8").splitlines()) for name, file in files.items()}
+
+
+def traced_files(pipeline: Path) -> list[str]:
+    """The files of the package whose functions the first Doc calls, in the order of their first call."""
+    return list(_run(_TRACED, pipeline, f"{Path(spacy_calib.__file__).parent}/"))

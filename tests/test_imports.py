@@ -26,7 +26,7 @@ ROOMS = [
     "pipe", "cli", "__init__",
 ]  # fmt: skip
 # Those that know no spaCy.
-NUMERIC = {"about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context"}
+NUMERICAL = {"about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context"}
 # What the core still imports of plug-ins, until it has a design.
 STILL = {"report", "events"}
 # Entry points of these groups are named in configs and saved states.
@@ -36,10 +36,9 @@ BETWEEN = {
     "counts": {"expect", "report"}, "coref": {"events", "sequence"}, "report": {"events", "expect"}, "sequence": {"events"},
 }  # fmt: skip
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
-SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
 # srsly writes what was learned, pyarrow reads Parquet: each is imported by the function that needs it. catalogue holds what is registered. None
 # of them knows spaCy.
-CORE_LIBRARIES = {"numpy", "scipy", "sklearn", "threadpoolctl", "srsly", "pyarrow", "catalogue"}
+NUMERICAL_LIBRARIES = {"numpy", "scipy", "sklearn", "threadpoolctl", "srsly", "pyarrow", "catalogue"}
 # A scikit-learn estimator is made of scikit-learn's classes. Nothing imports it before it is asked for.
 ESTIMATORS = {"plugins/arrays/tag_calibrator"}
 
@@ -48,8 +47,8 @@ def room_of(module: str) -> str:
     return module.split("/")[0]
 
 
-def is_core(module: str) -> bool:
-    return room_of(module) in NUMERIC
+def is_numerical(module: str) -> bool:
+    return room_of(module) in NUMERICAL
 
 
 def _is_type_checking(node: ast.AST) -> bool:
@@ -124,10 +123,10 @@ def test_plugins_import_others_by_the_table(module):
     assert others <= BETWEEN.get(plugin_of(module), set())
 
 
-@each([m for m in MODULES if is_core(m)])
-def test_the_core_imports_libraries_of_numbers_alone(module):
+@each([m for m in MODULES if is_numerical(m)])
+def test_numerical_rooms_import_libraries_of_numbers_alone(module):
     for name in {name for name, _ in imports_of(module) if not name.startswith(".")}:
-        assert name in CORE_LIBRARIES or name in sys.stdlib_module_names, f"{module} imports {name}"
+        assert name in NUMERICAL_LIBRARIES or name in sys.stdlib_module_names, f"{module} imports {name}"
 
 
 @each(MODULES)
@@ -189,8 +188,8 @@ def test_entry_point_modules_import_nothing_heavy():
     assert "scipy.optimize" not in ours - without
 
 
-def test_the_core_runs_without_spacy():
-    # The whole numerical core with two arrays in a process where spaCy cannot be imported.
+def test_numerical_rooms_run_without_spacy():
+    # All numerical rooms with two arrays in a process where spaCy cannot be imported.
     # A bare module stands in for the package, which imports it.
     code = f"""
 import sys, types

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from pretrain import entities, studies
-from pretrain.entities import TYPES, Judged, figures
+from pretrain.entities import FULL, Judged, figures, key_of
 from pretrain.sources import TO_THREE, Source, to_examples
 from pretrain.tags import JudgedTags, TagStudy
 
@@ -22,9 +23,9 @@ from spacy_calib.gold.reading import from_files
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.fit_preparation import map_labels
-from spacy_calib.plugins.pretrained.card import FORMAT, card_folder
+from spacy_calib.plugins.pretrained.card import CUTOFFS, FORMAT, card_folder, lowest_cutoff
 from spacy_calib.plugins.pretrained.evidence import EntityEvidence
-from spacy_calib.plugins.pretrained.matching import probe
+from spacy_calib.plugins.pretrained.matching import probe, read_evidence, run_upstream
 from spacy_calib.sources.fingerprint import fingerprint
 from spacy_calib.types import Floats, Groups
 
@@ -34,7 +35,8 @@ ENTITY_SETTINGS: dict[str, Any] = {
     "source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"},
     "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"},
 }
-PRECISION = 0.85
+# The default cut-off: the lowest multiple of so many hundredths with this precision on each source.
+PRECISION, STEP = 0.8, 5
 # Sentences of our own, by language.
 SENTENCES = json.loads((Path(__file__).parent / "sentences.json").read_text(encoding="utf8"))
 # The gate of labels: so many predictions on a source, and so much that the log loss may be above raw on one of them.
@@ -42,13 +44,14 @@ FEWEST, WORST = 30, 0.15
 _ROUND = 4
 
 
-def write(card: Mapping[str, Any], state: Mapping[str, Any] | None, folder: Path | None = None) -> None:
+def write(card: Mapping[str, Any], state: Mapping[str, Any] | None = None, folder: Path | None = None) -> None:
     """Write a card, and its parameters unless they are those of another card."""
     place = folder or card_folder()
     place.mkdir(parents=True, exist_ok=True)
     if state is not None:
         (place / str(card["parameters"])).write_bytes(zlib.compress(pack(_small(dict(state)), FORMAT), 9))
     text = json.dumps(_rounded(card), indent=1, ensure_ascii=False)
+    text = re.sub(r"\[([\d\s,]+)\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text)  # counts in one line
     (place / f"{card['name']}.json").write_text(f"{text}\n", encoding="utf8")
 
 
@@ -97,8 +100,19 @@ def head(
 
 
 def probed(nlp: Any, pipe: Calibrator) -> dict[str, Any]:
-    found = probe(nlp, pipe, SENTENCES[nlp.lang])
+    found = probe(pipe, run_upstream(nlp, pipe, SENTENCES[nlp.lang]))
     return {"sentences": SENTENCES[nlp.lang], "n": len(found), "mean": float(found.mean()), "spread": float(found.std())}
+
+
+def evidence(nlp: Any) -> dict[str, dict[str, list[int]]]:
+    """What tagger and parser give in the sentences."""
+    return read_evidence(nlp, list(nlp.pipe(SENTENCES[nlp.lang])))
+
+
+def biases(rows: Sequence[Mapping[str, Any]], sources: Sequence[Source]) -> dict[str, float]:
+    """Mean score less share right on each source that was left out in turn."""
+    fitted = {source.name for source in sources if source.fitted}
+    return {row["source"]: row["bias"] for row in rows if row["source"] in fitted}
 
 
 # Entities
@@ -132,35 +146,57 @@ def entity_state(pipe: Calibrator, found: Mapping[str, Judged], event: str) -> d
 def entity_rows(
     found: Mapping[str, Judged], maps: Mapping[str, Mapping[str, Mapping[str, float]]], form: str, event: str, judged_by: str
 ) -> list[dict[str, Any]]:
-    """The table of sources left out. maps: Name of a source -> the maps that did not see it."""
+    """The table of sources left out, each with a cut-off that maps and gold of the others chose. maps: See `left_out_maps`."""
     rows = []
-    scored = {name: (one.score(maps[name][form]), one.right(judged_by), one.types) for name, one in found.items()}
     for name, one in found.items():
-        scores, right, labels = scored[name]
-        raw = one.raw[one.chosen]
-        cutoffs = entities.default_cutoffs({other: given for other, given in scored.items() if other != name}, PRECISION)
-        accepted = entities.accepts(scores, labels, cutoffs)
-        rows.append(
-            {
-                "source": name, "n": len(scores), "fitted_on": "all other sources", "fitted": event, "judged": judged_by,
-                "raw": figures(raw, right), "calibrated": figures(scores, right), "labels": entities.by_label(scores, right, labels, raw),
-                "accepted": int(accepted.sum()), "accepted_right": int(right[accepted].sum()), "right": int(right.sum()),
-                "raw_accepted": _raw_accepted(raw, right, PRECISION), "cutoffs": cutoffs,
-                "accepted_by_label": {label: _accepted_of(accepted, right, labels, label) for label in TYPES},
-            }
-        )  # fmt: skip
+        row = entity_row(name, one, maps[name][form], "all other sources", event, judged_by)
+        if form == FULL:
+            others = {other: judged.score(maps[key_of(name, other)][form]) for other, judged in found.items() if other != name}
+            counts = [count_above(scores, found[other].right(judged_by)) for other, scores in others.items()]
+            row |= accepted_from(one.score(maps[name][form]), one.right(judged_by), default_cutoff(counts))
+        rows.append(row)
     return rows
 
 
-def _raw_accepted(raw: Floats, right: Any, cutoff: float) -> dict[str, int]:
-    """What a raw score of at least the wanted precision accepts."""
-    own = raw >= cutoff
-    return {"accepted": int(own.sum()), "right": int(right[own].sum())}
+def further_rows(further: Mapping[str, Judged], table: Mapping[str, float], cutoff: float, event: str) -> list[dict[str, Any]]:
+    """The table of sources that nothing was fitted or chosen on. table: The map that is shipped. cutoff (float): The card's."""
+    return [
+        {
+            **entity_row(name, one, table, "all sources", event, event),
+            **accepted_from(one.score(table), one.right(event), cutoff),
+        }
+        for name, one in further.items()
+    ]
 
 
-def _accepted_of(accepted: Any, right: Any, labels: Sequence[str], label: str) -> dict[str, int]:
-    own = accepted & (np.array(labels) == label)
-    return {"accepted": int(own.sum()), "right": int(right[own].sum())}
+def entity_row(
+    name: str, one: Judged, table: Mapping[str, float], fitted_on: str, event: str, judged_by: str
+) -> dict[str, Any]:
+    scores, right, raw = one.score(table), one.right(judged_by), one.raw[one.chosen]
+    raw_accepted = raw >= PRECISION
+    return {
+        "source": name, "n": len(scores), "fitted_on": fitted_on, "fitted": event, "judged": judged_by, "bias": float(scores.mean() - right.mean()),
+        "raw": figures(raw, right), "calibrated": figures(scores, right), "labels": entities.by_label(scores, right, one.types, raw),
+        "right": int(right.sum()), "raw_accepted": {"accepted": int(raw_accepted.sum()), "right": int(right[raw_accepted].sum())},
+    }  # fmt: skip
+
+
+def count_above(scores: Floats, right: Any) -> dict[str, Any]:
+    """What `evaluate_cutoffs` asks of a source."""
+    reach = scores >= np.array(CUTOFFS)[:, None]
+    above = {"accepted": reach.sum(axis=1).tolist(), "right": (reach & right).sum(axis=1).tolist()}
+    return {"right": int(right.sum()), "above": above}
+
+
+def default_cutoff(sources: Sequence[Mapping[str, Any]]) -> float | None:
+    chosen = lowest_cutoff(sources, PRECISION, PRECISION, STEP)
+    return None if chosen is None else chosen["cutoff"]
+
+
+def accepted_from(scores: Floats, right: Any, cutoff: float | None) -> dict[str, Any]:
+    """What a cut-off accepts; None accepts nothing."""
+    accepted = scores >= (np.inf if cutoff is None else cutoff)
+    return {"cutoff": cutoff, "accepted": int(accepted.sum()), "accepted_right": int(right[accepted].sum())}
 
 
 # Tags
@@ -171,7 +207,7 @@ def judge_source(study: TagStudy, pipe: Calibrator, name: str, fitted_on: str, w
     row = tag_row(name, study.judge(pipe, name), fitted_on, without)
     if name in study.annotated:
         exact = tag_row(name, study.judge(pipe, name, exact=True), fitted_on, without)
-        row["judged_exact"] = {key: exact[key] for key in ("accuracy", "raw", "calibrated")}
+        row["judged_exact"] = {key: exact[key] for key in ("accuracy", "bias", "raw", "calibrated")}
     return row
 
 
@@ -190,7 +226,8 @@ def tag_row(name: str, judged: JudgedTags, fitted_on: str, without: Sequence[str
             ]
             labels[str(label)] = {"n": int(count), "raw": losses[0], "calibrated": losses[1]}
     return {
-        "source": name, "n": len(own), "n_without_score": len(top) - len(own), "fitted_on": fitted_on, "accuracy": float(right.mean()), "raw": figures(raw, right),
+        "source": name, "n": len(own), "n_without_score": len(top) - len(own), "fitted_on": fitted_on, "accuracy": float(right.mean()),
+        "bias": float(scores.mean() - right.mean()), "raw": figures(raw, right),
         "calibrated": figures(scores, right), "labels": labels,
     }  # fmt: skip
 

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from spacy_calib.types import Floats, Ints, Spans
 
 TYPES = ("PERSON", "GPE", "ORG", "LOC", "FAC")
 EVENTS = ("exact", "article")
+# The form of the map that looks at all components.
+FULL = next(iter(NEEDS))
 # The fit: an L2 penalty, next to none on the constant and the raw score, and what all entities of a source weigh together.
 RIDGE, FREE, WEIGHT = 3.0, 1e-3, 1000.0
 _UNSHRUNK = ("constant", "log-odds")
@@ -121,36 +124,18 @@ def figures(scores: Floats, right: Any) -> dict[str, float]:
 
 
 def left_out_maps(judged_by_source: Mapping[str, Judged], event: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Name of a source -> the maps that are fitted on all others."""
-    return {
-        name: fit_maps([judged for source, judged in judged_by_source.items() if source != name], event)
-        for name in judged_by_source
-    }
+    """Key of one source, or of two (the richest form only), see `key_of` -> the maps that are fitted on all others."""
+    maps = {}
+    for n_left_out in (1, 2):
+        for left_out in combinations(judged_by_source, n_left_out):
+            parts = [judged for name, judged in judged_by_source.items() if name not in left_out]
+            maps[key_of(*left_out)] = fit_maps(parts, event) if n_left_out == 1 else {FULL: fit_map(FULL, parts, event)}
+    return maps
 
 
-def default_cutoffs(results: Mapping[str, tuple[Floats, Any, list[str]]], precision: float) -> dict[str, float | None]:
-    """The lowest score of each label above which the precision is reached on every source (with 10 accepted or more).
-
-    results (Mapping): Name of a source -> scores, whether right, labels.
-    """
-    cutoffs: dict[str, float | None] = {}
-    for label in TYPES:
-        parts = [(s[m], r[m]) for s, r, names in results.values() if (m := np.array(names) == label).sum() >= 10]
-        cutoffs[label] = next(
-            (cut for cut in np.arange(0.30, 0.99, 0.01).round(2).tolist() if _reaches(parts, cut, precision)), None
-        )
-    return cutoffs
-
-
-def _reaches(parts: Sequence[tuple[Floats, Any]], cutoff: float, precision: float) -> bool:
-    hits = [right[scores >= cutoff] for scores, right in parts]
-    large = [right for right in hits if len(right) >= 10]
-    return bool(large) and all(right.mean() >= precision for right in large)
-
-
-def accepts(scores: Floats, labels: Sequence[str], cutoffs: Mapping[str, float | None]) -> Any:
-    limits = np.array([np.inf if (cut := cutoffs.get(label)) is None else cut for label in labels])
-    return scores >= limits
+def key_of(*sources: str) -> str:
+    """The key of the maps that did not see some sources."""
+    return " + ".join(sorted(sources))
 
 
 def by_label(scores: Floats, right: Any, labels: Sequence[str], raw: Floats) -> dict[str, dict[str, float]]:
@@ -173,7 +158,7 @@ def in_domain_losses(judged_by_source: Mapping[str, Judged], event: str, folds: 
         scores, right = [], []
         for fold in range(folds):
             train, test = (_take_documents(judged, documents[mask]) for mask in (fold_of != fold, fold_of == fold))
-            scores.append(test.score(fit_map(next(iter(NEEDS)), [train], event, len(train.chosen))))
+            scores.append(test.score(fit_map(FULL, [train], event, len(train.chosen))))
             right.append(test.right(event))
         losses[name] = float(log_loss(np.concatenate(scores), np.concatenate(right)) or 0.0)
     return losses

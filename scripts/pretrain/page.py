@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from spacy_calib.plugins.pretrained.card import Card, lowest_cutoff
 
 _HEAD = """# Cards of pretrained calibrations
 
@@ -26,10 +29,11 @@ def _section(card: Mapping[str, Any]) -> str:
     lines += [
         f"- For component `{card['component']}` of {card['pipeline']} (language `{card['language']}`), prefix `{card['settings']['attr']}`.",
         f"- A score is the probability of this event: {card['event']}",
-        f"- Licence {card['licence']}. Made on {card['date']} by `{card['command']}`.",
+        f"- Licence {card['licence']}. Made on {card['date']} by `{card['command']}`, tables on {card['judged_on']}.",
         f"- Fitted on {_sources(card)}. Each source weighs the same.",
         f"- No gold, so no score: {_names(card['without_gold'])}. Labels that keep raw scores, which were better on sources left out: {_names(card['failing'])}.",
     ]
+    lines.append(f"- {Card(Path(), card).expected_bias_words}")
     shares = [
         row["n_without_score"] / (row["n"] + row["n_without_score"]) for row in card["left_out"] if "n_without_score" in row
     ]
@@ -86,6 +90,9 @@ def tables(card: Mapping[str, Any]) -> str:
         )
     if card["cutoffs"]:
         parts += [_cutoffs(card)]
+    if card.get("further"):
+        title = "Sources that nothing was fitted or chosen on, judged by the card as it is:"
+        parts += [title, "", _figures(card["further"], ""), *_accepted(card["further"], card["cutoffs"]["precision"]), ""]
     if card.get("smaller_maps"):
         said = ", ".join(f"{form} {loss:.3f}" for form, loss in card["smaller_maps"].items())
         parts.append(f"Mean log loss by what runs in the pipeline: {said}.\n")
@@ -94,16 +101,19 @@ def tables(card: Mapping[str, Any]) -> str:
 
 
 def _figures(rows: Sequence[Mapping[str, Any]], title: str) -> str:
-    lines = ["| source | n | log loss | Brier | ECE | worst label |", "| --- | ---: | ---: | ---: | ---: | --- |"]
+    lines = [
+        "| source | n | log loss | Brier | ECE | mean score less share right | worst label |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
     for row in rows:
         cells = [f"{row['raw'][key]:.3f} / {row['calibrated'][key]:.3f}" for key in ("log_loss", "brier", "ece")]
-        lines.append(f"| {row['source']} | {row['n']:,} | {' | '.join(cells)} | {_worst(row)} |")
+        lines.append(f"| {row['source']} | {row['n']:,} | {' | '.join(cells)} | {row['bias']:+.3f} | {_worst(row)} |")
     means = [
         f"{np.mean([r['raw'][k] for r in rows]):.3f} / {np.mean([r['calibrated'][k] for r in rows]):.3f}"
         for k in ("log_loss", "brier", "ece")
     ]
     if len(rows) > 1:
-        lines.append(f"| mean | | {' | '.join(means)} | |")
+        lines.append(f"| mean | | {' | '.join(means)} | | |")
     return "\n".join([*lines, ""])
 
 
@@ -117,30 +127,43 @@ def _worst(row: Mapping[str, Any]) -> str:
 
 
 def _cutoffs(card: Mapping[str, Any]) -> str:
-    held = card["cutoffs"]
-    cutoffs = ", ".join(f"`{label}` {'-' if cut is None else f'{cut:.2f}'}" for label, cut in held["cutoffs"].items())
-    percent = f"{100 * held['precision']:.0f} %"
+    cutoffs, chosen = card["cutoffs"], Card(Path(), card).choose_cutoff(None) or {}
     return "\n".join(
         [
-            f"Default cut-offs for {percent} right, in a row chosen on the other sources (`Span._.{card['settings']['attr']}_accept`): {cutoffs}.",
-            "", *_accepted(card["left_out"]), "",
-            f"The same with fit and table by exact spans, cut-offs for {percent} right chosen on the other sources:",
-            "", *_accepted(card["exact"]), "",
+            f"Default cut-off (`Span._.{card['settings']['attr']}_accept`): {cutoffs['cutoff']:.2f} for all labels, the lowest multiple of .05 with "
+            f"precision {cutoffs['precision']:.2f} on each source: {chosen['mean']:.2f} in the mean, {chosen['worst']:.2f} on the worst, {chosen['kept']:.2f} of "
+            "the right ones kept. In a row, maps and cut-off are those of the other sources:",
+            "", *_accepted(card["left_out"], cutoffs["precision"]), "",
+            "The same with fit, cut-off and table by exact spans:",
+            "", *_accepted(card["exact"], cutoffs["precision"]), "",
+            "Other cut-offs (`--precision`): the lowest with this precision in the mean of the sources, and at most .10 less on the worst.",
+            "", *_precisions(card), "",
         ]
     )  # fmt: skip
 
 
-def _accepted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Entities above the cut-offs, beside a raw score that is at least the wanted precision."""
+def _precisions(card: Mapping[str, Any]) -> list[str]:
+    lines = ["| precision | cut-off | mean | worst | share of the right ones kept |", "| ---: | ---: | ---: | ---: | ---: |"]
+    for precision in (0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
+        result = lowest_cutoff(card["cutoffs"]["sources"], precision, precision - 0.1)
+        cells = "- | - | - | -" if result is None else " | ".join(f"{value:.2f}" for value in result.values())
+        lines.append(f"| {precision:.2f} | {cells} |")
+    return lines
+
+
+def _accepted(rows: Sequence[Mapping[str, Any]], precision: float) -> list[str]:
+    """Entities above the cut-off, beside a raw score that is at least the wanted precision."""
     lines = [
-        "| source | accepted | right of them | share of the right ones kept | a raw score of .85 or more accepts | right of them | kept |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| source | cut-off | accepted | right of them | share of the right ones kept | a raw score of {precision:.2f} or more accepts | right of them | kept |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
         raw = row["raw_accepted"]
         counts = ((row["accepted"], row["accepted_right"]), (raw["accepted"], raw["right"]))
         cells = [f"{n:,} | {right / max(1, n):.2f} | {right / max(1, row['right']):.2f}" for n, right in counts]
-        lines.append(f"| {row['source']} | {' | '.join(cells)} |")
+        lines.append(
+            f"| {row['source']} | {'-' if row['cutoff'] is None else format(row['cutoff'], '.2f')} | {' | '.join(cells)} |"
+        )
     return lines
 
 

@@ -138,6 +138,12 @@ def rows_of_words(folder: str, *splits: str, rename: dict[str, str] | None = Non
     ]
 
 
+def runs(folder: str, split: str, size: int = 5) -> Documents:
+    """Runs of sentences, each a document, of a source that names none."""
+    sentences = [sentence for document in rows_of_words(folder, split) for sentence in document]
+    return [sentences[start : start + size] for start in range(0, len(sentences), size)]
+
+
 def _without_blanks(sentence: Sentence) -> tuple[list[str], dict[str, list[str]]]:
     keep = [i for i, word in enumerate(sentence.words) if word.strip()]
     return [sentence.words[i] for i in keep], {key: [values[i] for i in keep] for key, values in sentence.gold.items()}
@@ -197,6 +203,11 @@ ENTITIES = (
         "WNUT-17", f"{GITHUB}leondz/emerging_entities_17", "e52a2d2a71ac1a051ca2d532eef28653c5c02603", "CC BY 4.0",
         partial(rows_of_words, "wnut17", "dev", "test", rename=_WNUT), TO_TWO,
     ),
+)  # fmt: skip
+# Wikipedia by field; only judged, and nothing is chosen by them.
+FURTHER = tuple(
+    Source(f"CrossNER {field}", f"{GITHUB}zliucr/CrossNER", "5b393ecd2329b1ebad4f379dff65c80b4771896c", "MIT", partial(runs, "crossner", field), TO_THREE, fitted=False)
+    for field in ("science", "ai")
 )  # fmt: skip
 TAGS = (
     Source("EWT", _ud("English-EWT"), "15d613d8447b3478787d4c278730a1e48a945efb", "CC BY-SA 4.0", partial(conllu, "ud_english_ewt", "dev")),

@@ -19,7 +19,7 @@ from quality import readers
 from quality.readers import Documents
 
 from spacy_calib.annotations import columns_of, label_hashes
-from spacy_calib.cli.fitting.new_calib import with_inline_recognizer
+from spacy_calib.cli.fitting.new_calib import with_inline_recognizers
 from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.context.words import Words
 from spacy_calib.pairs.build import LogitScores
@@ -151,7 +151,7 @@ class Head:
 
 def load_head(model: str | Path, component: str) -> Head:
     """A recognizer is loaded as one that keeps its probabilities (calib_ner)."""
-    nlp = with_inline_recognizer(load_pipeline(str(model)), str(model), component)
+    nlp = with_inline_recognizers(load_pipeline(str(model)), str(model), [component])
     return Head(nlp, NerSource(component, granularity="type") if component == "ner" else SoftmaxSource(component))
 
 

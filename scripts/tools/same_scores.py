@@ -181,9 +181,10 @@ def test_docs(nlp: Any, file: Path) -> Iterator[Doc]:
 def scores_of(folder: Path, file: Path) -> dict[str, Floats]:
     """Raw and calibrated scores of all entries and spans that the calibrated pipeline writes on the test data."""
     nlp = spacy.load(folder)
+    pipes: list[Any] = [pipe for _, pipe in nlp.pipeline if hasattr(pipe, "fit_info")]
     columns: dict[str, list[Any]] = {"raw": [], "calibrated": [], "span_raw": [], "span_calibrated": []}
     for doc in nlp.pipe(test_docs(nlp, file)):
-        if (view := doc._.calib) is None:  # nothing to score in it
+        if (view := getattr(doc._, pipes[0].attr)) is None:  # nothing to score in it
             continue
         columns["raw"].extend(view.raw)
         columns["calibrated"].extend(view.calibrated)

@@ -1,4 +1,4 @@
-"""The annotations of a Doc: which label a token or a whole Doc has, in the predicted and in the gold Doc.
+"""What labels are: those of the predicted and of the gold Doc, and when a span is right.
 
 Configs, saved pipelines and `DocCalib` call the name of an annotation ("tag", "ner", "spans:sc", "cats") `layer`.
 """

@@ -1,1 +1,1 @@
-"""Maps learned from pairs: recalibrators, groupings, scalings, and what is made of them for tokens and spans."""
+"""Maps learned from pairs: recalibrators, groupings, scalings, and the steps for tokens and spans."""

@@ -39,7 +39,7 @@ _NAMES = (
 
 
 @cache
-def _entry_points(group: str) -> tuple[EntryPoint, ...]:
+def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of all packages; looking for them takes time."""
     return tuple(entry_points(group=group))
 
@@ -49,7 +49,7 @@ class Registry(catalogue.Registry):
 
     def get_entry_points(self) -> dict[str, Any]:
         loaded_by_name = {}
-        for point in _entry_points(self.entry_point_namespace):
+        for point in entry_points_of(self.entry_point_namespace):
             try:
                 loaded_by_name[point.name] = point.load()
             except Exception as error:  # whatever the module of another package raises

@@ -82,14 +82,14 @@ def load_command(name: str) -> "Command[Any, Any]":
     if name in COMMANDS:
         command: Any = getattr(import_module(f".{name}_command", __package__), name)
         return command
-    point = added_commands()[name]
+    point, thing = added_commands()[name], f"The command `calib {name}`"
     try:
         command = point.load()
     except Exception as error:
-        raise calib_error("C105", name=name, value=point.value, why=f"{type(error).__name__}: {error}") from None
+        raise calib_error("C105", thing=thing, value=point.value, why=f"{type(error).__name__}: {error}") from None
     if not isinstance(command, Command):
         raise calib_error(
-            "C105", name=name, value=point.value, why="it is not made by @command of spacy_calib.cli.shared.command"
+            "C105", thing=thing, value=point.value, why="it is not made by @command of spacy_calib.cli.shared.command"
         )
     return command
 

@@ -18,9 +18,10 @@ from .shared.options import (
     AllowUnknown,
     AllTypes,
     CalibratedModel,
+    ChosenAttr,
+    ChosenComponent,
     Code,
     DocKey,
-    FirstAttr,
     Force,
     Format,
     GoldPreproc,
@@ -34,8 +35,6 @@ from .shared.run import GoldRun
 from .shared.writing import print_json
 
 if TYPE_CHECKING:
-    from spacy.training import Example
-
     from ..pipe.component import Calibrator
 
 
@@ -51,7 +50,8 @@ def adapt(
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")],
     *,
-    attr: FirstAttr = None,
+    component: ChosenComponent = None,
+    attr: ChosenAttr = None,
     label_map: LabelMap = None,
     all_types: AllTypes = False,
     allow_unknown: AllowUnknown = False,
@@ -75,22 +75,20 @@ def adapt(
     from .shared.writing import write_pipeline
 
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
-    names: dict[str, Any] = {"label_map": label_map, "all_types": all_types}
-    run = GoldRun(model, data, attr=attr, code=code, force=force, silent=silent, **how, **names)
-    nlp, calib = run.open(folder=Output("OUTPUT", output))
+    names: dict[str, Any] = {"attr": attr, "component": component, "label_map": label_map, "all_types": all_types}
+    run = GoldRun(model, data, code=code, force=force, silent=silent, **how, **names)
+    nlp = run.begin(folder=Output("OUTPUT", output))
+    examples = run.read(nlp)
+    calib = run.pipe(nlp, examples)
+    run.match([calib], examples)
     check_whole_documents(calib.fit_info.row_unit, gold_preproc)
-
-    def read() -> list[Example]:
-        return run.read_gold(nlp, [calib])
-
-    examples = read()
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
         if not silent:  # `show_adaptation` says them
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
-    events = follow_events(nlp, calib, read, silent=silent)
+    events = follow_events(nlp, calib, lambda: run.match([calib], run.read(nlp), silent=True), silent=silent)
     write_pipeline(nlp, output, force)
     if not silent:
         show_output(calib, events, output, format)

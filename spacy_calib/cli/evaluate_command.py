@@ -94,9 +94,9 @@ def evaluate(
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
         pipes say of whole units (see `pipe.evaluation.event_table`), "misaligned" how many tokens align with no single gold token;
-        what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `corpus.slices.judge_slices`), those of
+        what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `plugins.report.slices.judge_slices`), those of
         --find-slices under "found_slices", with "examples"; how the pipeline of --against compares, "against", with the rows of
-        `metrics.paired`; "pictures"
+        `plugins.report.paired`; "pictures"
         the numbers in pictures of the first pipe (see `picture_numbers`), where some are asked for; "conventions" is as in `FitInfo`, None
         where it is not known. Of raw scores calibrated figures are None,
         and "unfitted" holds the "verdict" and the command for a "fit".

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import ARC_EVENTS, get_annotation
 from ..annotations.span_events import EVENTS, UNIT_EVENTS
-from ..calibration.replacement import FIT
 from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
 from ..errors.visible import shown_path
-from ..pipe.label_names import maps_on
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
-from .fitting.comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
+from .fitting.comparison import card_line, show_comparison, show_present
+from .fitting.component_fits import ComponentFit, check_components, place_pipes, put_back
 from .fitting.fit_output import show_fit
-from .fitting.new_calib import block_to_fit, load_readable, place_calib, ready_to_read
+from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
 from .shared.command import argument, command, option
 from .shared.evidence import check_apart, match_gold, report_dropped
@@ -28,7 +27,7 @@ from .shared.options import (
     AllowUnknown,
     AllTypes,
     Code,
-    Component,
+    Components,
     DocKey,
     Force,
     Format,
@@ -103,7 +102,7 @@ def fit(
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline")],
     *,
-    component: Component = None,
+    component: Components = None,
     train_data: Annotated[
         Path | None, option("Training gold, to count how frequent tags are; else counted in DATA", "-t")
     ] = None,
@@ -128,7 +127,7 @@ def fit(
     code: Code = None,
     silent: Silent = True,
     overrides: Mapping[str, Any] | None = None,
-) -> Calibrator:
+) -> Calibrator | list[Calibrator]:
     """
     Learn from gold how far the scores of a component of a trained pipeline can be trusted, and write the whole pipeline, with
     calibrated probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
@@ -138,40 +137,44 @@ def fit(
 
     A pipeline that has a calibration keeps it, or adapts it, unless the new fit is clearly better on held-out documents.
 
-    RETURNS (Calibrator): The pipe that was written: the fitted one, or the one that was there.
+    RETURNS (Calibrator | list[Calibrator]): The pipe that was written: the fitted one, or the one that was there; of several components
+        theirs, in the order of the pipeline.
     RAISES CalibError: every fault of the input.
     """
-    from ..pairs.label_map import read_map
     from .shared.writing import write_pipeline
 
     unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
+    of_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
+    components = check_components(component, of_one, overrides)
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    options = _checked(attr=attr, component=component, method=method, groups=groups, event=label_event)
-    table = None if label_map is None else read_map(label_map)
+    options = _checked(attr=attr, method=method, groups=groups, event=label_event)
+    table = _read_table(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
-    own, block, overrides = block_to_fit(nlp, base, options, overrides)
-    other_names = maps_on(nlp, block[1]["source"].get("component", ""))
-    present = PresentPipe.find(nlp, block[0], model, unreadable)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
-    nlp, calib = place_calib(nlp, model, block, table, event=label_event, overrides=overrides, **how)
-    if unit_event is not None:
-        drop_events(nlp, calib, unit_event)
-    read = partial(_read, calib, gold_paths, gold_preproc, doc_key, others=other_names, all_types=all_types)
+    nlp, fits = place_pipes(nlp, model, components, base, options, overrides, table, how)
+    read = partial(_read, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)
     examples = read(silent)
-    training = {} if train_data is None else count_training(nlp, calib, train_data, examples, allow_seen, silent)
-    training |= {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN}
-    fit_pipe(nlp, calib, examples, silent=silent, **training)
-    outcome = None if present is None else present.compare(calib, examples, event, always)
-    nlp, calib, event_pipe = _take(nlp, calib, outcome, unit_event, read, silent)
+    count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
+    limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
+    _fit_all(nlp, fits, examples, count, event, always, **limits)
+    nlp, event_pipe = _take(nlp, fits, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(nlp, calib, own and own[0], event_pipe, output, format, outcome)
-    return calib
+        show_output(nlp, fits, event_pipe, output, format)
+    calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
+    return calibs if len(calibs) > 1 else calibs[0]
+
+
+def _read_table(label_map: str | None) -> dict[str, str] | None:
+    """RAISES C162: see `read_map`."""
+    from ..pairs.label_map import read_map
+
+    return None if label_map is None else read_map(label_map)
 
 
 def _checked(**options: Any) -> dict[str, Any]:
@@ -181,41 +184,76 @@ def _checked(**options: Any) -> dict[str, Any]:
     return options
 
 
+def _fit_all(
+    nlp: Language,
+    fits: Sequence[ComponentFit],
+    examples: list[Example],
+    count: Callable[[Calibrator], dict[str, Any]],
+    event: str | None,
+    always: bool,
+    **limits: Any,
+) -> None:
+    """Fit each pipe, and compare it with what was there, in one run of the pipeline. limits: Arguments of `fit_pipe`."""
+    done: list[str] = []
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        if event in UNIT_EVENTS:
+            drop_events(nlp, calib, event)
+        fit_pipe(nlp, calib, examples, done=done, **limits, **count(calib))
+        component_fit.compare(calib, examples, event, always)
+        done = pipes_before(nlp, calib)
+
+
 def _take(
     nlp: Language,
-    calib: Calibrator,
-    outcome: FitOutcome | None,
+    fits: Sequence[ComponentFit],
     unit_event: str | None,
     read: Callable[[bool], list[Example]],
     silent: bool,
-) -> tuple[Language, Calibrator, EventPipe | None]:
-    """Return the pipeline to write, its pipe, and the event pipe that is fitted to the new fit. read: The examples of all gold.
+) -> tuple[Language, EventPipe | None]:
+    """Return the pipeline to write, and the event pipe that is fitted to the new fit. read: The examples of all gold.
 
     RAISES C130, C131: see `check_fit`. C382, C384: see `fit_event`.
     """
-    if outcome is not None and outcome.written != FIT:
-        return *outcome.reopen(), None
-    check_fit(calib.fit_info)
-    if unit_event is not None:
-        return nlp, calib, fit_event(nlp, calib, unit_event, read(True), silent=silent)
-    drop_events(nlp, calib, None)
-    return nlp, calib, None
+    if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
+        return fits[0].outcome.reopen()[0], None
+    event_pipe = None
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        if not component_fit.is_written:
+            put_back(nlp, component_fit)
+            continue
+        check_fit(calib.fit_info)
+        if unit_event is not None:
+            event_pipe = fit_event(nlp, calib, unit_event, read(True), silent=silent)
+        else:
+            drop_events(nlp, calib, None)
+    return nlp, event_pipe
 
 
 def _read(
-    calib: Calibrator, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None, silent: bool, **names: Any
+    nlp: Language,
+    fits: Sequence[ComponentFit],
+    paths: Sequence[Path],
+    gold_preproc: bool,
+    doc_key: str | None,
+    all_types: bool,
+    silent: bool,
 ) -> list[Example]:
-    """Read the examples of all gold, with the names of labels that the pipe has. names: See `match_labels`."""
+    """Read the examples of all gold, with the names of labels that the pipes have."""
     from ..gold.reading import from_files
 
-    examples = list(from_files(read_examples(calib.lookup.nlp, path, gold_preproc, doc_key) for path in paths))
-    return match_gold([calib], examples, silent, **names)
+    examples = list(from_files(read_examples(nlp, path, gold_preproc, doc_key) for path in paths))
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        match_gold([calib], examples, silent, others=component_fit.other_names, all_types=all_types)
+    return examples
 
 
 def count_training(
-    nlp: Language, calib: Calibrator, path: Path, examples: Iterable[Example], allow_seen: bool, silent: bool
+    nlp: Language, calib: Calibrator, path: Path | None, examples: Iterable[Example], allow_seen: bool, silent: bool
 ) -> dict[str, Any]:
-    """Count the gold labels of training data, for `Calibrator.fit`, with a progress bar (on a terminal only).
+    """Count the gold labels of training data, for `Calibrator.fit`, with a progress bar (on a terminal only); {} without such data.
 
     examples: Those of the fit, which should not be among the training data.
     RAISES C030: the training data has no gold for the component. C482: it has much of the fit data, and that was not allowed.
@@ -223,6 +261,8 @@ def count_training(
     from ..gold.reading import texts_of
     from ..pairs.seen_texts import SeenTexts
 
+    if path is None:
+        return {}
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
     training = read_examples(nlp, path, gold_preproc=False, silent=silent)
@@ -237,14 +277,21 @@ def count_training(
 
 
 def fit_pipe(
-    nlp: Language, calib: Calibrator, examples: list[Example], *, n_process: int, silent: bool, **arguments: Any
+    nlp: Language,
+    calib: Calibrator,
+    examples: list[Example],
+    *,
+    n_process: int,
+    silent: bool,
+    done: Sequence[str] = (),
+    **arguments: Any,
 ) -> None:
-    """Run the pipes before the source over the examples, and fit. arguments: Further fields of `FitArguments`."""
+    """Run the pipes before the source over the examples, and fit. done: See `ready_to_read`. arguments: Further fields of `FitArguments`."""
     n_bins = getattr(calib.scorer, "n_bins", 10)
     with share_bar(silent) as progress:
         reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])
         reading.at(0.0)
-        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process)
+        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, done=done)
         calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
 
@@ -262,37 +309,38 @@ def check_fit(info: FitInfo) -> None:
         raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
 
 
-def show_output(
-    nlp: Language,
-    calib: Calibrator,
-    own: str | None,
-    event_pipe: EventPipe | None,
-    output: Path,
-    format: str,
-    outcome: FitOutcome | None = None,
-) -> None:
-    """Print what was fitted, as JSON or in words.
-
-    own (str | None): The pipe whose settings were taken over. event_pipe: Of whole units. outcome: Of the comparison with the calibration that was there.
-    """
-    component, event_info = calib.source.component, None if event_pipe is None else event_pipe.info
-    if component and component not in nlp.pipe_names:
-        warn(
-            f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
-        )
-    if format == "json":
+def show_output(nlp: Language, fits: Sequence[ComponentFit], event_pipe: EventPipe | None, output: Path, format: str) -> None:
+    """Print what was fitted, as JSON or in words. event_pipe: Of whole units."""
+    event_info = None if event_pipe is None else event_pipe.info
+    states: dict[str, dict[str, Any]] = {}
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        component, outcome = calib.source.component, component_fit.outcome
+        if component and component not in nlp.pipe_names:
+            warn(
+                f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
+            )
         event_fields = {} if event_info is None else {"event": event_info.state()}
         compared = {} if outcome is None else {"comparison": outcome.to_dict()}
-        print_json({"output": str(output), "pipe": calib.name, **calib.fit_info.state(), **event_fields, **compared})
+        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **compared}
+    if format == "json":
+        print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
         return
-    if outcome is not None and outcome.written != FIT:
+    for component_fit in fits:
+        _show_fit(nlp, component_fit, event_pipe, output)
+
+
+def _show_fit(nlp: Language, component_fit: ComponentFit, event_pipe: EventPipe | None, output: Path) -> None:
+    calib: Any = nlp.get_pipe(component_fit.name)
+    component, outcome = calib.source.component, component_fit.outcome
+    if outcome is not None and not component_fit.is_written:
         show_present(calib, outcome, output)
         return
-    if own is not None:
-        msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
+    if component_fit.own is not None:
+        msg.info(f"Settings that are not given are those of the pipeline's own pipe '{component_fit.own}'")
     show_fit(calib, output, gains=None if outcome is None else outcome.gains)
-    if event_pipe is not None and event_info is not None:
-        show_event(event_pipe, event_info)
+    if event_pipe is not None and event_pipe.info is not None:
+        show_event(event_pipe, event_pipe.info)
     if outcome is not None:
         show_comparison(outcome)
     elif component and (line := card_line(nlp, component)):

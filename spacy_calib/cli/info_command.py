@@ -23,9 +23,10 @@ from .fitting.fit_output import (
 )
 from .shared.command import command, option
 from .shared.evidence import unknown_sentence
-from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
+from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
+from .shared.which import choose_pipes
 from .shared.writing import deliver
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "err
 def info(
     model: CalibratedModel,
     *,
+    component: OnlyComponent = None,
+    attr: OnlyAttr = None,
     output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None,
     everything: Annotated[bool, option("Name every tag of every group", "--all", "--all-tags")] = False,
     format: Format = "table",
@@ -55,12 +58,11 @@ def info(
         event pipes read its scores: what each learned.
     RAISES CalibError: every fault of the input.
     """
-    from ..pipe.component import fitted_pipes
     from ..plugins.events.component import event_pipes
 
     check_files(wanted_output(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
-    pipes = fitted_pipes(nlp)
+    pipes = choose_pipes(nlp, component, attr, several=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
     events = {pipe.name: event_pipes(nlp, pipe.attr) for pipe in pipes}
     for name, readers in events.items():
@@ -207,9 +209,16 @@ def pretrained_line(info: FitInfo) -> dict[str, str]:
     if card is None:
         return {}
     transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
-    low, high = card["smallest_error"], card["largest_error"]
-    off = f"on {card['sources']} sources that it did not see the score was off by {low:.2f} to {high:.2f}"
-    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}; {off}"}
+    cutoff = {"Cut-off of card": card_cutoff_line(card["cutoff"])} if card["cutoff"] else {}
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}", "Trust": card["trust"], **cutoff}
+
+
+def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
+    """The cut-off of a card, and what it reaches on the sources left out."""
+    return (
+        f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}: of what it accepts on the sources left "
+        f"out {cutoff['mean']:.2f} is right in the mean, {cutoff['worst']:.2f} on the worst; it accepts {cutoff['kept']:.2f} of what is right"
+    )
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
@@ -263,8 +272,10 @@ def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
     return line
 
 
-def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
-    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written."""
+def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str, pretrained: Mapping[str, Any] | None = None) -> str:
+    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written. pretrained: Of cut-offs of a card."""
+    if pretrained is not None:
+        return card_cutoff_line(pretrained["cutoff"])
     if cutoffs is None:
         return "none; see `spacy calib threshold`"
     cutoff_texts = ", ".join(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..calibration.cutoffs import PER
@@ -14,7 +13,20 @@ from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.evidence import Seen, check_gold_says, show_seen
-from .shared.options import AllTypes, CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, LabelMap, NProcess, Silent
+from .shared.options import (
+    AllTypes,
+    CalibratedModel,
+    Code,
+    DocKey,
+    Format,
+    GoldPreproc,
+    GpuId,
+    LabelMap,
+    NProcess,
+    OnlyAttr,
+    OnlyComponent,
+    Silent,
+)
 from .shared.outputs import Output, wanted_output
 from .shared.run import GoldRun
 from .shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
@@ -43,7 +55,8 @@ def threshold(
     recall: Annotated[float | None, option(RECALL_HELP, "-r")] = None,
     per: Annotated[str, option("One cut-off for all, or for each", words=PER)] = "all",
     confidence: Annotated[float, option("How sure it must be that the precision, or recall, is reached")] = 0.95,
-    attr: Annotated[str | None, option("The calib pipe with this prefix; else the first that scores entities")] = None,
+    component: OnlyComponent = None,
+    attr: OnlyAttr = None,
     output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None,
     apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs in it", "-a")] = None,
     allow_empty: Annotated[bool, option("Write the pipeline at --apply even where it would accept nothing")] = False,
@@ -63,36 +76,62 @@ def threshold(
     tokens of entities are missed than asked for (--recall), with the stated confidence; or both, which leaves what is between
     them to be looked at. Best on gold that was not used for `calib fit`.
 
-    RETURNS (dict): "pipe", "attr", "by", "seen" (see `expect.record.SeenShare`); for a precision "event", "precision", "confidence", "per",
+    RETURNS (dict): "pipe", "attr", "by", "seen" (see `pairs.seen_texts.SeenShare`); for a precision "event", "precision", "confidence", "per",
         "cutoffs": key -> cut-off or None, and "rows": for each key what it keeps, see `calibration.thresholds.Threshold`; for a recall
-        "misses": the same with "recall", see `corpus.missed.rows_of`; for both "review": see `corpus.missed.review_of`.
+        "misses": the same with "recall", see `calibration.missed.rows_of`; for both "review": see `calibration.missed.review_of`. Of several
+        pipes: those of the first, and "others": pipe -> its own.
     RAISES CalibError: every fault of the input.
     """
-    from ..pipe.label_names import names_of_rows
+    from ..pipe.label_names import with_shown_names
     from .shared.writing import write_pipeline
 
     check_targets(precision, recall, per, confidence)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
-    names: dict[str, Any] = {"label_map": label_map, "all_types": all_types}
+    names: dict[str, Any] = {"attr": attr, "component": component, "label_map": label_map, "all_types": all_types}
     run = GoldRun(model, data, code=code, force=force, silent=silent, **how, **names)
     nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
-    pipe = span_pipe(nlp, attr)
-    examples = run.annotate(nlp, [pipe], what="Scoring entities")
-    result, accepting, flagging = find_cutoffs(pipe, examples, data, precision, recall, per, confidence, silent)
+    examples = run.read(nlp)
+    pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, several=True, only=may_have_cutoffs), recall)
+    annotated = run.annotate(nlp, pipes, examples, what="Scoring entities")
+    results = [_find(pipe, annotated, data, (precision, recall, per, confidence), silent) for pipe in pipes]
+    result = {**results[0], **({"others": {other["pipe"]: other for other in results[1:]}} if results[1:] else {})}
     if output is not None:
         write_json(output, result)
     if apply is not None:
-        if accepting is not None and not allow_empty and all(row["cutoff"] is None for row in result["rows"]):
-            highest = _highest_precisions(result)
-            highest_note = f" (the highest that is reached: {highest})" if highest else ""
-            raise calib_error("C530", precision=f"{100 * result['precision']:g}", path=apply, reached=highest_note)
-        if pipe.spans.groups is None:
-            pipe.tokens.label_cutoffs = accepting
-        else:
-            pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
-        pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
+        check_reached(results, apply, allow_empty)
         write_pipeline(nlp, apply, force)
-    deliver(result, lambda: show(result, apply, names_of_rows(pipe)), output=None, format=format, silent=silent)
+
+    def show_all() -> None:
+        for pipe, one in zip(pipes, results, strict=True):
+            show(with_shown_names(pipe, one), apply)
+
+    deliver(result, show_all, output=None, format=format, silent=silent)
+    return result
+
+
+def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bool) -> None:
+    """RAISES C530: no cut-off of any pipe reaches the precision, and a pipeline that accepts nothing is not allowed."""
+    rows = [row for result in results for row in result.get("rows", ())]
+    if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
+        highest = first_of([text for result in results if (text := _highest_precisions(result))], _KEYS_NAMED, "; ")
+        highest_note = f" (the highest that is reached: {highest})" if highest else ""
+        raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path, reached=highest_note)
+
+
+def _find(
+    pipe: Calibrator,
+    examples: list[Example],
+    data: Path,
+    targets: tuple[float | None, float | None, str, float],
+    silent: bool,
+) -> dict[str, Any]:
+    """Return the result for one pipe, see `find_cutoffs`, which gets the cut-offs that were found."""
+    result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
+    if pipe.spans.groups is None:
+        pipe.tokens.label_cutoffs = accepting
+    else:
+        pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
+    pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
     return result
 
 
@@ -149,23 +188,23 @@ def find_cutoffs(
     return result, accepting, flagging
 
 
-def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
-    """Return the first fitted pipe that scores entities, else documents or links.
-
-    RAISES C027, C068: no fitted pipe, or none of this prefix. C065: its component has no entities. C021, C069: see
-    `check_readable`.
-    """
+def may_have_cutoffs(pipe: Calibrator) -> bool:
+    """Whether a pipe scores entities, documents or links."""
     from ..annotations import get_annotation
-    from ..pipe.component import pipes_named
 
-    pipes = pipes_named(nlp, attr)
-    candidates = [pipe for pipe in pipes if pipe.spans.groups is not None]
-    layers = [get_annotation(pipe.fit_info.layer) for pipe in pipes]
-    candidates += [pipe for pipe, layer in zip(pipes, layers, strict=True) if layer.unit == DOCUMENT or layer.spans_are_units]
+    annotation = get_annotation(pipe.fit_info.layer)
+    return pipe.spans.groups is not None or annotation.unit == DOCUMENT or annotation.spans_are_units
+
+
+def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
+    """Return the pipes that score entities, documents or links; for a recall only those of entities, if there are any. RAISES C065: there is none. C021, C069: see `check_readable`."""
+    of_spans = [pipe for pipe in pipes if pipe.spans.groups is not None]
+    candidates = of_spans if of_spans and recall is not None else [pipe for pipe in pipes if may_have_cutoffs(pipe)]
     if not candidates:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component or "the source")
-    check_readable(nlp, candidates[0])
-    return candidates[0]
+    for pipe in candidates:
+        check_readable(nlp, pipe)
+    return candidates
 
 
 _KEYS_NAMED = 8
@@ -187,9 +226,8 @@ def _highest_precisions(result: dict[str, Any]) -> str:
 # Printing
 
 
-def show(result: dict[str, Any], apply: Path | None, names: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Print what was found. names (Mapping): Label -> its name in the tables, where that is another one."""
-    result = with_row_names(result, names)
+def show(result: dict[str, Any], apply: Path | None) -> None:
+    """Print what was found."""
     attr = result["attr"]
     attributes = []
     if "precision" in result:
@@ -203,14 +241,6 @@ def show(result: dict[str, Any], apply: Path | None, names: Mapping[str, str] = 
         show_review(result["review"], result["precision"], result["misses"]["recall"], result["confidence"])
     if apply is not None and attributes:
         msg.good(f"The pipeline with these cut-offs ({', '.join(attributes)}): {apply}")
-
-
-def with_row_names(result: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """A result whose rows have the names that people are shown."""
-    renamed = {**result, "misses": with_row_names(result["misses"], names)} if "misses" in result else {**result}
-    if "rows" in result:
-        renamed["rows"] = [{**row, "key": names.get(row["key"], row["key"])} for row in result["rows"]]
-    return renamed
 
 
 def _unit_noun(result: dict[str, Any]) -> str:
@@ -243,7 +273,10 @@ def show_precision(result: dict[str, Any]) -> None:
         Column("Precision", "precision", number),
         Column("Elsewhere", "", lambda row: _format_range(row, 1, 4)),
     )
-    show_rows(result["rows"], columns)
+    met = [row for row in result["rows"] if row[noun] or row["key"] == "all"]
+    show_rows(met or result["rows"], columns)
+    if met and (others := [row["key"] or "(no group)" for row in result["rows"] if row not in met]):
+        msg.text(f"No {noun} on this gold, and no cut-off: {', '.join(others)}.")
     nowhere = all(row["cutoff"] is None for row in result["rows"])
     if nowhere:
         msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")

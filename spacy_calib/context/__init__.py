@@ -1,1 +1,1 @@
-"""What surrounds a token: features of it and of its document, and the step after the maps that looks at them."""
+"""Features of a token and its document, and the calibration step that uses them."""

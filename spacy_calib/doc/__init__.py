@@ -1,1 +1,1 @@
-"""What a Doc carries: annotations, gold, events, blocks and attributes."""
+"""What is stored on a Doc: blocks of scores, the attributes that read them, and a view of them."""

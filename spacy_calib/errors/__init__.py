@@ -1,4 +1,4 @@
-"""The messages of the core, each with a code, and how errors are made of them, by plug-ins too.
+"""The messages of the core, each with a code, and how plug-ins build errors of theirs.
 
 An error is one sentence: the thing, what was given, what is expected, what to do.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
+from .advice import advise
 from .messages import MESSAGES
 from .messages import WARNINGS as WARNINGS
 
@@ -49,12 +50,14 @@ def error_builder(messages: Mapping[str, str]) -> Callable[..., CalibError]:
     """
 
     def calib_error(code: str, **values: object) -> CalibError:
-        """Build the error with this code. values: What the sentence names; what was given is cut to 40 characters."""
+        """Build the error with this code. values: What the sentence names; what was given is cut to 40 characters. `state`: See `advise`."""
         pipe = str(values["name"]) if code in UNREADABLE else ""
         for key in _GIVEN & values.keys():
             if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
                 values[key] = brief(values[key])
-        sentence = messages[code] if code in messages else MESSAGES[code]
+        sentence, state = messages[code] if code in messages else MESSAGES[code], str(values.pop("state", ""))
+        if "{advice}" in sentence:
+            values["advice"] = advise(code, state, **values)
         return CalibError(code, sentence.format(**values), pipe)
 
     return calib_error

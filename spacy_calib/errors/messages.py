@@ -33,7 +33,7 @@ MESSAGES = {
     "C024": "The logits of component '{component}' hold NaN or infinite values in the document that begins {text!r}; "
     "check the model's weights, nothing was calibrated.",
     "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one (attr in the config, --attr on the command line).",
-    "C027": "The pipeline has no fitted calib pipe; it has: {available}. Run `python -m spacy calib fit` first.",
+    "C027": "The pipeline has no fitted calib pipe; it has: {available}; {advice}.",
     "C028": "The pipe '{name}' stands before its source '{component}'; put it directly after it.",
     "C035": "The weights of component '{component}' hold NaN or infinite values; train it again, nothing was calibrated.",
     "C130": "{method} calibrated on {n} {rows} loses more than the raw scores on parts of the data held out in turn (log loss {raw:.3f} raw, {calibrated:.3f} "
@@ -44,8 +44,8 @@ MESSAGES = {
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold labels in the data ({unknown}) is known to component '{component}', which knows {known}; check that the data and the model use "
-    "the same tagset, or tell what its labels are called in the data (--map {map}).",
-    "C151": "Component '{component}' knows none of the labels in the gold, so there is nothing to judge: the gold has {gold}; the component knows {known}. Give gold with the component's labels, or tell what its labels are called in the data (--map {map}).",
+    "the same tagset, {advice}.",
+    "C151": "Component '{component}' knows none of the labels in the gold, so there is nothing to judge: the gold has {gold}; the component knows {known}; give gold with the component's labels, {advice}.",
     "C261": "The gold Doc that begins {text!r} has several categories with the highest value ({given}), but the categories of this component exclude each other; give each Doc one, or train a textcat_multilabel.",
     "C262": "The categories of component '{component}' in doc.cats have {given} on the Doc that begins {text!r}, but probabilities lie in [0, 1]; leave doc.cats as the component set it.",
     "C263": "None of the gold categories in the data ({unknown}) is one of component '{component}', which knows {known}; check that the data and the model use the same categories, or tell what "
@@ -72,8 +72,7 @@ MESSAGES = {
     "C162": "The map {given} cannot be used ({why}); write PERSON=PER,GPE=LOC (a label of the component, the label in the data, nothing for one without), "
     "or name a .json file with an object or a .tsv file with two columns.",
     "C163": "The labels of this component cannot be mapped: it gives {layer}, not labels of a scheme; leave out --map.",
-    "C164": "{share} % of the gold labels are unknown to component '{component}' (mostly {unknown}; it knows {known}), which says {pairs}; "
-    "tell what its labels are called in the data (--map {map}), or let them count as misses with --allow-unknown.",
+    "C164": "{share} % of the gold labels are unknown to component '{component}' (mostly {unknown}; it knows {known}), which says {pairs}; {advice}.",
     "C165": "The map names '{label}', which is no label of component '{component}'; its labels are {known}.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
@@ -100,18 +99,29 @@ MESSAGES = {
     "C195": "The setting {setting} of the pipe must be a function of the registry {registry}, but {given!r} is none; registered are: {names}. If it is your own, give its file with --code.",
     "C063": "The settings of the pipe cannot be used: {why}",
     "C170": "{option} is no setting of the pipe '{name}' that is fitted; settings of it begin with {prefix} (--attr names another pipe).",
-    "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
+    "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; {advice}.",
     "C307": "There is no share to reach; give --precision (of accepted entities that are right), --recall (of entities that are not missed), or both.",
     "C530": "No cut-off reaches a precision of {precision} % with this confidence{reached}: the pipeline at {path} would accept nothing, so it is not written; ask for less, give more gold, or go on with --allow-empty.",
     "C310": "The pipe '{name}' scores the categories of documents (component '{component}'), of which none is outside of all, so that no cut-off bounds what is missed; give --precision.",
     "C308": "The pipe '{name}' knows no probability that a token is outside of all entities (component '{component}' gives none), so that no cut-off bounds what is missed; give --precision.",
     "C309": "The gold in {data} holds no entity with a score, so that nothing tells how many would be missed; give gold with entities.",
     "C068": "The pipeline has no fitted calib pipe with the prefix '{attr}'; its prefixes are: {available}. Name one of them with --attr.",
+    "C077": "Several calib pipes are possible here, {names}; choose one: {options}.",
+    "C078": "The data has no gold annotation for what is calibrated ({available}); give data annotated with it.",
+    "C081": "{path} holds texts, but no gold: this command needs the right labels of some texts; give a .spacy or .conllu file, or what an annotation tool exported (.jsonl, .json).",
+    "C084": "Component '{name}' is disabled, and '{component}' listens to it; enable it (nlp.enable_pipe('{name}'), or [nlp] disabled in config.cfg).",
+    "C085": "There is no factory '{name}', which is the name of a calib pipe: take that pipe from another pipeline (nlp.add_pipe('{name}', source=other)), or add a new one "
+    "(nlp.add_pipe('calib', name='{name}', config={{'attr': '{name}', 'source': {{'@calib_sources': 'spacy-calib.Ner.v1'}}}})); {advice}.",
+    "C083": "There is no option {option}, but a setting of the pipe has this name; give that: {setting} VALUE.",
+    "C082": "{where} of {path} has the fields {given}, and is no answer that Prodigy, Label Studio, doccano or Argilla exports (a queue is none yet); write your own gold "
+    'as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, a text on each line with all that is right in it, or as .spacy.',
+    "C080": "The data has no gold {layer} annotation for component '{component}', but gold for {others}; {advice}.",
+    "C079": "The pipeline has no fitted calib pipe for component '{component}'{owner}; calibrated are: {available}. Name one of them with --component.",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",
     "C100": "The output {path} lies in the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
-    "C105": "The command `calib {name}` cannot be used: {value} cannot be imported ({why}); upgrade or remove the package that adds it.",
+    "C105": "{thing} cannot be used: {value} cannot be imported ({why}); upgrade or remove the package that adds it.",
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
     # Analysis
@@ -159,15 +169,16 @@ MESSAGES = {
     "C741": "The setting context names what a fit learns of further scores, which is no setting; leave it out, and name these scores in the source (score).",
     "C690": "{n} of the {of} texts in {path} were labelled because they were doubtful (rank, select, audit), so that they show what the worst ones are like, not all, even beside other gold; label the whole documents that `select --for adapt` chooses, or answer what `rank --order random` asks.",
     "C692": "The answers in {path} cannot be read: {why}; export them from the tool anew.",
-    "C693": "{where} of {path} is {given}: answers are what one of Prodigy, Label Studio, doccano and Argilla exports when people have answered; give such a file (a queue is none yet), or .spacy.",
+    "C693": "{where} of {path} is {given}: answers are what one of Prodigy, Label Studio, doccano and Argilla exports when people have answered; give each tool's answers in a file of their own.",
     "C694": "The answers in {path} are of two projects: {given}; export each into a file of its own.",
     "C695": "A span '{label}' of {where} in {path} goes from character {start} to {end}, but its text has {n}, or nothing but white space stands there; export the answers with the texts that they are of.",
     "C785": "No answer in {path} can be read: the tool marked {words!r} in {where}, but characters {start} to {end} of its text are {actual!r}, and so of every other text with a mark; export the answers with the texts that people saw.",
     "C786": "The answered records have several fields with text ({fields}), and nothing says which one people saw; rename that one to 'text' in the file.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation; export it when they are answered.",
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so that there is nothing to give a score to; give texts that hold names which the pipeline finds.",
+    "C748": "{path} cannot be read by {value} ({why}); mend the file, or the package that adds this reader.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or what an annotation tool exports.",
-    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): these are answers about another model, or another scheme; give those about this one, or tell what its labels are called in the data (--map {map}).",
+    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): these are answers about another model, or another scheme; give those about this one, {advice}.",
     "C640": "A span that a tool found must have its first character, the one behind its last, a label and perhaps a score in [0, 1], but of {text!r} ({n} characters) {given} was given; hand over dicts with start, end, label and score.",
     "C815": "What the pipe '{name}' learned could not be read again, so that no pipeline was written and an older one is left as it was ({why}); report this, if you may with the data.",
     "C800": "{what}, so that nothing tells how often component '{component}' is right about anything else; {mend}.",

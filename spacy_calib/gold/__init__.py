@@ -1,1 +1,1 @@
-"""Gold: files of it, answers of people, checks, and Examples as spaCy evaluates them."""
+"""Gold files, answers of annotation tools, checks, and Examples as spaCy evaluates them."""

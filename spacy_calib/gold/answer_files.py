@@ -13,7 +13,6 @@ from ..errors import WARNINGS, brief, calib_error
 from .places import MisplacedError
 from .tool_exports import TOOLS, Mark, TextAnswers, name_shown_field, name_views
 
-ANSWER_SUFFIXES = (".jsonl", ".json")
 _TOO_BIG = 1 << 63
 
 
@@ -32,8 +31,10 @@ def read_answers(file: Path) -> list[TextAnswers]:
         raise calib_error("C692", path=file, why=f"its records are not as a tool writes them ({error})") from None
     for where, record in records:
         name = next((name for name, candidate in TOOLS.items() if candidate.wrote(record)), "")
-        if not name or name != (tool or name):
-            raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {tool}" if name else "of none of them")
+        if not name:
+            raise calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")
+        if name != (tool or name):
+            raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {tool}")
         tool = name
         projects |= {record["project"]} if name == "Label Studio" and isinstance(record.get("project"), int) else set()
         try:

@@ -24,6 +24,7 @@ from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE
 from .answer_files import read_answers
+from .keys import DOC_KEY, DRAWN_KEY
 from .tool_exports import Mark, TextAnswers
 
 # Of spans where no component of the pipeline names another key, as in spaCy's own.
@@ -33,10 +34,8 @@ _SPANS_KEY = "sc"
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield a gold Doc for each text with answers, with the tokens of the pipeline, cut where an answer begins or ends.
 
-    Its user data says how the text was sampled. RAISES C692 to C696: see `corpus.queue.answers`.
+    Its user data says how the text was sampled. RAISES C692 to C696: see `gold.answer_files`.
     """
-    from .reading import DOC_KEY, DRAWN_KEY
-
     keys, answers = _span_keys(nlp), read_answers(file)
     of_links = _are_identities(nlp, {mark.label for person_answer in answers for mark in person_answer.spans})
     is_open = any(_leaves_open(person_answer) for person_answer in answers)

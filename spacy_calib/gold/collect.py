@@ -23,6 +23,7 @@ from ..doc.view import DocCalib, doc_view
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..pairs.scored_corpus import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..types import Floats, Ints
+from .keys import ORIGIN
 from .reading import document_of
 
 
@@ -54,8 +55,6 @@ class _Names:
         return np.array([self._of_hash.get(key, -1) for key in hashes.tolist()], dtype=np.intp)
 
 
-# Key of `Doc.user_data` with which the reader of a text says where it comes from: see `ScoredCorpus.origins`.
-ORIGIN = "calib_origin"
 _TOKENS = {
     "docs": np.intp, "words": object, "spaces": bool, "starts": bool, "labels": np.intp, "raw": np.float64,
     "calibrated": np.float64, "gold": np.intp, "right": np.int8,

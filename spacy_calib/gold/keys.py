@@ -11,8 +11,13 @@ from spacy.training import Example
 
 from ..calibration.registered import REGISTRIES
 from ..errors import brief, calib_error
-from .collect import ORIGIN
 
+# Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
+DOC_KEY = "calib_document"
+# Key of `Doc.user_data` for how a text came to be labelled, "drawn" in the record of a queue.
+DRAWN_KEY = "calib_drawn"
+# Key of `Doc.user_data` with which the reader of a text says where it comes from: see `ScoredCorpus.origins`.
+ORIGIN = "calib_origin"
 # Where the reader of a line keeps what stands there under the key that is asked for.
 IN_LINE = "value"
 _REGISTRY = "calib_keys"

@@ -17,7 +17,6 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
-from spacy.vocab import Vocab
 
 from ..annotations import REJECTED, Annotation, has_gold
 from ..errors import calib_error
@@ -26,16 +25,9 @@ from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
 from ..types import Ints
-from .answer_files import ANSWER_SUFFIXES
-from .answered_docs import answered_docs
-from .conllu import read_conllu, with_joined_words
-
-# Key of `Doc.user_data` that names the source document: a text or a number, or what the readers here put there.
-DOC_KEY = "calib_document"
-# Key of `Doc.user_data` for how a text came to be labelled, "drawn" in a record of a queue, see `corpus.queue.tasks.Task`.
-DRAWN_KEY = "calib_drawn"
-# What gold files end in: a DocBin, or CoNLL-U.
-GOLD_SUFFIXES = (".spacy", ".conllu")
+from .conllu import with_joined_words
+from .file_readers import file_reader, gold_suffixes
+from .keys import DOC_KEY
 
 
 @dataclass(frozen=True)
@@ -54,10 +46,10 @@ class GoldReader:
     def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
         """The Examples of one file; `document_of` gives their documents.
 
-        RAISES C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. ValueError and others: what spaCy says of the file.
+        RAISES C053, C105: see `file_reader`. C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. C748: see `added_readers`.
+            ValueError and others: what spaCy says of the file.
         """
-        answered = file.suffix in ANSWER_SUFFIXES
-        examples = self.examples_of(nlp, answered_docs(nlp, file) if answered else gold_docs(nlp.vocab, file), file)
+        examples = self.examples_of(nlp, file_reader(file)(nlp, file), file)
         yield from with_joined_words(examples, file) if file.suffix == ".spacy" else examples
 
     def examples_of(self, nlp: Language, references: Iterable[Doc], file: Path) -> Iterator[Example]:
@@ -138,23 +130,13 @@ def _unit_of(doc: Doc) -> str:
 
 
 def gold_files(folder: Path) -> list[Path]:
-    """The gold files in a folder and below: its DocBins, or where it has none its CoNLL-U files."""
-    for suffix in GOLD_SUFFIXES:
+    """The gold files in a folder and below: its DocBins, or where it has none its CoNLL-U files, or those that an added reader reads."""
+    for suffix in gold_suffixes():
         found = sorted(folder.rglob(f"*{suffix}"))
         files = [file for file in found if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
         if files:
             return files
     return []
-
-
-def gold_docs(vocab: Vocab, file: Path) -> Iterator[Doc]:
-    """The Docs of a gold file. RAISES C161: no CoNLL-U. ValueError and others: what spaCy says of the file."""
-    if file.suffix != ".conllu":
-        yield from Corpus(file).read_docbin(vocab, [file])
-        return
-    for document, doc in read_conllu(vocab, file):
-        doc.user_data[DOC_KEY] = document
-        yield doc
 
 
 class TextWatch:

@@ -1,4 +1,4 @@
-"""How well calibrated scores are: calibration errors, proper scores, their intervals, and the noise floor."""
+"""Pairs -> numbers: calibration errors and proper scores, with noise floors and intervals."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -139,7 +139,7 @@ def verdict(
     """Summarize the figures.
 
     table (dict): Of `metrics.table.calibration_table`. noun (str): Name of the component. seen (dict | None): Of
-    `expect.record.SeenShare`. never (Sequence): Of `pages.tag_rows.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
+    `pairs.seen_texts.SeenShare`. never (Sequence): Of `metrics.tag_rows.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
     "heading", "sentence", "more" and "warnings" (lists of sentences).
     """
     rows = table["errors"]
@@ -212,6 +212,8 @@ def _figures(status: str, view: JudgedView, evidence: Evidence) -> str:
     if status == "unclear":
         count = len(np.unique(view.documents))
         note = "; that is more, but of so few scores" if votes[0] and evidence.few else ""
+        if votes[0] and not evidence.few:
+            note = f"; that is more, but documents differ too much to tell (95 % interval {evidence.low:.3f} to {evidence.high:.3f})"
         return (
             f": {len(view.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on average, "
             f"where chance alone would show up to {floor95:.3f}{note}"

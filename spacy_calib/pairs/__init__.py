@@ -1,1 +1,1 @@
-"""Marginals and gold -> pairs; bins, weights, folds and documents of pairs."""
+"""Marginals and gold -> pairs: bins, weights, folds, and the scored corpus."""

@@ -1,4 +1,4 @@
-"""Flat arrays of scored tokens, tags and spans; `doc.collect` makes them from Docs."""
+"""Flat arrays of scored tokens, tags and spans; `gold.collect` makes them from Docs."""
 
 from __future__ import annotations
 

@@ -49,6 +49,10 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
+    cutoffs = state_before.spans.cutoffs
+    if spans is not None and state_before.info.is_of_card(cutoffs):
+        # It was chosen for sources that differ; it does not belong to the scores before.
+        spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
     share = None if state_before.seen is None else state_before.seen.share_of(inputs.texts)
     adaptation = {
@@ -56,9 +60,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         "unit": inputs.unit,
         "seen": None if share is None else share.to_dict(),
         "sets_dropped": state_before.tokens.sets is not None and sets is None,
-        "cutoffs_dropped": any(
-            (state_before.spans.cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)
-        ),
+        "cutoffs_dropped": any((cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)),
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }

@@ -54,10 +54,10 @@ class Calibrator(CalibratingPipe):
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
         """The Docs that the source can read; None where its component is missing."""
+        if not any(map(len, docs)):  # a warning is given once: not to a text that has nothing to score
+            return None
         if self.learned.tokens.maps is None:
             self.warn("CW01")
-        if not docs:
-            return None
         source, why = self.lookup.bind(docs[0].vocab)
         if source is None:
             self.warn("CW02", why=why)
@@ -149,7 +149,7 @@ class Calibrator(CalibratingPipe):
         """Learn the maps from held-out gold.
 
         examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source),
-            `reference` the gold; see `doc.reading.from_files` for several files.
+            `reference` the gold; see `gold.reading.from_files` for several files.
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too few pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.

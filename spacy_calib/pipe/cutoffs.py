@@ -50,7 +50,7 @@ def precision_cutoffs(
 def parts_for_review(
     pipe: Calibrator, corpus: ScoredCorpus, tokens: EntityTokens, accepting: Cutoffs, flagging: RecallCutoffs
 ) -> dict[str, Any]:
-    """The parts of a corpus, see `corpus.missed.review_of`; and of what is accepted, the "entities" with gold, and how many are "right"."""
+    """The parts of a corpus, see `calibration.missed.review_of`; and of what is accepted, the "entities" with gold, and how many are "right"."""
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None
     column = {label: i for i, label in enumerate(labels)}

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from spacy.language import Language
 from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
 from .. import registry as _registry  # noqa: F401  (creates the registries that the config names)
+from ..doc.attributes import ENTITY_ATTR
+from ..errors import calib_error
 from .settings import PipeSettings, block_or_none, component_factory, default_config
 
 DEFAULT_CONFIG = default_config(PipeSettings)
@@ -23,6 +26,14 @@ make_calib = component_factory(
     assigns=["doc._.calib", *_TOKEN, *_SPAN],
     requires=["token.tag"],  # of the default settings; `summary.note_meta` corrects it for each pipe
 )
+
+
+def refuse_pipe_name(nlp: Language, name: str) -> Any:
+    """Refuse `add_pipe("calib_ent")`: that is the name of a pipe. RAISES C085: always."""
+    raise calib_error("C085", name=ENTITY_ATTR)
+
+
+Language.factory(ENTITY_ATTR, func=refuse_pipe_name)
 
 
 # The same settings as spaCy's factories have: a saved config differs by the factory's name alone.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..annotations import unit_of
+from ..calibration.cutoffs import Cutoffs
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
@@ -49,13 +50,19 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
+_CARD_CUTOFF = record({name: number(0.0, 1.0) for name in ("precision", "cutoff", "mean", "worst", "kept")})
 _PRETRAINED = record(
     {
         "card": text, "pipeline": text, "licence": text, "transferred": flag, "sources": whole(),
-        "smallest_error": number(0.0, 1.0), "largest_error": number(0.0, 1.0),
+        "lowest_bias": number(-1.0, 1.0), "highest_bias": number(-1.0, 1.0), "trust": text, "cutoff": maybe(_CARD_CUTOFF),
     }
 )  # fmt: skip
 _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": whole(), "of": whole(), "in_gold": whole()})
+
+
+def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
+    """The cut-offs of a card; None for one without. cutoff (Mapping | None): What the card chose, in the form _CARD_CUTOFF."""
+    return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 
 @dataclass(frozen=True)
@@ -150,6 +157,10 @@ class FitInfo(Saved):
         """The recalibrator, and what stands before and behind it, in a few words."""
         after = f" after {self.scaling['name']}" if self.scaling else ""
         return self.method + after + (", in context" if self.context and self.context["kept"] else "")
+
+    def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
+        """Whether these are the cut-offs of the card that it comes from."""
+        return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
     def span_event(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from spacy.training import Example
 
 from ..errors import calib_error
+from ..errors.advice import SECOND_PASS, advise
 from ..sources.mapped import check_labels, with_map
 from .calibrating import CalibratingPipe
 
@@ -16,10 +17,9 @@ def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iter
     pipe = calib.lookup.to_fit()
     for example in examples:
         if calib.source.holds_preset(pipe, example.predicted):
-            why = (
-                "a component before it sets entities, and a second pass cannot tell them from its own; leave out --second-pass"
-            )
-            raise calib_error("C034", component=calib.source.component, why=why)
+            why = "a component before it sets entities, and a second pass cannot tell them from its own"
+            advice = advise(SECOND_PASS, calib.learned.origin)
+            raise calib_error("C034", component=calib.source.component, why="; ".join(filter(None, (why, advice))))
         yield example
 
 

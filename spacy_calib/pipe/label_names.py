@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -113,12 +113,6 @@ def _renamed(span: Span, label: str) -> Span:
     return Span(span.doc, span.start, span.end, label, kb_id=span.kb_id, span_id=span.id)
 
 
-def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
-    """The names that fitted pipes have for the labels of a component."""
-    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, CalibratingPipe) and pipe.source.component == component]
-    return [pipe.fit_info.label_map for pipe in pipes if pipe.fit_info.label_map]
-
-
 def shown_names(pipe: CalibratingPipe) -> dict[str, str]:
     """Label of the component -> its name on screens and in queues, "" for one without scores; the others keep their name.
 
@@ -136,14 +130,17 @@ def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
     return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
 
 
-def names_of_rows(pipe: CalibratingPipe) -> dict[str, str]:
-    """Label of a row of a table -> its name there: where labels of the component share one, that and the label."""
+def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str, Any]:
+    """A result whose rows have the names that people are shown; where labels share one, the label stands behind it."""
     names = shown_names(pipe)
     n_owners = Counter(names.values())
-    rows = {
-        label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name not in ("", label)
-    }
-    return {**shown_columns(pipe), **rows}
+    keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
+    keys |= shown_columns(pipe)
+
+    def renamed(table: dict[str, Any]) -> dict[str, Any]:
+        return {**table, "rows": [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]}
+
+    return {**renamed(result), **({"misses": renamed(result["misses"])} if "misses" in result else {})}
 
 
 def shown_annotation(pipe: CalibratingPipe) -> Annotation:

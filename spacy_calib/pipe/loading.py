@@ -70,12 +70,18 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except CalibError:
         raise
     except OSError as error:
-        why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         if os.path.isfile(model):
-            why = "it is a file, and a pipeline is a folder"
+            why = "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."
+            raise calib_error("C050", model=model, why=why) from None
+        why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         download = f" (`python -m spacy download {model}`)" if _OF_SPACY.fullmatch(model) else ""
         installed = ", ".join(get_installed_models()) or "none"
         why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({installed})."
+        raise calib_error("C050", model=model, why=why) from None
+    except ModuleNotFoundError as error:
+        if error.name != model or "-" not in model:
+            raise calib_error("C050", model=model, why=reason(error)) from None
+        why = f"Python imports packages by names with underscores; give {model.replace('-', '_')}."
         raise calib_error("C050", model=model, why=why) from None
     except Exception as error:
         unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
@@ -127,7 +133,7 @@ def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled."""
+    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C084: see `check_enabled`."""
     component = pipe.source.component
     source = pipe.lookup.component()
     if component and source is None:
@@ -135,18 +141,14 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
     for name, candidate in nlp.components:
         if (candidate is pipe or candidate is source) and name not in nlp.pipe_names:
             raise calib_error("C069", name=name)
+    check_enabled(nlp, component)
 
 
-def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
-    """The fitted calib pipe with this prefix, the first one where none is named.
-
-    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069: see `check_readable`.
-    """
-    from .component import pipes_named
-
-    pipe = pipes_named(nlp, attr)[0]
-    check_readable(nlp, pipe)
-    return pipe
+def check_enabled(nlp: Language, component: str) -> None:
+    """RAISES C084: what the component listens to is disabled."""
+    for name in nlp.disabled:
+        if component in getattr(nlp.get_pipe(name), "listening_components", ()):
+            raise calib_error("C084", name=name, component=component)
 
 
 def use_gpu(gpu_id: int, n_process: int) -> None:

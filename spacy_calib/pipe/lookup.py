@@ -12,8 +12,10 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations import Hashes
+from ..annotations.base import is_blank
 from ..doc.write import CalibratedBatch
 from ..errors import calib_error
+from ..errors.advice import SECOND_PASS, advise
 from ..sources.base import Source
 from ..sources.bound import BoundSource
 from ..sources.find import find_component, look_up
@@ -48,7 +50,7 @@ class SourceLookup:
         self._watch = WeightWatch()
         self._key: tuple[Any, ...] | None = None
         self._bound: BoundSource | None = None
-        self._bound_name = self._obstacle = ""
+        self._obstacle = ""
 
     @property
     def name(self) -> str:
@@ -78,8 +80,8 @@ class SourceLookup:
             found = look_up(nlp, source, fitted, self.pipe.name)
             if found.why:
                 return None, found.why
-            bound, self._bound_name = BoundSource.from_component(source, found.component), self.name
-            self._obstacle = source.obstacle(nlp, self._bound_name, found.component)
+            bound = BoundSource.from_component(source, found.component)
+            self._obstacle = self.obstacle(found.component)
             if found.component is not None:
                 self._key, self._bound = key, bound
         return bound, ""
@@ -151,10 +153,16 @@ class SourceLookup:
             raise calib_error("C023", component=component)
         if not source.has_finite_weights(found):
             raise calib_error("C035", component=component)
-        obstacle = source.obstacle(nlp, name, found)
+        obstacle = self.obstacle(found)
         if obstacle:
             raise calib_error("C034", component=component, why=obstacle)
         return found
+
+    def obstacle(self, component: Any) -> str:
+        """Why the pipe cannot read the component where the two stand in the pipeline, with what to do; "" if it can."""
+        why = self.pipe.source.obstacle(self.nlp, self.name, component)
+        advice = advise(SECOND_PASS, self.pipe.learned.origin) if SECOND_PASS in why else ""
+        return "; ".join(filter(None, (why, advice)))
 
     def restore_setting(self, setting: str, value: Any) -> None:
         """Write a setting of the source into the pipeline's config, so that it is saved as it was given."""
@@ -187,7 +195,7 @@ class SourceLookup:
         """Find the Docs with input and annotation."""
         annotation, source = bound.annotation, bound.source
         # An obstacle may be gone since the binding: a component may have got embeddings of its own.
-        obstacle = self._obstacle and source.obstacle(self.nlp, self._bound_name, bound.component)
+        obstacle = self._obstacle and self.obstacle(bound.component)
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
         for place, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
@@ -201,7 +209,7 @@ class SourceLookup:
             if not why and is_bare and not nothing_found:
                 why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
             if why:
-                readable.reasons.append(why)
+                readable.reasons += [] if is_blank(annotation, doc).all() else [why]
             else:
                 readable.places.append(place)
                 readable.docs.append(doc)

@@ -15,12 +15,16 @@ _Made = TypeVar("_Made")
 
 
 class Kept(NamedTuple):
-    """A kind of saved state. format (str): What it is known by, see `pack`. unreadable (str), other (str): Codes of what is
-    said where it cannot be read, or is of another version."""
+    """A kind of saved state.
+
+    format (str): What it is known by, see `pack`. unreadable, other (str): Codes of the errors for a state that cannot be read, or
+    is of another version. error (Callable): Builds errors by these codes; a plug-in has its own.
+    """
 
     format: str
     unreadable: str
     other: str
+    error: Callable[..., CalibError] = calib_error
 
 
 FITTED = Kept("spacy-calib", "C010", "C011")
@@ -54,7 +58,7 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
         yield
         return
     except OtherVersion as error:
-        raise calib_error(kept.other, name=name, given=error.given, wanted=FORMAT_VERSION) from None
+        raise kept.error(kept.other, name=name, given=error.given, wanted=FORMAT_VERSION) from None
     except CalibError as error:
         if error.code in ("C012", "C500"):
             raise
@@ -63,7 +67,7 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
         why = str(error)
     except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
         why = f"{type(error).__name__}: {brief(error, 160)}"
-    raise calib_error(kept.unreadable, name=name, path=path, why=why)
+    raise kept.error(kept.unreadable, name=name, path=path, why=why)
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:

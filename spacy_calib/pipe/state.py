@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
+from ..errors.advice import FITTED, PRETRAINED, STOCK
 from ..schema import Misfit, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
@@ -86,6 +87,11 @@ class PipeState:
     info: FitInfo = field(default_factory=FitInfo)
     weights: str = ""
     kept_labels: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """STOCK, PRETRAINED or FITTED: where the maps come from."""
+        return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
 
     @cached_property
     def record(self) -> FitRecord | None:

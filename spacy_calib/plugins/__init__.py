@@ -1,1 +1,1 @@
-"""What is built on the package and never imported by it: pretrained calibrations."""
+"""What the core does not import: each folder or module here plugs in through entry points."""

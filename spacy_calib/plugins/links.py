@@ -1,4 +1,4 @@
-"""Probabilities of entity links: a conditional logit over the candidates of spaCy's entity linker and NIL."""
+"""Probabilities of entity links: a conditional logit over the linker's candidates and NIL."""
 
 from __future__ import annotations
 

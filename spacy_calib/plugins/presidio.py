@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from ..errors import error_builder
 from ..pipe.component import Calibrator
 
 MESSAGES = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
+WARNINGS = {
+    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's NerModelConfiguration."
+}
 calib_error = error_builder(MESSAGES)
 
 try:
@@ -35,7 +39,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider. A result of
     Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that the pipeline's span and label are
     right (by the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to LOCATION),
-    the joined label is right at least as often. An entity without a calibrated score keeps Presidio's. As after any engine,
+    the joined label is right at least as often. An entity without a calibrated score keeps Presidio's (`default_score` of its configuration). As after any engine,
     Presidio raises scores for context words, drops results of score 0, and keeps the higher of nested results of one type.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
@@ -78,6 +82,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self.accepted_only = accepted_only
         self.flagged = flagged
         self.use_multiplier = use_multiplier
+        self._unscored_labels: set[str] = set()
         if nlp is not None:
             self._take({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
 
@@ -140,6 +145,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
             span = spans[entity.start, entity.end]
             score = span._.get(f"{self.attr}_score")
+            if score is None:
+                self._warn_of(span.label_)
             if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
                 scored_entities.append((entity, default if score is None else score * self._factor(entity.label_)))
         if self.flagged:
@@ -149,6 +156,12 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         artifacts.entities = [entity for entity, _ in scored_entities]
         artifacts.scores = [score for _, score in scored_entities]
         return artifacts
+
+    def _warn_of(self, label: str) -> None:
+        """WARNS CW78, once for each label: its entities have no calibrated score."""
+        if label not in self._unscored_labels:
+            self._unscored_labels.add(label)
+            warnings.warn(WARNINGS["CW78"].format(label=label), stacklevel=3)
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
         """Return flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""

@@ -99,10 +99,7 @@ class TransitionSource(ComponentSource):
                 break
             is_ruler = "doc.ents" in self.attributes and getattr(earlier_pipe, "annotate_ents", False)
             if is_ruler or self.attributes & set(nlp.get_pipe_meta(name).assigns):
-                return (
-                    f"'{name}' sets {self.sets} before '{self.component}', and a second pass cannot tell them from its own; "
-                    "fit the pipeline again without --second-pass"
-                )
+                return f"'{name}' sets {self.sets} before '{self.component}', and a second pass cannot tell them from its own"
         return ""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:

@@ -81,11 +81,23 @@ def registered_until_the_end() -> Iterator[None]:
             del catalogue.REGISTRY[key]
 
 
-def spacy_process(*arguments: object, cwd: Path) -> Outcome:
-    """`python -m spacy ...` in a process of its own."""
+def install(folder: Path, name: str, entry_points: str) -> None:
+    """Write beside a package what `pip install` does: whoever has the folder on the path finds the entry points."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf8")
+    (info / "entry_points.txt").write_text(entry_points, encoding="utf8")
+
+
+def spacy_process(*arguments: object, cwd: Path, path: Path | None = None) -> Outcome:
+    """`python -m spacy ...` in a process of its own. path (Path | None): A folder of more packages."""
     command = [sys.executable, "-m", "spacy", *map(str, arguments)]
     done = subprocess.run(
-        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=alone(PYTHONIOENCODING="utf8")
+        command,
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=alone(*filter(None, [path]), PYTHONIOENCODING="utf8"),
     )
     return Outcome(done.returncode, done.stdout.decode("utf8"))
 

@@ -60,7 +60,7 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
         assert "by document (0)" not in outcome.text
     outcome = ok(calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted"))
     assert "There is one document only" not in outcome.text
-    assert "On texts of this kind the mean score is off by" in outcome.text
+    assert "On texts of this kind the mean score of an entity is off by" in outcome.text
     assert "Answers about entities say nothing of tokens: `calib expect` has no record of this kind" in outcome.text
     ok(calib("evaluate", tmp_path / "adapted", entity_test))
 
@@ -153,7 +153,7 @@ def test_documents_that_stand_for_all_come_back_as_an_estimate(tool, calibrated,
     ("text", "sentence"),
     [
         ("", "a.jsonl cannot be read: it is empty; give gold as"),
-        ('{"text": "the old dog"}\n', "is of none of them"),
+        ('{"text": "the old dog"}\n', "is no answer that Prodigy"),
         (
             json.dumps({"text": "a dog", "spans": [{"start": 0, "end": 9, "label": "X"}], "answer": "accept"}),
             "but its text has 5",

@@ -146,8 +146,10 @@ def test_the_data_is_a_folder_without_spacy_files(model, calibrated, tmp_path, o
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "gold.txt").write_text("the dog")
+    refuses(calib("fit", model, folder, out), "folder holds texts, but no gold")
+    refuses(calib("evaluate", calibrated, folder), "folder holds texts, but no gold")
+    (folder / "gold.txt").unlink()
     refuses(calib("fit", model, folder, out), "holds no documents; give some with text")
-    refuses(calib("evaluate", calibrated, folder), "holds no documents; give some with text")
 
 
 def test_one_file_of_a_folder_cannot_be_read(model, dev, tmp_path, out):
@@ -233,11 +235,17 @@ def test_there_is_no_such_gpu(model, dev, out):
         set_current_ops(ops)  # where there is a GPU, thinc has switched to it before it finds that it has not that many
 
 
-@pytest.mark.parametrize("options", [["--groups", "2.5"], ["--no-such-option"], ["-S"], ["--sets", "0.1"]])
+@pytest.mark.parametrize("options", [["--groups", "2.5"], ["--no-such-option"], ["-S"]])
 def test_typer_rejects_an_option(options, model, dev, out):
     outcome = calib("fit", model, dev, out, *options)
     refuses(outcome, options[0], code=2)
     assert "Error:" in outcome.text
+
+
+def test_a_setting_is_no_option(model, dev, out):
+    refuses(
+        calib("fit", model, dev, out, "--sets", "0.1"), "no option --sets, but a setting of the pipe has this name; give that"
+    )
 
 
 def test_the_code_file_is_missing_or_broken(model, dev, tmp_path, out):
@@ -612,7 +620,7 @@ def test_a_second_pass_behind_a_component_that_sets_entities(factory, config, en
     outcome = calib("fit", path, entity_dev, out, "-C", "ner", "--second-pass", "--silent")
     refuses(outcome, "Component 'ner' cannot be calibrated where it stands:")
     assert f"'{factory}' sets entities before 'ner', and a second pass cannot tell them from its own" in outcome.text
-    assert "without --second-pass" in outcome.text
+    assert "leave out --second-pass" in outcome.text
 
 
 ENTITY_CODE = """
@@ -763,8 +771,8 @@ def test_the_data_has_no_gold_entities(component, dev, entity_dev, span_gold, ou
     """dev has gold tags, but neither entities nor span groups."""
     layer = {"ner": "ner", "spancat": f"spans:{SPANS_KEY}"}[component]
     model = request.getfixturevalue(f"{component}_model")
-    sentence = f"The data has no gold {layer} annotation for component '{component}'; give data annotated with it."
-    refuses(calib("fit", model, dev, out, "-C", component), sentence)
+    sentence = f"The data has no gold {layer} annotation for component '{component}'"
+    refuses(calib("fit", model, dev, out, "-C", component), f"{sentence}, but gold for 'tagger'; give data annotated with it")
     data = {"ner": entity_dev, "spancat": span_gold / "dev.spacy"}[component]
     refuses(calib("fit", model, data, out, "-C", component, "-t", dev), sentence)
 

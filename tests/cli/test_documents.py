@@ -9,7 +9,6 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.cli.shared.examples import read_examples, stream_examples
-from spacy_calib.plugins.review.select_command import select
 from tests.cli.conftest import calib, docs_in, ok
 
 N_ARTICLES = 7
@@ -57,20 +56,6 @@ def test_the_other_commands_count_them_too(calibrated, articles, model, tmp_path
     wrong = calib("evaluate", calibrated, articles, "--doc-key", "chapter")
     assert wrong.code == 1
     assert "nothing under 'chapter'" in wrong.text
-
-
-def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):
-    rows = {
-        name: select(str(calibrated), articles, top=N_ARTICLES, per_doc=1, **options)["rows"]
-        for name, options in (("sentences", {}), ("articles", {"doc_key": "article"}))
-    }
-    of_article = {name: {row["doc"] % N_ARTICLES for row in chosen} for name, chosen in rows.items()}
-    assert len(of_article["articles"]) == N_ARTICLES > len(of_article["sentences"])
-    for command in ("select",):
-        ok(calib(command, calibrated, articles, "--doc-key", "article", "-n", 2))
-        wrong = calib(command, calibrated, articles, "--doc-key", "chapter")
-        assert wrong.code == 1
-        assert "nothing under 'chapter'" in wrong.text
 
 
 def test_texts_of_a_conllu_file(calibrated, tmp_path):

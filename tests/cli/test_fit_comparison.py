@@ -135,7 +135,7 @@ def without_texts(calibrated_ner, tmp_path_factory):
     path = tmp_path_factory.mktemp("unseen") / "model"
     nlp = spacy.load(calibrated_ner)
     pipe = nlp.get_pipe("calib_ent")
-    pipe.learned = replace(pipe.learned, seen=None)
+    pipe.learned = replace(pipe.learned, seen_state=None)
     nlp.to_disk(path)
     return path
 

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from spacy_calib.cli import COMMANDS, ENTRY_POINTS, calib_cli
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, install, refuses
 from tests.forked import alone
 
 # Modules of ours that `python -m spacy` of anything else may import.
@@ -72,9 +72,6 @@ def greenhouse(tmp_path):
     (package / "water.py").write_text(GREENHOUSE)
     (tmp_path / "watering.py").write_text(GREENHOUSE)
     (tmp_path / "plain.py").write_text('"""A plain function."""\n\n\ndef plain():\n    return 1\n')
-    info = tmp_path / "greenhouse-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greenhouse\nVersion: 1.0\n")
     entries = (
         "broken = greenhouse.water:water",
         "fit = watering:water",
@@ -82,7 +79,7 @@ def greenhouse(tmp_path):
         "plain = plain:plain",
         "water = watering:water",
     )
-    (info / "entry_points.txt").write_text("\n".join(["[spacy_calib_commands]", *entries, ""]))
+    install(tmp_path, "greenhouse", "\n".join(["[spacy_calib_commands]", *entries, ""]))
     return tmp_path
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.loaded import loaded_modules
+import re
+
+from tests.docs.pages import DOCS
+from tests.loaded import loaded_modules, traced_files
 
 MOST_MODULES, MOST_LINES = 98, 13_200
 
@@ -17,3 +20,9 @@ def test_a_fitted_tagger_and_a_doc_import_few_modules(calibrated):
 def test_of_plugins_only_factories_are_imported(calibrated):
     names = {name for name in loaded_modules(calibrated) if name.startswith("spacy_calib.plugins.")}
     assert {name.split(".")[3] for name in names if name.count(".") > 2} == {"factory"}
+
+
+def test_how_it_works_lists_the_modules_that_a_doc_runs_through(calibrated):
+    page = (DOCS / "how-it-works.md").read_text(encoding="utf8")
+    section = page.partition("## One Doc, module by module")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\S+\.py)` \|", section, re.M) == traced_files(calibrated)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import spacy
 
-from tests.cli.conftest import NO_CONTEXT, Outcome, calib, ok, refuses, setting
+from tests.cli.conftest import NO_CONTEXT, Outcome, calib, install, ok, refuses, setting, spacy_process
 from tests.forked import alone
 
 PLUGIN = Path(__file__).with_name("plugin_garden.py")
@@ -93,11 +93,28 @@ def test_errors_list_them(model, dev, tmp_path, options, named):
 def test_an_installed_package_stands_in_the_help(tmp_path):
     """Found by its entry points: a folder on the path with the module and what `pip install` writes beside it."""
     (tmp_path / "garden.py").write_text(PLUGIN.read_text(encoding="utf8"), encoding="utf8")
-    info = tmp_path / "garden-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: garden\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n")
+    install(tmp_path, "garden", "[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n")
     command = [sys.executable, "-m", "spacy", "calib", "fit", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, env=alone(tmp_path, PYTHONIOENCODING="utf8"), check=True)
     words = done.stdout.replace("│", " ").split()
     assert {"level,", "isotonic,"} <= set(words)
+
+
+def test_a_state_that_names_a_part_of_a_missing_package_is_refused_with_its_name(model, dev, test_file, tmp_path):
+    source = setting("source.@calib_sources", "spacy-calib.Softmax.v1")
+    grouping = setting("grouping.@calib_groupings", "spacy-calib.SCW.v1")
+    ok(with_plugin("fit", model, dev, tmp_path / "out", "--method", "level", NO_CONTEXT, source, grouping, "--silent"))
+    outcome = spacy_process("calib", "evaluate", tmp_path / "out", test_file, cwd=tmp_path)
+    refuses(outcome, "garden.Level.v1")  # the config names it: spaCy's E893
+    config = (tmp_path / "out" / "config.cfg").read_text(encoding="utf8")
+    (tmp_path / "out" / "config.cfg").write_text(config.replace("garden.Level.v1", "spacy-calib.Isotonic.v1"), encoding="utf8")
+    outcome = spacy_process("calib", "evaluate", tmp_path / "out", test_file, cwd=tmp_path)
+    refuses(outcome, "names 'garden.Level.v1', which is not installed; install the package that registers it.")
+
+
+def test_a_missing_factory_is_refused_by_spacy(changed_model, tmp_path):
+    path = changed_model(lambda nlp: None)
+    config = (path / "config.cfg").read_text(encoding="utf8")
+    (path / "config.cfg").write_text(config.replace('factory = "senter"', 'factory = "calib_rose"'), encoding="utf8")
+    with pytest.raises(ValueError, match="E002.*calib_rose"):
+        spacy.load(path)

@@ -6,8 +6,7 @@ import pytest
 import spacy
 
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.collect import ORIGIN
-from spacy_calib.gold.keys import IN_LINE, name_of, names_under, value_of
+from spacy_calib.gold.keys import IN_LINE, ORIGIN, name_of, names_under, value_of
 
 
 def doc_with(text="a dog", **held):

@@ -9,7 +9,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.reading import DOC_KEY, GoldReader, document_of, gold_files
+from spacy_calib.gold.keys import DOC_KEY
+from spacy_calib.gold.reading import GoldReader, document_of, gold_files
 from spacy_calib.pairs.documents import DOC, DOCUMENT, SENTENCE, DocumentNumbers
 
 NLP = spacy.blank("en")

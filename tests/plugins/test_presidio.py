@@ -225,6 +225,7 @@ def test_texts_without_entities(analyzing, engine_class, nlp, text):
     assert analyzing(engine_class(nlp=nlp)).analyze(text, "en") == []
 
 
+@pytest.mark.filterwarnings("ignore:.*CW78")
 def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, engine_class, configure, own_nlp):
     ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
     ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
@@ -237,6 +238,18 @@ def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, 
         assert found == {**expected_of(doc), (norp.start_char, norp.end_char, "NRP"): score}
 
 
+def test_labels_without_a_calibrated_score_are_warned_of_once(engine_class, own_nlp):
+    ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
+    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
+    engine, text = engine_class(nlp=own_nlp), next(text for text in TEXTS if text.startswith("Nobody"))
+    with pytest.warns(
+        UserWarning, match="label 'NORP' have no calibrated score: they keep the default_score of Presidio"
+    ) as caught:
+        _ = [engine.process_text(text, "en") for _ in range(2)]
+    assert len(caught) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*CW78")
 def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engine_class, configure, own_nlp):
     own_nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
     settings = configure(low_score_entity_names=["PERSON", "LOCATION", "NRP"], low_confidence_score_multiplier=0.5)
@@ -253,6 +266,7 @@ def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engin
 CUTOFFS = {"label": {"PERSON": 0.6, "GPE": None, "PRODUCT": 0.0}, "all": {"all": 0.6}}
 
 
+@pytest.mark.filterwarnings("ignore:.*CW78")
 @pytest.mark.parametrize("per", CUTOFFS)
 def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_class, own_nlp, per):
     own_nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
@@ -326,6 +340,7 @@ def test_ignored_labels_do_not_shift_the_scores_of_the_others(analyzing, engine_
         assert scores_of(analyzer.analyze(text, "en")) == wanted
 
 
+@pytest.mark.filterwarnings("ignore:.*CW78")
 def test_two_languages_in_one_engine(analyzing, engine_class, nlp, stock_folder):
     # Only one of them is calibrated: the other keeps Presidio's scores.
     engine = engine_class(nlp={"en": nlp, "xx": spacy.load(stock_folder)})

@@ -1,4 +1,4 @@
-"""What every source must do, over all that are registered (STYLE section 3). A new source adds its rows to CASES."""
+"""What every source must do, over all that are registered (STYLE section 3). A new source adds its rows to CASES, that of a plug-in to its rows.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.links import EntityLinkerSource
 from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.find import find_component, registered_sources, source_for
@@ -21,22 +20,23 @@ from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from tests.categories import revive_categorizer
 from tests.conftest import revive
-from tests.plugins.links_made import linking
-from tests.plugins.sequence.trained import FACTORIES, trained_labeller
+from tests.family import SourceRow, rows_of_plugins
 from tests.sources.ner import trained_once
 from tests.sources.parser import trained as trained_parser
 from tests.sources.test_span_finder import finding
 from tests.sources.test_spancat import KEY, train
 
 SENTENCES = "the old dog saw a duck . light run red ."
-LINKED = "the river Georgia and a song . a Zorb ."
 LABELS = ["A", "B", "C"]
 OF_TENSOR = {"labels": LABELS, "layer": "tag"}
 OF_GROUP = {"spans_key": KEY}
 
+# Factory -> a row of a plug-in.
+ADDED: dict[str, SourceRow] = {row.case[2]: row for row in rows_of_plugins("sources")}
 # (registered name, settings, factory of the component that is read)
 CASES: list[tuple[str, dict[str, Any], str]] = [
     *(("spacy-calib.Softmax.v1", {}, name) for name in ("tagger", "morphologizer", "senter", "trainable_lemmatizer")),
+    ("spacy-calib.Pos.v1", {}, "morphologizer"),
     *(("spacy-calib.Ner.v1", {}, name) for name in ("ner", "beam_ner", "calib_ner", "calib_beam_ner")),
     ("spacy-calib.Ner.v1", {"granularity": "biluo"}, "ner"),
     ("spacy-calib.Ner.v1", {"granularity": "biluo", "beam_width": 4, "beam_density": 0.01}, "calib_ner"),
@@ -45,12 +45,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     *(("spacy-calib.Spancat.v1", {}, name) for name in ("spancat", "spancat_singlelabel")),
     ("spacy-calib.Spancat.v1", {"lowest": 0.05}, "spancat"),
     ("spacy-calib.SpanFinder.v1", {}, "span_finder"),
-    ("spacy-calib.EntityLinker.v1", {}, "entity_linker"),
-    ("spacy-calib.EntityLinker.v1", {"weights": [1.0, 2.0, 0.5, -1.0], "covered": [0.9, 0.5]}, "entity_linker"),
     *(("spacy-calib.Textcat.v1", {}, name) for name in ("textcat", "textcat_multilabel")),
-    *(("spacy-calib.Chain.v1", {}, name) for name in ("calib_crf", "calib_hmm", "calib_crfsuite")),
-    ("spacy-calib.Confidence.v1", {"k": 5}, "calib_online"),
-    ("spacy-calib.Confidence.v1", {"way": "delta"}, "calib_online"),
     ("spacy-calib.DocTensor.v1", OF_TENSOR, ""),
     ("spacy-calib.DocTensor.v1", {**OF_TENSOR, "key": "probs", "subprobabilities": True}, ""),
     ("spacy-calib.TokenScores.v1", {"score": "probs", "labels": LABELS}, ""),
@@ -61,6 +56,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("spacy-calib.SpanScores.v1", OF_GROUP, "spancat"),
     ("spacy-calib.SpanScores.v1", {**OF_GROUP, "outside": True}, "spancat"),
     ("spacy-calib.SpanScores.v1", {**OF_GROUP, "labels": LABELS}, ""),
+    *(row.case for row in rows_of_plugins("sources")),
 ]
 
 
@@ -69,8 +65,8 @@ def name_of(case) -> str:
     return "-".join([name.split(".")[1], factory, *map(str, settings.values())])
 
 
-# Lemmas, sentence starts and identities are no labels of a scheme, and found spans have none.
-NOT_MAPPED = ("trainable_lemmatizer", "senter", "entity_linker", "span_finder")
+# Lemmas and sentence starts are no labels of a scheme, and found spans have none.
+NOT_MAPPED = ("trainable_lemmatizer", "senter", "span_finder", *(name for name, row in ADDED.items() if not row.mapped))
 PLAIN = [pytest.param(case, False, id=name_of(case)) for case in CASES]
 MAPPED = [pytest.param(case, True, id=f"mapped-{name_of(case)}") for case in CASES if case[2] not in NOT_MAPPED]
 # Each by its own labels, and by those of another scheme.
@@ -117,12 +113,10 @@ def world(case, mapped, trained_bytes) -> tuple[Language, Source, Any]:
         nlp = trained_parser(factory)
     elif factory.startswith("spancat"):
         nlp = revive(train(factory))
-    elif factory in ("entity_linker", "span_finder"):
-        nlp = linking() if factory == "entity_linker" else finding()
-    elif factory in FACTORIES:
-        if factory == "calib_crfsuite":
-            pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
-        nlp = trained_labeller(factory)
+    elif factory == "span_finder":
+        nlp = finding()
+    elif factory in ADDED:
+        nlp = ADDED[factory].pipeline()
     elif factory.startswith("textcat"):
         nlp = revive_categorizer(factory)
         if factory != "textcat":
@@ -136,7 +130,7 @@ def world(case, mapped, trained_bytes) -> tuple[Language, Source, Any]:
 def docs_for(nlp: Language, source: Source) -> list[Doc]:
     """Two sentences, nothing, and one word; with an array of probabilities for sources that read one."""
     source = with_map(source, None)
-    texts = [LINKED, "", "Dakota"] if isinstance(source, EntityLinkerSource) else [SENTENCES, "", "dog"]
+    texts = (ADDED[source.component].texts if source.component in ADDED else ()) or (SENTENCES, "", "dog")
     docs = list(nlp.pipe(texts))
     for number, doc in enumerate(docs):
         array = np.random.default_rng(number).dirichlet(np.ones(len(LABELS)), size=len(doc))
@@ -242,7 +236,8 @@ def test_a_component_is_found_again_after_a_rename(case, world):
 
 
 @pytest.mark.parametrize(
-    ("name", "factory"), [(name, factory) for name, _, factory in CASES if factory and "Scores" not in name]
+    ("name", "factory"),
+    [(name, factory) for name, _, factory in CASES if factory and "Scores" not in name and "Pos" not in name],
 )
 def test_a_source_claims_its_component(name, factory):
     pipe = spacy.blank("xx").add_pipe(factory)

@@ -46,7 +46,7 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
     from ...pipe.fit_inputs import FitArguments, gather
 
     nlp, calib = place_raw(run, nlp)
-    examples = run.read_gold(nlp, [calib])
+    examples = run.match([calib], run.read(nlp))
     examples_done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
     inputs = gather(calib, examples_done, FitArguments())
     report_dropped(inputs.source.annotation, examples_done, run.silent)
@@ -150,17 +150,21 @@ class Judgement:
 
 def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
     """Judge what the run is about. with_scores (bool): Keep the scores too. RAISES CalibError: any fault of the input."""
+    from ...pipe.component import fitted_pipes
     from ...pipe.evaluation import conventions_met
 
     nlp = run.begin(run.files())
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
-    pipes = _pipes_of(run, nlp, with_scores)
-    if not pipes:
+    examples = run.read(nlp) if _reads_fitted(run, nlp, with_scores) else None
+    if examples is None:
         raw, conventions = judge_raw(run, nlp)
         return Judgement(name, [raw], version, conventions={raw.name: conventions})
+    pipes = run.pipes(nlp, examples, several=True)
     last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if with_scores else []
-    evaluations, scored_by, examples = judge(run, nlp, pipes, also=last_pipes)
+    evaluations, scored_by, examples = judge(run, nlp, pipes, examples, also=last_pipes)
     result = Judgement(name, evaluations, version)
+    others = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes and run.attr is None and run.component is None]
+    result.skipped += [f"Not judged: pipe {pipe.name}. The data has no gold for '{pipe.source.component}'." for pipe in others]
     for pipe, evaluation, corpus in zip(pipes, evaluations, scored_by, strict=True):
         try:
             check_readable(nlp, pipe)
@@ -183,18 +187,17 @@ def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
     return result
 
 
-def _pipes_of(run: EvaluateRun, nlp: Language, with_scores: bool) -> list[Calibrator]:
-    """The fitted pipes to judge; none where raw scores are. RAISES C027, C068: none with that prefix, or none to show."""
-    from ...pipe.component import Calibrator, fitted_pipes, pipes_named
+def _reads_fitted(run: EvaluateRun, nlp: Language, with_scores: bool) -> bool:
+    """Whether fitted pipes are evaluated, not raw scores. RAISES C027, C056: none that can be shown on a page or in pictures."""
+    from ...pipe.component import Calibrator, fitted_pipes
 
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    reading = [pipe for pipe in fitted_calibs if run.component in (None, pipe.source.component)]
-    if reading or run.attr is not None:
-        return [pipe for pipe in pipes_named(nlp, run.attr) if pipe in reading]
+    if run.attr is not None or any(run.component in (None, pipe.source.component) for pipe in fitted_calibs):
+        return True
     if with_scores:
         fitted_pipes(nlp)
         check_option("--component", False, "one that is calibrated, to be shown on a page or in pictures", run.component)
-    return []
+    return False
 
 
 def told_of(evaluation: Judged, run: EvaluateRun) -> dict[str, Any]:

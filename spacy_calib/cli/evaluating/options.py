@@ -26,7 +26,6 @@ class EvaluateRun(GoldRun):
     kind: str | None = None
     tags: list[str] = field(default_factory=list)
     unit: str | None = None
-    component: str | None = None
     bins: int | None = None
     against: str | None = None
     find_slices: bool = False

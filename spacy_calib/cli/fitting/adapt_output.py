@@ -26,7 +26,7 @@ def show_adaptation(calib: Calibrator, made: Mapping[str, Any], output: Path) ->
     for part, what in (("tokens", "label"), ("spans", "entity")):
         if made[part] is not None and made[part]["before"] is not None:
             show_part(made[part], what, unit)
-    show_trust(made)
+    show_trust(made, unit)
     if made["sets_dropped"]:
         msg.warn(
             "The sets of tags are dropped: so few labelled documents cannot say how often they would miss; give more, or fit anew"
@@ -101,24 +101,28 @@ def offsets_in_words(offsets: Mapping[str, float]) -> str:
     return f"; by label: {first_of([f'{label} {value:+.2f}' for label, value in offsets.items()], _OFFSETS_SHOWN)}"
 
 
-def show_trust(made: Mapping[str, Any]) -> None:
-    """Say how far scores can be trusted on other documents of this kind."""
+def show_trust(made: Mapping[str, Any], unit: str) -> None:
+    """Print how far scores can be trusted on other documents of this kind. unit (str): What has labels."""
     if made["seen"] is not None and made["seen"]["many"]:
         msg.warn(
             f"{100 * made['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on: there is little new to "
             "learn from them; label texts of the new kind"
         )
-    after = made["tokens"]["after"] or (made["spans"] or {}).get("after")
-    if after is None:
+    parts = {f"a {unit}": made["tokens"]["after"], "an entity": (made["spans"] or {}).get("after")}
+    gaps = [
+        f"{what} is off by {after['gap']['low']:+.3f} to {after['gap']['high']:+.3f}"
+        for what, after in parts.items()
+        if after is not None
+    ]
+    if not gaps:
         msg.warn(
             "There is one document only. How documents differ is not to be known from one: nothing says how true the scores are on others, "
             "and `calib expect` has no record of this kind; label more"
         )
         return
-    gap = after["gap"]
     msg.text(
-        f"Each document was judged by what the others teach ({counted(made['unit'], made['docs'])}). On texts of this kind the mean score "
-        f"is off by {gap['low']:+.3f} to {gap['high']:+.3f}, with 95 % confidence; more documents make that narrower."
+        f"Each document was judged by what the others teach ({counted(made['unit'], made['docs'])}). On texts of this kind the mean score of "
+        f"{', that of '.join(gaps)}, with 95 % confidence; more documents make that narrower."
     )
     if made["tokens"]["after"] is None:
         msg.warn(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
-from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
+from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
 from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
@@ -146,15 +146,14 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
     return True
 
 
-def with_inline_recognizer(nlp: Language, model: str, name: str, unreadable: Sequence[str] = ()) -> Language:
-    """Load the pipeline anew with a recognizer that keeps its probabilities in place of spaCy's, if it is one.
+def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
+    """Load the pipeline anew with recognizers that keep their probabilities in place of spaCy's, where some are among these.
 
-    name (str): The component that is to be calibrated. unreadable (Sequence[str]): See `load_readable`. RAISES C050: see `load_pipeline`.
+    names (Sequence[str]): The components that are to be calibrated. unreadable: See `load_readable`. RAISES C050: see `load_pipeline`.
     """
-    factory = nlp.get_pipe_meta(name).factory if name in nlp.component_names else ""
-    if factory not in INLINE_FACTORIES:
-        return nlp
-    return load_with_factories(model, {name: INLINE_FACTORIES[factory]}, exclude=unreadable)
+    factories = {name: nlp.get_pipe_meta(name).factory for name in names if name in nlp.component_names}
+    inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in INLINE_FACTORIES}
+    return load_with_factories(model, inline, exclude=unreadable) if inline else nlp
 
 
 def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[str, str] | None) -> Calibrator:
@@ -209,7 +208,7 @@ def place_calib(
     """
     name, settings = block
     if not second_pass:
-        nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""), unreadable)
+        nlp = with_inline_recognizers(nlp, model, [settings["source"].get("component", "")], unreadable)
     complete_source(nlp, settings, event, overrides or {}, second_pass)
     calib = add_calib(nlp, name, settings, table)
     annotation = calib.source.annotation(calib.lookup.component())
@@ -219,22 +218,29 @@ def place_calib(
     return nlp, calib
 
 
+def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
+    """The pipes that have to run before a calib pipe can be fitted. RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C084: see `check_enabled`."""
+    check_enabled(nlp, calib.source.component)
+    pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
+    is_enabled = component in order
+    # Whether the source reads what its own component leaves, in the process that ran it.
+    reads_output = bool(is_enabled and pipe is not None and calib.source.reads_output(pipe))
+    return order[: order.index(component if is_enabled else calib.name) + reads_output]
+
+
 def ready_to_read(
-    nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool, n_process: int = 1
+    nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool, n_process: int = 1, done: Collection[str] = ()
 ) -> Iterator[Example]:
     """Run the pipes before a calib pipe, so that the predicted Docs have what its source reads.
 
+    done (Collection[str]): Pipes that have been run over these Docs already.
     RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the
         recognizer sets entities. C030: no example has gold of the annotation.
     """
     from ...pipe.fit_preparation import without_presets
 
-    pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
-    is_enabled = component in order
-    # Whether the source reads what its own component leaves, in the process that ran it.
-    reads_output = bool(is_enabled and pipe is not None and calib.source.reads_output(pipe))
-    upstream = order[: order.index(component if is_enabled else calib.name) + reads_output]
+    upstream = [name for name in pipes_before(nlp, calib) if name not in done]
     check_has_gold(examples, calib)
-    workers = 1 if reads_output else n_process
+    workers = 1 if calib.source.component in upstream else n_process
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
     return without_presets(calib, ready)

@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
 from ...errors import calib_error
+from ...errors.advice import entered_by
 from ...pairs.bins import MOST_COUNTED
 from .screen import user_errors
 
@@ -204,7 +205,7 @@ class Command(Generic[P, R]):
         """What typer calls: with a parameter for each argument and option."""
 
         def run(ctx: typer.Context, **values: Any) -> None:
-            with user_errors():
+            with user_errors(), entered_by(self.run.__name__):
                 extra_options = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
                 result = self.run(**self.checked(**values, **extra_options))
                 code = 0 if self.exit_code is None else self.exit_code(values, result)

@@ -13,7 +13,7 @@ from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import UnknownGold, shorter
 from ...types import OPEN, OUTSIDE
 from .command import check_option
-from .screen import msg, note, shorten, warn
+from .screen import inform, msg, shorten, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -38,7 +38,7 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.first), None)
     if doc is None:
         return f"they hold no {annotation.unit}s that it could score"
-    obstacle = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
+    obstacle = pipe.lookup.obstacle(source) or pipe.source.missing(source, [doc])[0]
     nothing = "" if annotation.spans_are_units else f"no {annotation.unit} carries a {annotation.gold.name} annotation"
     return obstacle or nothing
 
@@ -158,7 +158,7 @@ class GoldSays:
         self.over = self._watch.over
 
     def check(self, corpus: ScoredCorpus, silent: bool, least: float = 0.0) -> None:
-        """Check the gold that has passed; warn where it has hardly an error. RAISES C800 to C804: see `pipe.gold_checks`."""
+        """Check the gold that has passed; warn where it has hardly an error. RAISES C800 to C804: see `gold.checks`."""
         from ...errors import WARNINGS
         from ...gold.checks import check_corpus
 
@@ -178,8 +178,9 @@ def check_gold_says(
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Check before the pipeline runs. RAISES C030: no gold of the pipe's annotation. C263: categories of another scheme."""
+    """Check before the pipeline runs. RAISES C030, C080: no gold of the pipe's annotation. C263: categories of another scheme."""
     from ...annotations import has_gold
+    from ...sources.find import readable_in
 
     annotation = pipe.source.annotation(pipe.lookup.component())
     references = [example.reference for example in examples]
@@ -188,7 +189,24 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     component, foreign = pipe.source.component or "the source", annotation.foreign(references)
     if foreign:
         raise calib_error("C263", component=component, unknown=shorter(foreign), known=shorter(pipe.lookup.labels()))
+    nlp = pipe.lookup.nlp
+    others = [name for name in readable_in(nlp) if name != component and _is_gold_of(nlp, name, references)]
+    if others:
+        names = " and ".join(f"'{name}'" for name in others)
+        raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=others[0])
     raise calib_error("C030", layer=annotation.gold.name, component=component)
+
+
+def _is_gold_of(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
+    """Whether gold has labels for a trained component, whose scores the source that claims it reads."""
+    from ...registry import registry
+    from ...sources.find import source_block
+
+    pipe: Any = nlp.get_pipe(component)
+    source = registry.resolve({"source": source_block(pipe, component)})["source"]
+    annotation = source.annotation(pipe)
+    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.none}
+    return bool(labels if annotation.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
 
 
 # What fits into two lines: labels with a guess, and labels alone, which may be too long to be broken.
@@ -215,7 +233,7 @@ def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: boo
 
     schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
     for sentence in () if silent else dict.fromkeys(scheme.sentence for scheme in schemes if scheme and scheme.sentence):
-        note(sentence)
+        inform(sentence)
     return examples
 
 
@@ -256,7 +274,7 @@ class Seen:
         self._texts, self.over = pipe.learned.seen, self._watch.over
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return the fields of `expect.record.SeenShare`; None without a record, or without texts."""
+        """Return the fields of `pairs.seen_texts.SeenShare`; None without a record, or without texts."""
         share = None if self._texts is None else self._texts.share_of(self._watch.units())
         return None if share is None else share.to_dict()
 

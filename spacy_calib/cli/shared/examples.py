@@ -14,8 +14,7 @@ from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import reason
 from .command import check_option
-from .outputs import READABLE
-from .records import FIELDS, KEYED, Fields, read_records, suffix_of, unreadable
+from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 from .session import watched
 
 if TYPE_CHECKING:
@@ -42,36 +41,38 @@ class Pass:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The gold files at a path, see `doc.reading.gold_files`; in a folder without them the answers of people, see `corpus.queue.answers`.
+    """The gold files at a path, see `gold.reading.gold_files`; in a folder without them the answers of people, see `gold.answer_files`.
 
-    RAISES C051: the path does not exist. C052: a folder without such files. C053: an empty file, or one of another kind.
+    RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: see `file_reader`.
     """
-    from ...gold.answer_files import ANSWER_SUFFIXES
-    from ...gold.reading import GOLD_SUFFIXES, gold_files
+    from ...gold.file_readers import ANSWER_READERS, file_reader, gold_suffixes
+    from ...gold.reading import gold_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
     if path.is_dir():
-        files = gold_files(path) or sorted(file for suffix in ANSWER_SUFFIXES for file in path.glob(f"[!.]*{suffix}"))
+        files = gold_files(path) or sorted(file for suffix in ANSWER_READERS for file in path.glob(f"[!.]*{suffix}"))
+        if not files and any(suffix_of(file) in readable_suffixes() for file in path.iterdir()):
+            raise calib_error("C081", path=path)
         if not files:
             raise calib_error("C052", path=path)
         return files
-    suffixes = (*GOLD_SUFFIXES, *ANSWER_SUFFIXES)
-    if path.suffix not in suffixes:
-        raise calib_error("C053", path=path, why=f"its name does not end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+    if not path.name.endswith((*gold_suffixes(), *ANSWER_READERS)) and suffix_of(path) in readable_suffixes():
+        raise calib_error("C081", path=path)
+    file_reader(path)
     return [path]
 
 
 def read_examples(
     nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, silent: bool = True
 ) -> list[Example]:
-    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `doc.reading.GoldReader`.
+    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `gold.reading.GoldReader`.
 
     silent (bool): Whether there is no count of the documents read so far (on a terminal only).
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
         that were labelled because their labels were doubtful, as all that is learned or estimated takes gold for a random sample.
     """
-    from ...gold.reading import DRAWN_KEY
+    from ...gold.keys import DRAWN_KEY
     from ...gold.tool_exports import BY_DOUBT
 
     examples: list[Example] = []
@@ -92,7 +93,7 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
     """The examples of one gold file, one by one, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
     RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
-        C692 to C696: no answers of people.
+        C692 to C696: no answers of people. C105, C748: a reader that a package adds cannot be used, or fails.
     """
     from ...gold.reading import GoldReader
     from ...pipe.component import Calibrator
@@ -186,18 +187,18 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     fields (Fields): What text and id are called in them. RAISES C051: the path does not exist. C056: a column is named, and no file has columns, or keys.
         C073: a folder without such files, or a file of another kind.
     """
-    from ...gold.reading import GOLD_SUFFIXES, gold_files
+    from ...gold.reading import gold_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
     if not path.is_dir():
-        files = [path] if suffix_of(path) in READABLE else []
+        files = [path] if suffix_of(path) in readable_suffixes() else []
     else:
-        found = (file for suffix in READABLE if suffix not in GOLD_SUFFIXES for file in path.rglob(f"*{suffix}"))
+        found = (file for suffix in TEXT_SUFFIXES for file in path.rglob(f"*{suffix}"))
         plain = (file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
-        files = sorted([*gold_files(path), *plain])
+        files = sorted([*filter(is_gold, gold_files(path)), *plain])
     if not files:
-        raise calib_error("C073", path=path, suffixes=", ".join(READABLE))
+        raise calib_error("C073", path=path, suffixes=", ".join(readable_suffixes()))
     if not any(suffix_of(file) in KEYED for file in files):
         kinds = ", ".join(sorted({suffix_of(file) for file in files}))
         check_option("--columns", fields == FIELDS, f"left out for files without columns ({kinds})", "it")
@@ -206,9 +207,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
 
 def holds_gold(path: Path) -> bool:
     """Whether there are gold files at a path, whose Docs are read as a whole. RAISES C051, C073: see `text_files`."""
-    from ...gold.reading import GOLD_SUFFIXES
-
-    return any(file.suffix in GOLD_SUFFIXES for file in text_files(path))
+    return any(map(is_gold, text_files(path)))
 
 
 def stream_examples(
@@ -224,25 +223,23 @@ def stream_examples(
 ) -> Iterator[Example]:
     """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
 
-    required (bool): False lets there be no documents. key (str | None): Of JSON Lines, whose value the origin of a text keeps, see `doc.keys`.
+    required (bool): False lets there be no documents. key (str | None): Of JSON Lines, whose value the origin of a text keeps, see `gold.keys`.
     fields (Fields): What text and id are called in JSON Lines and Parquet. wanted (Container[int] | None): Numbers of the texts to be given, from 0: of
         the others no Docs are made. None gives all.
     RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
         C052: there are no documents.
     """
-    from ...gold.reading import GOLD_SUFFIXES
-
     n_examples = 0
     files = text_files(path)
     for file in files:
         check_lines(file, fields)
     for file in files:
         named = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
-        is_gold = file.suffix in GOLD_SUFFIXES
-        held: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if is_gold else read_texts(file, key, fields)
+        has_gold = is_gold(file)
+        held: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if has_gold else read_texts(file, key, fields)
         for one in held:
             if wanted is None or n_examples in wanted:
-                yield one if is_gold else _example_of(nlp, file, one[0], {**named, **one[1]})
+                yield one if has_gold else _example_of(nlp, file, one[0], {**named, **one[1]})
             n_examples += 1
     if required and not n_examples:
         raise calib_error("C052", path=path)
@@ -252,8 +249,7 @@ def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) ->
     """RAISES C448: the text is longer than nlp.max_length. C074: no Doc can be made of it."""
     from spacy.training import Example
 
-    from ...gold.collect import ORIGIN
-    from ...gold.reading import DOC_KEY
+    from ...gold.keys import DOC_KEY, ORIGIN
     from ...pairs.documents import TEXT, SourceDocument
 
     if len(text) > nlp.max_length:
@@ -272,9 +268,7 @@ def check_lines(file: Path, fields: Fields = FIELDS) -> None:
 
     RAISES C074, C304, C440 to C442: see `read_records`.
     """
-    from ...gold.reading import GOLD_SUFFIXES
-
-    if file.suffix not in GOLD_SUFFIXES and file.is_file():
+    if not is_gold(file) and file.is_file():
         for _ in read_texts(file, fields=fields):
             pass
 
@@ -282,7 +276,7 @@ def check_lines(file: Path, fields: Fields = FIELDS) -> None:
 def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
     """The texts of a file, each with its "line" (from 1; of Parquet its row), and the "id" and "meta" of its record; empty ones, and null, are left out.
 
-    key (str | None): Of the records, or of their "meta", whose value is given too, see `doc.keys`; None where a record has none.
+    key (str | None): Of the records, or of their "meta", whose value is given too, see `gold.keys`; None where a record has none.
     fields (Fields): What text and id are called there. RAISES C074, C304, C440 to C442: see `read_records`.
     """
     for number, record in read_records(file, fields, key):
@@ -296,10 +290,9 @@ def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[P
     """
     from ...calibration.registered import REGISTRIES
     from ...gold.keys import IN_LINE
-    from ...gold.reading import GOLD_SUFFIXES
 
     for file in text_files(path):
-        if file.suffix not in GOLD_SUFFIXES and file.is_file() and key not in REGISTRIES["calib_keys"]:
+        if not is_gold(file) and file.is_file() and key not in REGISTRIES["calib_keys"]:
             for _, origin in read_texts(file, key, fields):
                 yield file, origin["line"], origin[IN_LINE]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ...errors import calib_error
+from ...pipe.settings import PipeSettings
 from .command import METHODS, MORE_OPTIONS, CalibCommand, argument, option
 
 FORMATS = ("table", "json")
@@ -30,9 +31,21 @@ Texts = Annotated[
         "(a text on each line), or a folder of them",
     ),
 ]
-FirstAttr = Annotated[str | None, option("The calib pipe with this prefix; else the first", "--attr")]
+_BY_ITSELF = "the one that DATA or --unit is about"
+ChosenComponent = Annotated[
+    str | None, option("Read the scores of this component, which is calibrated", "--component", "-C", show_default=_BY_ITSELF)
+]
+ChosenAttr = Annotated[str | None, option("Read the calib pipe with this prefix", "--attr", show_default=_BY_ITSELF)]
+OnlyComponent = Annotated[
+    str | None, option("Only the scores of this component; else of all that are calibrated", "--component", "-C")
+]
 OnlyAttr = Annotated[str | None, option("Only the calib pipe with this prefix; else all of them", "--attr")]
-Component = Annotated[str | None, option("Component to calibrate", "--component", "-C", show_default="tagger")]
+Components = Annotated[
+    list[str] | None,
+    option(
+        "Component to calibrate (repeat it for each; all are fitted in one run)", "--component", "-C", show_default="tagger"
+    ),
+]
 Method = Annotated[
     str | None,
     option(
@@ -94,7 +107,13 @@ class WithOverrides(CalibCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         plain_arguments, dotted_settings = split_overrides(args)
         ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted_settings)}
-        return super().parse_args(ctx, plain_arguments)
+        try:
+            return super().parse_args(ctx, plain_arguments)
+        except Exception as error:  # typer may have a click of its own
+            name = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+            if name in PipeSettings.__dataclass_fields__:
+                raise calib_error("C083", option=f"--{name}", setting=f"--components.calib.{name}") from None
+            raise
 
 
 def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:

@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 from ...errors import calib_error
 from .command import check_option
-from .records import KEYED, suffix_of
+from .records import readable_suffixes, suffix_of
 
-# What data files end in: a DocBin, with gold or without; CoNLL-U; {"text": ...} on each line, compressed too; a text on each line; a text in each row.
-READABLE = (".spacy", ".conllu", ".txt", *KEYED)
 PICTURES = (".png", ".svg", ".pdf")
 _STANDARD_STREAMS = (1, 2)
 
@@ -68,7 +66,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
         raise calib_error("C055", path=path, why="it is a socket.")
     for input_path in inputs:
         if input_path.is_dir():
-            among_them = suffix_of(path) in READABLE and _resolve(input_path) in _resolve(path).parents
+            among_them = suffix_of(path) in readable_suffixes() and _resolve(input_path) in _resolve(path).parents
             check_option(option, not among_them, "outside the folder of the data", path)
         else:
             check_option(option, not is_same(path, input_path), "none of the files that are read", path)

@@ -22,6 +22,8 @@ from .screen import shorten
 PARQUET = ".parquet"
 # Files whose texts have keys beside them.
 KEYED = (".jsonl", ".jsonl.gz", ".jsonl.zst", PARQUET)
+# What files of texts without gold end in: a text on each line; {"text": ...} on each line, compressed too; a text in each row.
+TEXT_SUFFIXES = (".txt", *KEYED)
 _ROWS = 1_000
 # Between the parts of --columns; a name may hold commas.
 _PARTS = re.compile(r",(?=(?:text|id)=)")
@@ -50,6 +52,20 @@ FIELDS = Fields()
 def suffix_of(path: Path) -> str:
     """What the name of a file ends in; of a compressed one both endings."""
     return "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zst") else path.suffix
+
+
+def is_gold(file: Path) -> bool:
+    """Whether a file among texts is read as Docs with gold. What this package reads as texts stays texts, whatever reads gold of that suffix."""
+    from ...gold.file_readers import gold_suffixes
+
+    return file.name.endswith(gold_suffixes()) and suffix_of(file) not in TEXT_SUFFIXES
+
+
+def readable_suffixes() -> tuple[str, ...]:
+    """List what files of texts end in, with gold or without."""
+    from ...gold.file_readers import gold_suffixes
+
+    return (*(suffix for suffix in gold_suffixes() if suffix not in TEXT_SUFFIXES), *TEXT_SUFFIXES)
 
 
 def unreadable(file: Path, why: str) -> CalibError:

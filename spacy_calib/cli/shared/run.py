@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pipe.loading import check_readable, open_model, pipe_of
+from ...pipe.loading import check_readable, open_model
 from .evidence import (
     FirstDoc,
     Seen,
@@ -25,10 +26,7 @@ from .evidence import (
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
-
-if TYPE_CHECKING:
-    from ...pairs.scored_corpus import ScoredCorpus
-    from ...pipe.component import Calibrator
+from .which import choose_pipes
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -51,6 +49,8 @@ def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> li
     return order[: last + 1]
 
 
+# So many texts tell which gold there is.
+FIRST_TEXTS = 1_000
 # Rows of a block, at least: about 50 MB of tokens.
 BLOCK = 1 << 18
 ONE_PASS = Pass()
@@ -106,6 +106,7 @@ class Run:
     data: Path
     _: KW_ONLY
     attr: str | None = None
+    component: str | None = None
     columns: str | None = None
     by: str | None = None
     gold_preproc: bool = False
@@ -141,20 +142,52 @@ class Run:
             check_pipeline_folder(folder.path, self.force, inputs=[*inputs, *files], model=self.model, option=folder.option)
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
-    def open(self, outputs: Sequence[Output] = (), **files: Any) -> tuple[Language, Calibrator]:
-        """Return the pipeline and its calib pipe. RAISES C027, C068: there is none. See `begin`, `check_readable`."""
-        nlp = self.begin(outputs, **files)
-        return nlp, pipe_of(nlp, self.attr)
+    def pipes(
+        self, nlp: Language, examples: Sequence[Example] | None = None, *, several: bool = False, **asked: Any
+    ) -> list[Calibrator]:
+        """Return the calib pipes that the options choose, else the data or what is asked about, see `choose_pipes`.
+
+        examples: Of DATA, where they have been read; else gold is looked for in its first texts, where it is needed to choose.
+        """
+        from ...pipe.component import fitted_pipes
+
+        is_open = self.attr is None and self.component is None and len(fitted_pipes(nlp)) > 1
+        if examples is None and is_open and not several and holds_gold(self.data):
+            examples = list(islice(self.stream(nlp), FIRST_TEXTS))
+        asked |= {"gold": examples, "needs_gold": self.needs_gold, "several": several, "silent": self.silent}
+        return choose_pipes(nlp, self.component, self.attr, **asked)
+
+    def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **asked: Any) -> Calibrator:
+        """Return the one calib pipe that is meant, see `pipes`. RAISES C021, C069: see `check_readable`."""
+        (pipe,) = self.pipes(nlp, examples, **asked)
+        check_readable(nlp, pipe)
+        return pipe
+
+    def read(self, nlp: Language) -> list[Example]:
+        """Read the gold examples. RAISES: see `read_examples`."""
+        return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+
+    def match(self, pipes: Sequence[Calibrator], examples: list[Example], *, silent: bool | None = None) -> list[Example]:
+        """Give the gold the names of labels that these pipes have, see `match_labels`; return the examples."""
+        from ...pairs.label_map import read_map
+
+        given = None if self.label_map is None else read_map(self.label_map)
+        return match_gold(pipes, examples, self.silent if silent is None else silent, given=given, all_types=self.all_types)
 
     def annotate(
-        self, nlp: Language, pipes: Sequence[Calibrator], what: str = "Scoring", also: Sequence[str] = ()
+        self,
+        nlp: Language,
+        pipes: Sequence[Calibrator],
+        examples: list[Example],
+        what: str = "Scoring",
+        also: Sequence[str] = (),
     ) -> list[Example]:
         """Return the gold examples annotated by these pipes and `also`, in memory. RAISES C030, C151: no gold that is known."""
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         from ...annotations import get_annotation
 
-        examples = self.read_gold(nlp, pipes)
+        self.match(pipes, examples)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
@@ -168,26 +201,19 @@ class Run:
             report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
         return annotated_examples
 
-    def read_gold(self, nlp: Language, pipes: Sequence[Calibrator], path: Path | None = None) -> list[Example]:
-        """Read the gold at DATA, or at another path, with the names of labels that it has in these pipes."""
-        from ...pairs.label_map import read_map
+    def stream(
+        self, nlp: Language, path: Path | None = None, gold: bool = False, pipes: Sequence[Calibrator] = ()
+    ) -> Iterator[Example]:
+        """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by.
 
-        given = None if self.label_map is None else read_map(self.label_map)
-        examples = read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)
-        return match_gold(pipes, examples, self.silent, given=given, all_types=self.all_types)
-
-    def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
-        """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by."""
-        from ...pipe.component import pipes_named
-
+        pipes (Sequence): Those whose names of labels gold gets.
+        """
         if gold or self.needs_gold:  # JSON is answers there, not texts
-            return iter(self.read_gold(nlp, pipes_named(nlp, self.attr), path))
+            return iter(self.match(pipes, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
         examples = stream_examples(
             nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
-        if holds_gold(path or self.data):
-            return iter(match_gold(pipes_named(nlp, self.attr), list(examples), self.silent))
-        return examples
+        return iter(self.match(pipes, list(examples))) if pipes and holds_gold(path or self.data) else examples
 
     def passing(self, what: str, path: Path | None = None, gold: bool = False) -> Pass:
         """Return how the pipeline runs over the data, or over another path. what (str): For the progress bar."""
@@ -209,7 +235,7 @@ class Run:
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         seen = Seen(pipe)
-        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp))), self.passing(what), sentences=sentences)
+        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp, pipes=[pipe]))), self.passing(what), sentences=sentences)
         check_gold_of_corpus(pipe, corpus, self.silent)
         return corpus, seen.to_dict()
 
@@ -224,7 +250,7 @@ class Run:
     ) -> Iterator[ScoredCorpus]:
         """Yield the corpora of some texts at a time; of gold, which is not checked, one. Arguments and RAISES: see `score`."""
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)
+        yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.passing(what), sentences=sentences)
 
 
 @dataclass(frozen=True)
@@ -235,7 +261,7 @@ class GoldRun(Run):
 
 
 def judge(
-    run: Run, nlp: Language, pipes: Sequence[Calibrator], also: Sequence[str] = ()
+    run: Run, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], also: Sequence[str] = ()
 ) -> tuple[list[Judged], list[ScoredCorpus], list[Example]]:
     """Return the evaluation and the scores of each pipe on the gold of a run, and the annotated examples.
 
@@ -252,7 +278,7 @@ def judge(
         check_readable(nlp, pipes[0])
     event_pipe_lists = [event_pipes(nlp, pipe.attr) for pipe in pipes]
     events = [event_pipe.name for pipe_list in event_pipe_lists for event_pipe in pipe_list]
-    examples = run.annotate(nlp, pipes, what="Evaluating", also=[*events, *also])
+    examples = run.annotate(nlp, pipes, examples, what="Evaluating", also=[*events, *also])
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
         check_gold_says(pipe, examples, corpus, run.silent, EXPECTED)
@@ -268,7 +294,7 @@ def judge(
 
 
 class ScoredPipe(NamedTuple):
-    """A fitted pipe and the data with its scores. seen (dict | None): See `expect.record.SeenShare`."""
+    """A fitted pipe and the data with its scores. seen (dict | None): See `pairs.seen_texts.SeenShare`."""
 
     pipe: Calibrator
     corpus: ScoredCorpus

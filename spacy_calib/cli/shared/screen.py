@@ -50,8 +50,8 @@ def warn(sentence: str) -> None:
         msg.warn(sentence)
 
 
-def note(sentence: str) -> None:
-    """Print what the user should know on the standard error, apart from the results."""
+def inform(sentence: str) -> None:
+    """Print what a command took by itself on the standard error, apart from the results."""
     with contextlib.redirect_stdout(sys.stderr):
         msg.info(sentence)
 

@@ -1,4 +1,4 @@
-"""Coreference: which mentions of a Doc name the same thing, with exact pair probabilities, and their calibration."""
+"""Coreference: which mentions name the same thing, with exact pair probabilities."""
 
 # The attribute of a Doc: Doc._.coref.
 ATTRIBUTE = "coref"

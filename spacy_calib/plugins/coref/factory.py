@@ -10,7 +10,6 @@ from spacy.tokens import Doc
 from ...errors import CalibError
 from ...pipe.settings import block_or_none, component_factory
 from . import ATTRIBUTE
-from .messages import calib_error
 
 
 def coref_of(doc: Doc) -> Any:
@@ -25,6 +24,8 @@ def register_coref(name: str) -> None:
     if not Doc.has_extension(ATTRIBUTE):
         Doc.set_extension(ATTRIBUTE, getter=coref_of)
     elif Doc.get_extension(ATTRIBUTE)[2] is not coref_of:
+        from .messages import calib_error  # every Language() imports this module
+
         raise calib_error("C358", name=name)
 
 

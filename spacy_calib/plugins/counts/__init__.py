@@ -1,1 +1,1 @@
-"""What satisfies a query, counted with an interval."""
+"""Counts of what satisfies a query, with an interval."""

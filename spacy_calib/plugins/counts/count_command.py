@@ -24,12 +24,14 @@ from ...cli.shared.options import (
     GpuId,
     NProcess,
     OnlyAttr,
+    OnlyComponent,
     RawCells,
     Silent,
     Texts,
 )
 from ...cli.shared.outputs import Output, wanted_output
 from ...cli.shared.run import Run
+from ...cli.shared.screen import inform
 from ...cli.shared.writing import deliver, write_picture, write_pieces
 from .count_output import csv_of, show
 from .periods import PERIODS
@@ -73,6 +75,7 @@ def count(
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("How often an interval holds the true number")] = 0.95,
     draws: Annotated[int, option("Clusterings of each document, for what entities do")] = 200,
+    component: OnlyComponent = None,
     attr: OnlyAttr = None,
     columns: Columns = None,
     output: Annotated[Path | None, option("JSON or CSV file for the counts", "-o")] = None,
@@ -94,7 +97,7 @@ def count(
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed", "gold" (labelled
         documents; None without), "gold_among" (texts that are among them), "drift" (prefix of a pipe -> whether the texts are like its fit data, as of `expect`), and "queries":
         "name", "query", "unit", "matched", "drawn" (whether its interval is of draws), "centre" (what is taken for the expected number, see `centre_of`; "labels" with --gold, "draws"), "effects" (see
-        `expect.effects.Effects`), "rows" of the groups and "total", each with "group", "documents", "tokens", "raw" (found), "expected",
+        `pipe.record.effects.Effects`), "rows" of the groups and "total", each with "group", "documents", "tokens", "raw" (found), "expected",
         "low", "high", and "raw_expected", "raw_low", "raw_high" by raw scores of independent units (None where it is of draws).
     RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
         fault of the input.
@@ -104,11 +107,11 @@ def count(
     check_files_of_counts(by, output, raw_cells, plot)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
     how |= {"code": code, "force": force, "silent": silent}
-    run = Run(model, data, attr=attr, columns=columns, by=by, **how)
+    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, **how)
     check_groups(run, every)
     outputs = [*wanted_output(output), *([] if plot is None else [Output("--plot", plot)])]
     nlp = run.begin(outputs, read=[] if gold is None else data_files(gold))
-    pipes, queries = make_queries(nlp, query, attr, unit, draws)
+    pipes, queries = make_queries(run, nlp, query, unit, draws)
     result = {**QueryRun(run, nlp, pipes, queries, every).count(names, gold, confidence), "per": per}
     if plot is not None:
         from ..report.series_plots import plot_counts
@@ -167,20 +170,25 @@ def check_groups(run: Run, every: str | None) -> None:
 
 
 def make_queries(
-    nlp: Language, texts: Sequence[str], attr: str | None, unit: str | None, draws: int
+    run: Run, nlp: Language, texts: Sequence[str], unit: str | None, draws: int
 ) -> tuple[list[Calibrator], list[Query]]:
-    """Return the calib pipes and their queries. RAISES C027, C068: no such pipe. Others: see `check_readable`, `make_query`."""
-    from ...pipe.component import pipes_named
+    """Return the calib pipes and their queries. RAISES C027, C068, C079: no such pipe. Others: see `check_readable`, `make_query`."""
     from ...pipe.loading import check_readable
     from .queries.patterns import make_query, split_query
     from .text_counts import asked_of
 
     events = all(split_query(text)[0] == "event" for text in texts)
-    pipes = [] if events else pipes_named(nlp, attr)
+    pipes = [] if events else run.pipes(nlp, several=True)
     for pipe in pipes:
         check_readable(nlp, pipe)
     labels = asked_of(nlp, pipes)
-    return pipes, [make_query(text, labels, unit, draws) for text in texts]
+    queries = [make_query(text, labels, unit, draws) for text in texts]
+    if len(pipes) > 1 and not run.silent:
+        attrs = [", ".join(dict.fromkeys(f"'{attr}'" for attr, _ in query.labels)) for query in queries]
+        inform(
+            "; ".join(f"{query.text} is counted by {attr}" for query, attr in zip(queries, attrs, strict=True) if attr) + "."
+        )
+    return pipes, queries
 
 
 @dataclass(frozen=True)
@@ -229,7 +237,7 @@ class QueryRun:
                 examples = first_doc.over(examples)
             counting.add(examples)
 
-        examples, pipe_names = run.stream(self.nlp, path, gold), pipes_for(self.nlp, self.pipes, self.queries)
+        examples, pipe_names = run.stream(self.nlp, path, gold, self.pipes), pipes_for(self.nlp, self.pipes, self.queries)
         for _ in read_through(self.nlp, examples, pipe_names, read, run.passing("Counting", path, gold)):
             pass
         if first and not counting.scored:

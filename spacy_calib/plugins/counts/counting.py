@@ -183,7 +183,7 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
 
 
 def corrected(units: Units, sizes: Floats, gold_sums: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
-    """The count, corrected by labelled documents of this kind (see `expect.few_labels`).
+    """The count, corrected by labelled documents of this kind (see `plugins.expect.few_labels`).
 
     sizes (Floats): Tokens of each document, shape (n_docs,). gold_sums (Known): Labelled documents, k = 1: gold count,
         expected count, its variance for independent units, tokens. gold (Floats | None): Gold count of each document

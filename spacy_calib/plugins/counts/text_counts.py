@@ -19,8 +19,7 @@ from ...annotations import get_annotation, plain_name
 from ...doc.predicted_labels import CarriedReader
 from ...doc.view import doc_view
 from ...errors import brief
-from ...gold.collect import ORIGIN
-from ...gold.keys import name_of, value_of
+from ...gold.keys import ORIGIN, name_of, value_of
 from ...gold.reading import document_of
 from ...pairs.documents import DocumentNumbers
 from ...pipe.component import Calibrator

@@ -257,7 +257,7 @@ def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
     Tokens are sampled one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
     group, and categories that may go together, each by itself; of other categories one. Text, scores and seed determine the
     result. RAISES C001: n or seed is negative. C410: arcs of a Doc whose parser is not known. And see
-    `sources.parser.trees.sample_trees`.
+    `plugins.events.trees.sample_trees`.
     """
     annotation = _inner(view.layer)
     if annotation.name in ARC_EVENTS:

@@ -1,1 +1,1 @@
-"""The accuracy on texts without labels."""
+"""The expected accuracy on texts without labels."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,7 @@ from ...cli.shared.options import (
     GpuId,
     NProcess,
     OnlyAttr,
+    OnlyComponent,
     Silent,
     Texts,
 )
@@ -32,7 +33,7 @@ from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
 from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
-from .expect_output import show
+from .expect_output import ADAPTED, show
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -82,6 +83,7 @@ def expect(
     model: CalibratedModel,
     data: Texts,
     *,
+    component: OnlyComponent = None,
     attr: OnlyAttr = None,
     columns: Columns = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
@@ -110,7 +112,7 @@ def expect(
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), "learned_from" ("unit" and "n" of the documents behind the intervals), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
         on request "slices": "by" and "rows", see `Summed.expected_by_slice`, "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
-        `expect.record.SeenShare`. Of a pipeline with several pipes: those of the first, "others": pipe -> its own, and "skipped": why others have none.
+        `pairs.seen_texts.SeenShare`. Of a pipeline with several pipes: those of the first, "others": pipe -> its own, and "skipped": why others have none.
     RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels. CalibError: every other
         fault of the input.
     """
@@ -124,9 +126,10 @@ def expect(
         "gpu_id": gpu_id,
         "code": code,
     }
-    run = Run(model, data, attr=attr, columns=columns, by=by, force=force, silent=silent, **how)
+    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, force=force, silent=silent, **how)
     nlp = run.begin(wanted_output(output), read=[] if gold is None else data_files(gold))
-    result = expected_of_all(nlp, attr, lambda pipe: expected_quality(run, nlp, pipe, gold, confidence, check, per_doc))
+    pipes = run.pipes(nlp, several=True)
+    result = expected_of_all(nlp, pipes, lambda pipe: expected_quality(run, nlp, pipe, gold, confidence, check, per_doc))
 
     def show_all() -> None:
         for one in each_pipe(result):
@@ -138,11 +141,8 @@ def expect(
     return result
 
 
-def expected_of_all(nlp: Language, attr: str | None, ask: Callable[[Calibrator], dict[str, Any]]) -> dict[str, Any]:
-    """What each fitted pipe, or the one with this prefix, expects, by `ask`; its errors if all fail. RAISES C027, C068."""
-    from ...pipe.component import pipes_named
-
-    pipes = pipes_named(nlp, attr)
+def expected_of_all(nlp: Language, pipes: Sequence[Calibrator], ask: Callable[[Calibrator], dict[str, Any]]) -> dict[str, Any]:
+    """What each of these pipes expects, by `ask`. RAISES CalibError: that of the first, where all fail."""
     results: list[dict[str, Any]] = []
     errors: list[CalibError] = []
     skipped: list[str] = []
@@ -224,10 +224,10 @@ def expected_quality(
 
 
 def learned_from(pipe: Calibrator) -> dict[str, Any]:
-    """What the intervals are learned from: "unit" and "n" of the documents of the fit, or of the last adaptation."""
+    """What the intervals are learned from: "unit" and "n" of the documents of the fit, or of the last adaptation, and which it was ("kind")."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
-    return {"unit": last["unit"], "n": last["docs"]}
+    return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}
 
 
 def scored_gold(
@@ -258,7 +258,10 @@ def labelled_documents(
 
     noted, seen, says = Noted(annotation), Seen(pipe), GoldSays(pipe)
     corpus = score(
-        nlp, pipe, says.over(seen.over(noted.over(run.stream(nlp, gold, True)))), run.passing("Scoring --gold", gold, True)
+        nlp,
+        pipe,
+        says.over(seen.over(noted.over(run.stream(nlp, gold, True, [pipe])))),
+        run.passing("Scoring --gold", gold, True),
     )
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)

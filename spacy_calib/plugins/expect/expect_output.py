@@ -6,12 +6,25 @@ from typing import Any
 
 from ...cli.shared.evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
 from ...cli.shared.screen import Column, interval, msg, number, percent, show_rows, whole
+from ...errors.advice import FITTED, PRETRAINED
 from ...pairs.documents import caveat_of, counted, extent
 
 _SHOWN = 40
-NO_RECORD = (
-    "The pipe holds no record of the documents it was fitted on (it had a single document, or comes from a card): "
-    "there is neither an interval nor a drift check; run `spacy calib fit` again, on two documents or more."
+# What a pipe learned its intervals from: a fit, a card, or an adaptation.
+ADAPTED = "adapted"
+# Why there is neither an interval nor a drift check, and what to do, by where the calibration comes from.
+NO_RECORD = {
+    FITTED: "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an interval nor a drift "
+    "check; run `python -m spacy calib fit` again, on two documents or more.",
+    PRETRAINED: "The pipe comes from a card, which holds no record of documents: there is neither an interval nor a drift check. Label about "
+    "ten of these texts (`python -m spacy calib select MODEL TEXTS --for adapt --component {component}` chooses them), and give them to "
+    "`expect --gold`, or to `python -m spacy calib adapt`.",
+    ADAPTED: "The pipe holds no record of the documents it was adapted to (a single one, or answers about entities alone): there is neither an "
+    "interval nor a drift check; label whole documents, two or more, and run `python -m spacy calib adapt` again.",
+}
+FEW_FITTED = (
+    "Too few labelled documents to tell: the pipe knows the kind of text that it was {how} from {n} alone, and as few of them differ so much "
+    "by chance that a difference which matters could not be seen. The intervals hold if the texts are of that kind; label more of them."
 )
 
 
@@ -43,15 +56,25 @@ def show(result: dict[str, Any]) -> None:
     is_corrected = "gold" in result and result["trusted"]
     if result["drift"] is not None:
         promise = caveat or _PROMISE
-        show_drift(result["drift"], unit, is_corrected, promise, claimed=not caveat)
+        show_drift(result["drift"], unit, is_corrected, promise, claimed=not caveat, few=too_few_in(result))
     elif not is_corrected:
-        msg.warn(NO_RECORD)
+        msg.warn(NO_RECORD[result["learned_from"]["kind"]].format(component=result["component"]))
+
+
+def too_few_in(result: dict[str, Any]) -> str:
+    """What there is too little of where a difference could not be seen: labelled documents, or texts."""
+    learned_from = result["learned_from"]
+    if learned_from["n"] >= result["documents"]:
+        return TOO_FEW_TO_TELL
+    how = "adapted to" if learned_from["kind"] == ADAPTED else "fitted on"
+    return FEW_FITTED.format(how=how, n=counted(learned_from["unit"], learned_from["n"]))
 
 
 def caveat_in(result: dict[str, Any]) -> str:
     """Why the intervals of a result are too narrow; "" where they need not be."""
     gold = result.get("gold")
-    return caveat_of(**result["learned_from"]) if gold is None else caveat_of(gold["by"], gold["documents"])
+    learned_from = result["learned_from"]
+    return caveat_of(learned_from["unit"], learned_from["n"]) if gold is None else caveat_of(gold["by"], gold["documents"])
 
 
 def interval_title(result: dict[str, Any]) -> str:
@@ -148,10 +171,11 @@ def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> No
         msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
 
-def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool, hold: str, claimed: bool) -> None:
+def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool, hold: str, claimed: bool, few: str) -> None:
     """Print the comparison with the fit data, and what follows.
 
     unit (str): What has labels. is_corrected (bool): By labelled documents of the new kind. hold (str): How far the intervals hold; claimed (bool): that they do.
+    few (str): See `too_few_in`.
     """
     from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 
@@ -184,4 +208,4 @@ def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool, hold: str, 
             "low, and the intervals do not hold. Label a few of these texts: `expect --gold` tells the accuracy, and `adapt` makes the scores true."
         )
     else:
-        msg.warn(TOO_FEW_TO_TELL)
+        msg.warn(few)

@@ -10,6 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...calibration.saved import Unreadable, unpack
 from ...errors import CalibError
 from ...schema import Misfit, anything, keyed, listed, maybe, number, record, text, whole
@@ -20,16 +22,24 @@ ENTRY_POINTS = "spacy_calib_pretrained"
 # By this name the parameters of a card are packed.
 FORMAT = "spacy-calib-pretrained"
 _FIGURES = record({"log_loss": number(), "brier": number(), "ece": number()})
-# A source that was left out; what else a table says of it is for readers.
+# A source that the fit did not see; what else a table reports of it is for readers.
 _LEFT_OUT = record(
     {"source": text, "n": whole(), "raw": _FIGURES, "calibrated": _FIGURES, "fitted_on": text},
 )
+# The default cut-off, and what each of CUTOFFS accepts on the sources left out.
+CUTOFFS = tuple(i / 100 for i in range(1, 100))
+# With fewer accepted entities no precision is reached on a source; so far may the worst source be below the mean.
+_FEWEST, _SLACK = 10, 0.1
+_COUNTS = listed(whole(), len(CUTOFFS), len(CUTOFFS))
+_REACHED = record({"right": whole(), "above": record({"accepted": _COUNTS, "right": _COUNTS})})
+_CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "sources": listed(_REACHED, 1)})
 _PROBE = record({"sentences": listed(text), "n": whole(1), "mean": number(), "spread": number(0.0)})
 CARD = record(
     {
         "name": text, "language": text, "component": text, "labels": listed(text), "pipeline": text, "licence": text,
         "fingerprints": keyed(text), "settings": keyed(anything), "parameters": text, "maps": maybe(keyed(keyed(number()))),
-        "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(keyed(anything)), "left_out": listed(_LEFT_OUT), "probe": _PROBE,
+        "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(_CUTOFFS), "left_out": listed(_LEFT_OUT),
+        "by": text, "evidence": maybe(keyed(keyed(listed(whole())))), "biases": keyed(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
     }
 )  # fmt: skip
 
@@ -60,10 +70,42 @@ class Card:
         return tuple(self.data["labels"])
 
     @property
-    def spread(self) -> tuple[float, float]:
-        """The smallest and the largest error of calibration (ECE) on sources that the fit did not see."""
-        errors = [row["calibrated"]["ece"] for row in self.data["left_out"]]
-        return (min(errors), max(errors)) if errors else (0.0, 0.0)
+    def expected_bias(self) -> tuple[float, float]:
+        """The 95 % predictive interval of mean score less share right on a new source, by Student's t from those left out in turn."""
+        from scipy.special import stdtrit
+
+        biases = np.array(list(self.data["biases"].values()))
+        if len(biases) < 2:
+            return -1.0, 1.0
+        half = stdtrit(len(biases) - 1, 0.975) * biases.std(ddof=1) * np.sqrt(1 + 1 / len(biases))
+        low, high = np.clip([biases.mean() - half, biases.mean() + half], -1.0, 1.0).tolist()
+        return low, high
+
+    @property
+    def expected_bias_words(self) -> str:
+        """The same as a sentence, and what else was reported of further sources."""
+        low, high = (f"{abs(bias):.3f} too {'high' if bias > 0 else 'low'}" for bias in self.expected_bias)
+        sentence = f"The mean score on texts of a new source is expected to be between {low} and {high} (95 %, by {len(self.data['biases'])} sources left out)."
+        return " ".join(filter(None, (sentence, self.data["reported"])))
+
+    def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
+        """Choose the default cut-off, or that for a precision, with what it reaches, see `evaluate_cutoffs`; None for a card without.
+
+        RAISES C839: no cut-off reaches the precision.
+        """
+        cutoffs = self.data["cutoffs"]
+        if cutoffs is None:
+            return None
+        results = evaluate_cutoffs(cutoffs["sources"])
+        if precision is None:
+            return {"precision": cutoffs["precision"], **results[CUTOFFS.index(cutoffs["cutoff"])]}
+        chosen = lowest_cutoff(cutoffs["sources"], precision, precision - _SLACK)
+        if chosen is None:
+            best = max(results, key=lambda result: result["mean"])
+            raise calib_error(
+                "C839", card=self.name, precision=precision, slack=_SLACK, mean=f"{best['mean']:.2f}", cutoff=best["cutoff"]
+            )
+        return {"precision": precision, **chosen}
 
     def state(self) -> dict[str, Any]:
         """What a pipe of this card has learned, but for what the matched pipeline adds. RAISES C831: the file is damaged."""
@@ -72,10 +114,6 @@ class Card:
             return dict(unpack(zlib.decompress(file.read_bytes()), FORMAT))
         except (OSError, zlib.error, Unreadable, ValueError) as error:
             raise calib_error("C831", card=self.name, path=file, why=error) from None
-
-    def is_for(self, language: str, component: str, labels: Sequence[str]) -> bool:
-        """Whether it is for this component of a pipeline: the same language, name and labels."""
-        return (self.data["language"], self.component, self.labels) == (language, component, tuple(labels))
 
 
 def card_folder() -> Path:
@@ -121,3 +159,21 @@ def find_card(name: str | Path) -> Card:
         if card.name == name:
             return card
     raise calib_error("C833", given=name, known=", ".join(card.name for card in cards) or "none")
+
+
+def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """Return for each of CUTOFFS the "mean" and the "worst" precision of what it accepts, and the mean share "kept" of what is right.
+
+    sources (Sequence): "right" entities of each, and "above" each cut-off how many are "accepted" and "right".
+    """
+    accepted, right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
+    precision = np.where(accepted >= _FEWEST, right / np.maximum(accepted, 1), 0.0)
+    recall = right / np.maximum([[source["right"]] for source in sources], 1)
+    columns = np.stack([CUTOFFS, precision.mean(axis=0), precision.min(axis=0), recall.mean(axis=0)], axis=1)
+    return [dict(zip(("cutoff", "mean", "worst", "kept"), row, strict=True)) for row in columns.tolist()]
+
+
+def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
+    """Return the lowest cut-off with these precisions; None if none has. step (int): Only multiples of so many hundredths are tried."""
+    results = evaluate_cutoffs(sources)[step - 1 :: step]
+    return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

@@ -29,13 +29,15 @@ CLIP = 1e-6
 _UNIT = 4.0
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
 # What is known of each token, the columns of `EntityEvidence.read`. tagged, parsed: whether the tagger and the parser ran.
-_COLUMNS = (
+COLUMNS = (
     "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "letters", "article", "possessive", "address",
 )  # fmt: skip
 # Names of evidence that is weighed for each type by itself: "proper*PERSON".
 _BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
 # Which components each map looks at, the richest first.
 NEEDS = {"ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": ()}
+# Which columns each of these components fills.
+EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class EntityEvidence(Part):
         return predictions.having(view=predictions.words)
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
-        """What is known of each token, of shape (n_tokens, len(_COLUMNS))."""
+        """What is known of each token, of shape (n_tokens, len(COLUMNS))."""
         proper, is_tagged = self._proper(nlp, docs)
         is_parsed = "parser" in nlp.pipe_names
         return np.concatenate([self._read_doc(*of_doc, is_parsed) for of_doc in zip(docs, proper, is_tagged, strict=True)])
@@ -94,14 +96,14 @@ class EntityEvidence(Part):
         proper = [np.zeros(len(doc)) for doc in docs]
         tagger: Any = dict(nlp.pipeline).get(self.tagger)
         source = SoftmaxSource(self.tagger)
-        if tagger is None or not source.supports(tagger) or not source.is_trained(tagger):
+        columns = [i for i, label in enumerate(getattr(tagger, "labels", ())) if label in self.wording.proper]
+        if not columns or not source.supports(tagger) or not source.is_trained(tagger):
             return proper, [False] * len(docs)
         is_tagged = [not why for why in source.missing(tagger, docs)]
         places = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
         if places:
             scores = source.read(tagger, [docs[i] for i in places])
             rows = np.arange(scores.n_tokens)
-            columns = [i for i, label in enumerate(tagger.labels) if label in self.wording.proper]
             probabilities = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
             parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
             for i, part in zip(places, parts, strict=True):
@@ -181,7 +183,7 @@ class SpanEvidence:
         self.spans, self.raw, self.labels = spans, raw, labels
         self._firsts, self._lengths = firsts_of(spans), spans.ends - spans.starts
         self._tokens = np.repeat(spans.starts - self._firsts, self._lengths) + np.arange(self._lengths.sum())
-        self._columns = dict(zip(_COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
+        self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
         self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of the places before the first token and after the last
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),

@@ -1,18 +1,36 @@
 """Messages of pretrained calibrations, each with a code."""
 
 from ...errors import error_builder
+from ...errors.advice import ANY, PRETRAINED, PYTHON, SECOND_PASS
 
+# What to do without gold, see `errors.advice`.
+ADVICE = {
+    "C027": {
+        (ANY, ANY): "without gold run `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list)",
+        (PYTHON, ANY): "without gold call `spacy_calib.pretrained(model)`, if there is a card",
+    },
+    "C085": {(ANY, ANY): "for calibrated entities without gold call `spacy_calib.pretrained(nlp)`"},
+    SECOND_PASS: {
+        (ANY, PRETRAINED): "run `python -m spacy calib pretrained` on its folder",
+        (PYTHON, PRETRAINED): "save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`",
+    },
+}
 MESSAGES = {
+    "C841": "Component '{component}' of this loaded pipeline cannot be calibrated where it stands ({why}); save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`.",
     "C830": "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list.",
     "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); correct the file, or install the package that it comes from again.",
     "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) gives no folder of cards ({why}); mend or uninstall the package that registers it.",
     "C833": "There is no pretrained calibration '{given}'; there are: {known}.",
-    "C834": "There is no pretrained calibration for {component} of language '{language}'; there are some for {known}, each with the labels of that pipeline. With gold of your own: `python -m spacy calib fit MODEL DATA OUTPUT`.",
-    "C835": "The pretrained calibration '{card}' is for {wanted}, not for {component} of language '{language}'; leave it out, or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C834": "There is no pretrained calibration for {component} of language '{language}'{why}; there are some for {known}, each with the labels of that pipeline. With gold of your own: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C835": "The pretrained calibration '{card}' is for {wanted}, not for {component} of language '{language}'{why}; leave it out, or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C836": "The scores of component '{component}' are not like those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, and {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C837": "The pipe '{name}' is there already, and comes from {origin}; remove it first (`python -m spacy calib stock MODEL OUTPUT`), or name only other components (--component).",
+    "C839": "No cut-off of the pretrained calibration '{card}' has a mean precision of {precision} on the sources left out, and at most {slack} less on the worst; the highest mean is {mean}, at {cutoff}; give a lower precision, or find a cut-off on gold of your own (`python -m spacy calib threshold MODEL DATA`).",
+    "C840": "A precision was given, and no pretrained calibration of the pipeline has cut-offs ({cards}): only those of entities do; leave it out.",
 }
 WARNINGS = {
-    "CW75": "[CW75] The pretrained calibration '{card}' was fitted on the scores of other weights than those of component '{component}': its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
+    "CW75": "[CW75] The pretrained calibration '{card}' was fitted with other weights of {others}: its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
+    "CW76": "[CW76] In the sentences of the pretrained calibration '{card}' the output of {others} is unlike that of its own pipeline: entities of '{component}' are scored without it, by a smaller map; adapt them with a few labelled documents.",
+    "CW77": "[CW77] Component '{component}' gets no scores from a pretrained calibration: {why}; fit it on gold (`python -m spacy calib fit MODEL DATA OUTPUT`), or name other components.",
 }
 calib_error = error_builder(MESSAGES)

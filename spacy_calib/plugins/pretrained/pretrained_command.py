@@ -39,6 +39,8 @@ def pretrained(
     *,
     component: Components = None,
     card: Annotated[str | None, option("Use this card (name, or JSON file), in place of the one that fits")] = None,
+    precision: Annotated[float | None, option("Precision of what is accepted, as a mean of sources left out", "-p")] = None,
+    by: Annotated[str | None, option("Score parts of speech alone, in a pipe calib_pos", words=("pos",))] = None,
     list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
     format: Format = "table",
     force: Force = False,
@@ -51,6 +53,7 @@ def pretrained(
     RETURNS (dict): "cards": what there is, or what was used; "output": the folder.
     RAISES C830: neither both folders nor --list. CalibError: every other fault of the input.
     """
+    from ...cli.info_command import card_cutoff_line
     from ...cli.shared.writing import write_pipeline
     from ...pipe.component import fitted_pipes
     from .applying import pretrained as calibrate
@@ -63,7 +66,7 @@ def pretrained(
     if model is None or output is None:
         raise calib_error("C830")
     check_pipeline_folder(output, force, model=model)
-    nlp = calibrate(model, components=component, card=card)
+    nlp = calibrate(model, components=component, card=card, precision=precision, by=by)
     write_pipeline(nlp, output, force)
     used = {pipe.attr: pipe.fit_info.pretrained for pipe in fitted_pipes(nlp) if pipe.fit_info.pretrained is not None}
     result = {"cards": [{"attr": attr, **about} for attr, about in used.items()], "output": str(output)}
@@ -71,7 +74,12 @@ def pretrained(
     def show() -> None:
         for attr, about in used.items():
             msg.good(f"'{attr}': card {about['card']} ({about['licence']})")
+            if about["cutoff"] is not None:
+                msg.text(f"Entities are accepted from {card_cutoff_line(about['cutoff'])}.")
         msg.good(f"Pipeline: {output}")
+        if len(used) > 1:
+            options = " or ".join(f"--component {pipe.source.component}" for pipe in fitted_pipes(nlp) if pipe.attr in used)
+            msg.text(f"Commands that need to know which one is meant take {options}.")
 
     deliver(result, show, output=None, format=format, silent=silent)
     return result

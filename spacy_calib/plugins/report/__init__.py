@@ -1,1 +1,1 @@
-"""Rows in, pages and pictures out."""
+"""Rows -> pages and pictures."""

@@ -87,9 +87,9 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     pipes = [pipe for pipe in fitted if pipe.source.component == component]
     if pipes:
-        return side_of(pipes[0], run.annotate(nlp, pipes[:1], what="Comparing"), run.by)
+        return side_of(pipes[0], run.annotate(nlp, pipes[:1], run.read(nlp), what="Comparing"), run.by)
     nlp, pipe = place_raw(replace(run, model=model, component=component, against=None), nlp)
-    examples = run.read_gold(nlp, [pipe])
+    examples = run.match([pipe], run.read(nlp))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[CW01\]")
         ready = run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=run.silent, what="Comparing", n_process=run.n_process)

@@ -37,7 +37,7 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
     """Return everything that a page shows about the tokens, or the entities, of one calib pipe.
 
     view (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
-    "weights_changed", "seen" (`expect.record.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
+    "weights_changed", "seen" (`pairs.seen_texts.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
     results of this module: "verdict", "accuracy", "table", ...
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]

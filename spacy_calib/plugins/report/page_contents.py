@@ -113,7 +113,7 @@ def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable
     """What pictures show of the first pipe.
 
     tables (Mapping): Pipe -> its table, see `evaluate`. names (Iterable[str]): Of the pictures, "tags" among them.
-    RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name -> panels as in `pages.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
+    RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
     RAISES C030: nothing can be shown. C065, C265: the pipe has no such units. C098: it does not know a tag. C005: there are fewer pairs than bins.
     """
     if not found.models:

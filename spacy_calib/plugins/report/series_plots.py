@@ -20,7 +20,7 @@ _SMALL = 13
 def plot_counts(result: Mapping[str, Any]) -> Any:
     """Draw each query below the other, on one axis of time.
 
-    result (Mapping): Of `cli.count`: "by", "confidence", "per", "gold", and of each of "queries" "name", "query", "unit",
+    result (Mapping): Of `plugins.counts.count_command`: "by", "confidence", "per", "gold", and of each of "queries" "name", "query", "unit",
     perhaps "drawn", and "rows" with "group", "tokens", "raw", "expected", "low", "high". Whole numbers such as years are placed
     by value, and a line breaks where one is missing. RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061:
     matplotlib is not installed.

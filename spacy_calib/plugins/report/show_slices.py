@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 def slices_of(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
-    """(pipe, "tokens", "documents" or "entities") -> what `corpus.slices.judge_slices` says of the values of --by, with "by"."""
+    """(pipe, "tokens", "documents" or "entities") -> what `plugins.report.slices.judge_slices` says of the values of --by, with "by"."""
     from .slices import judge_slices, slices_by
 
     told = {}
@@ -68,7 +68,7 @@ def found_slices(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], di
 
 
 def examples_of(corpus: ScoredCorpus, judged: JudgedView, places: Any, too_high: bool) -> list[dict[str, Any]]:
-    """Three of a slice, see `pages.judged.in_context`: wrong ones with the highest scores where scores are too high, else right ones with the lowest."""
+    """Three of a slice, see `metrics.judged_view.in_context`: wrong ones with the highest scores where scores are too high, else right ones with the lowest."""
     import numpy as np
 
     from ...metrics.judged_view import in_context

@@ -60,7 +60,7 @@ def find_slices(
     """Find parts of one property, or of two, whose scores are off.
 
     On half of the documents the clearest part is taken, then the clearest once that is explained, ten at most. Returned are
-    those that the other half confirms (`metrics.gaps.stand`), by themselves and beside those found before. RETURNS: The slices,
+    those that the other half confirms (`plugins.report.gaps.stand`), by themselves and beside those found before. RETURNS: The slices,
     with their units of the confirming half; all its units. RAISES C610: there are too few documents.
     """
     names, codes = np.unique(documents, return_inverse=True)

@@ -40,7 +40,7 @@ def judge_slices(pairs: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bin
     """Evaluate the scores in each slice: those that are surely off first, then the largest gaps.
 
     judged (JudgedPairs): A pair of each unit and its label. among (Ints): Places of all units, which show how far documents
-    differ. RETURNS (dict): "rate", "too_small" (slices not evaluated), and "rows" with the figures of `metrics.gaps` and
+    differ. RETURNS (dict): "rate", "too_small" (slices not evaluated), and "rows" with the figures of `plugins.report.gaps` and
     `metrics.table.ErrorRow`.
     """
     tested_slices, small = [], 0

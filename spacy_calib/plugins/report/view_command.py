@@ -10,8 +10,9 @@ import sys
 from typing import Annotated, Any
 
 from ...cli.shared.command import command, option
-from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, Silent
+from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, OnlyAttr, OnlyComponent, Silent
 from ...cli.shared.screen import msg
+from ...cli.shared.which import choose_pipes
 from ...cli.shared.writing import deliver
 from ...pipe.loading import open_model
 from .messages import calib_error
@@ -21,6 +22,8 @@ from .messages import calib_error
 def view(
     model: CalibratedModel,
     *,
+    component: OnlyComponent = None,
+    attr: OnlyAttr = None,
     port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None,
     format: Format = "table",
     gpu_id: GpuId = -1,
@@ -37,7 +40,8 @@ def view(
     """
     from .view_server import Server, Viewer
 
-    viewer = Viewer(open_model(model, code=code, gpu_id=gpu_id), gpu_id)
+    nlp = open_model(model, code=code, gpu_id=gpu_id)
+    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, attr, several=True))
     try:
         server = Server(viewer, port or 0)
     except OSError as error:

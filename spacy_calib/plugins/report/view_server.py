@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -63,9 +63,9 @@ class Way(NamedTuple):
     read: Callable[..., Passage]
 
 
-def ways_of(nlp: Language) -> list[Way]:
-    """Return all views that the fitted pipes offer. RAISES C027: there is none. C021, C069: see `check_readable`."""
-    pipes = fitted_pipes(nlp)
+def ways_of(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[Way]:
+    """Return all views that these pipes offer, else all fitted ones. RAISES C027: there is none. C021, C069: see `check_readable`."""
+    pipes = fitted_pipes(nlp) if pipes is None else pipes
     return [way for pipe in pipes for way in _ways_of(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
 
@@ -91,10 +91,10 @@ def _ways_of(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[Way]:
 
 
 class Viewer:
-    """The WSGI application; reads one text at a time, from any thread. gpu_id (int): -1 for the CPU. RAISES: see `ways_of`."""
+    """The WSGI application; reads one text at a time, from any thread. gpu_id (int): -1 for the CPU. pipes, RAISES: see `ways_of`."""
 
-    def __init__(self, nlp: Language, gpu_id: int = -1):
-        self._nlp, self._gpu_id, self.ways = nlp, gpu_id, ways_of(nlp)
+    def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
+        self._nlp, self._gpu_id, self.ways = nlp, gpu_id, ways_of(nlp, pipes)
         self._lock, self._context = threading.Lock(), copy_context()  # thinc knows by it where the pipeline runs
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:

@@ -63,7 +63,7 @@ def audit(
     document.
 
     RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
-        "expected_wrong": see `corpus.audit.expected_wrong`; "ranked": the doubted ones, see `corpus.queue.formats.record_of`.
+        "expected_wrong": see `plugins.review.audit.expected_wrong`; "ranked": the doubted ones, see `plugins.review.queue.formats.record_of`.
     RAISES C625: the data are of one document. C317, C318: there is no such component. CalibError: every fault of the input.
     """
     from .audit import audit_tasks
@@ -138,7 +138,7 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold with cross-validated scores. RAISES C625, and see `Calibrator.fit`."""
     from .cross_scoring import score_held_out
 
-    examples = run.read_gold(nlp, [calib])
+    examples = run.match([calib], run.read(nlp))
     check_has_gold(examples, calib)
     if looks_lower(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOWEST)

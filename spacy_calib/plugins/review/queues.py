@@ -144,7 +144,7 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
     from ...doc.cutting import cut
     from ...gold.answered_docs import write_gold_names
-    from ...gold.reading import DRAWN_KEY
+    from ...gold.keys import DRAWN_KEY
     from ...pipe.label_names import shown_annotation
 
     annotation = shown_annotation(pipe)

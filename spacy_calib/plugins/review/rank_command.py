@@ -16,9 +16,10 @@ from ...cli.shared.evidence import show_seen
 from ...cli.shared.examples import holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
+    ChosenAttr,
+    ChosenComponent,
     Code,
     Columns,
-    FirstAttr,
     ForceFile,
     GoldPreproc,
     GpuId,
@@ -68,7 +69,8 @@ def rank(
     output: QueueFile = None,
     format: QueueFormat = "table",
     raw_cells: RawCells = False,
-    attr: FirstAttr = None,
+    component: ChosenComponent = None,
+    attr: ChosenAttr = None,
     columns: Columns = None,
     gold_preproc: GoldPreproc = False,
     n_process: NProcess = 1,
@@ -81,8 +83,8 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold it tells how soon each order finds the errors.
 
-    RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `corpus.queue.findings.findings`; "seen": see `expect.record.SeenShare`; "accepted",
-        "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `corpus.queue.formats.record_of`; a sequence
+    RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `plugins.review.queue.findings.findings`; "seen": see `pairs.seen_texts.SeenShare`; "accepted",
+        "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `plugins.review.queue.formats.record_of`; a sequence
         that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
@@ -93,10 +95,12 @@ def rank(
     check_option("--not-accepted", of_entities, f"left out with --unit {unit}", "it")
     check_option("--plot", plot is None or plot.suffix in (".png", ".svg"), "a file that ends in .png or .svg", plot)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id, "code": code}
-    run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
-    nlp, pipe = run.open([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
+    run = Run(model, data, attr=attr, component=component, columns=columns, force=force, silent=silent, **how)
+    nlp = run.begin([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
+    unit = "entity" if not_accepted else unit
+    pipe = run.pipe(nlp, unit=unit, flag="--not-accepted" if not_accepted else "--unit")
     shown = SHOWN if top is None and output is None and format == "table" else top
-    kind = unit_of(pipe, "entity" if not_accepted else unit, whole=True)
+    kind = unit_of(pipe, unit, whole=True)
     plan = Plan(
         kind,
         REVIEW[order],

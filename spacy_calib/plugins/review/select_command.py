@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.options import (
     CalibratedModel,
+    ChosenAttr,
+    ChosenComponent,
     Code,
     Columns,
     DocKey,
-    FirstAttr,
     ForceFile,
     GpuId,
     NProcess,
@@ -91,7 +92,8 @@ def select(
     output: Annotated[Path | None, option(OUTPUT_HELP, "-o")] = None,
     format: QueueFormat = "table",
     raw_cells: RawCells = False,
-    attr: FirstAttr = None,
+    component: ChosenComponent = None,
+    attr: ChosenAttr = None,
     columns: Columns = None,
     doc_key: DocKey = None,
     n_process: NProcess = 1,
@@ -106,14 +108,15 @@ def select(
     estimate the accuracy on them (--for adapt).
 
     RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
+        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `plugins.review.queue.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
     queue_output = QueueOutput(output, format, raw_cells, silent, SELECT_SUFFIXES)
     batch = Batch(purpose, order, unit, top, max_words, min_words, per_doc, seed, tuple(tags or ()))
     how: dict[str, Any] = {"doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id, "code": code}
-    run = Run(model, data, attr=attr, columns=columns, force=force, silent=silent, **how)
-    nlp, pipe = run.open(queue_output.files(), read=exclude or [])
+    run = Run(model, data, attr=attr, component=component, columns=columns, force=force, silent=silent, **how)
+    nlp = run.begin(queue_output.files(), read=exclude or [])
+    pipe = run.pipe(nlp, unit=unit)
     plan = batch.plan(pipe, hunted_tags(pipe, batch), labelled_texts(nlp, exclude) if exclude else None)
     tasks, labels, result = choose(run, nlp, pipe, plan, batch)
     if queue_output.form == "spacy" and output is not None:

@@ -1,1 +1,1 @@
-"""Sequence models with exact marginals, as trainable components: chains of labels and what can be asked of them."""
+"""Sequence models with exact marginals, as trainable components."""

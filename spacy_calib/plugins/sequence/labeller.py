@@ -217,7 +217,7 @@ def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[st
     return Potentials(transitions, starts, ends)
 
 
-LABELLER = Kept("spacy-calib-labeller", "C335", "C336")
+LABELLER = Kept("spacy-calib-labeller", "C335", "C336", calib_error)
 
 
 def accepted_by(function: Callable[[Any], object], form: Form = text) -> Form:

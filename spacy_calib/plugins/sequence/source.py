@@ -186,6 +186,8 @@ class ConfidenceSource(Source):
         if scale is not None and not 0 < scale < np.inf:
             raise calib_error("C001", name="scale", wanted="greater than 0", given=scale)
         self.component, self.way, self.scale, self.seed = component, way, scale, seed
+        # What it can read, as the end of the sentence that refuses a component.
+        self.reads_what = f" by way {way}: {WAYS[way]}"
         self.k = k or (30 if way in ("kbv", "wkbv") else 50)
 
     def supports(self, pipe: Any) -> bool:
@@ -200,11 +202,6 @@ class ConfidenceSource(Source):
 
     def kind(self, pipe: Any) -> str:
         return type(pipe).__name__
-
-    @property
-    def reads_what(self) -> str:
-        """What components it can read, as the end of a sentence."""
-        return f" by way {self.way}: {WAYS[self.way]}"
 
     @property
     def says(self) -> str:  # type: ignore[override]

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ...gold.reading import DOC_KEY
+from ...gold.keys import DOC_KEY
 from ...pipe.loading import reason
 from .messages import calib_error
 from .session import check_columns, check_type

@@ -16,7 +16,7 @@ from ...annotations import Annotation
 from ...doc.attributes import block_of_document, doc_accept, span_values
 from ...doc.parsed import ParsedBlock
 from ...doc.rows import annotations_of, rows_of_tokens
-from ...gold.collect import ORIGIN
+from ...gold.keys import ORIGIN
 from ...optional import load_pyarrow
 from ...pairs.documents import TOKEN
 from .messages import calib_error

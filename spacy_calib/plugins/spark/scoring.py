@@ -41,7 +41,7 @@ def score(
     code: str | Path | None = None,
     check: bool = True,
 ) -> DataFrame:
-    """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those of `doc.score_rows`.
+    """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those of `plugins.spark.score_rows`.
 
     Workers load the pipeline by its name or path, once each, and keep it for later jobs.
     model (str | Path): Package, or path, there on every worker. text (str): Column of the texts. A null has no rows; with unit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -209,3 +211,22 @@ def test_sure_scores_that_are_wrong_together_say_it_once():
     documents, hits = np.repeat([0, 1], 10), np.repeat([True, False], 10)
     weights = document_weights(np.full(20, 0.9), documents, 1.0, hits)
     np.testing.assert_allclose(weights, np.repeat([1 / 1.9, 1 / 9.1], 10))
+
+
+NARROW = Prior(spreads=(0.0, 0.2), far=False)
+
+
+def test_a_wide_prior_is_taken_where_documents_held_out_want_it():
+    """Leading entries are right as often as 2 less in log-odds says: the narrow prior moves them by too little."""
+    entries, new = drawn(10, intercept=-2.0), drawn(200, intercept=-2.0, seed=1)
+    narrow, wide = (Adaptation.fit(entries, GROUPS, prior) for prior in (NARROW, replace(NARROW, wide=0.8)))
+    assert wide.leading.line == Adaptation.fit(entries, GROUPS, replace(NARROW, spreads=(0.0, 0.2, 0.8))).leading.line
+    assert loss(new, wide) < loss(new, narrow) < loss(new)
+
+
+def test_a_wide_prior_is_left_where_scores_are_true_and_with_one_document():
+    true = drawn(30, seed=3)
+    alone = drawn(1, intercept=-1.0)
+    for entries in (true, alone):
+        narrow, wide = (Adaptation.fit(entries, GROUPS, prior) for prior in (NARROW, replace(NARROW, wide=0.8)))
+        assert wide.leading.line == narrow.leading.line

@@ -14,8 +14,9 @@ from spacy.training import Example
 from spacy_calib.cli.shared.examples import Pass, read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.collect import ORIGIN
-from spacy_calib.pipe.loading import load_pipeline, pipe_of
+from spacy_calib.gold.keys import ORIGIN
+from spacy_calib.pipe.component import pipes_named
+from spacy_calib.pipe.loading import check_readable, load_pipeline
 from tests.cli.conftest import save_gold
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
@@ -23,7 +24,9 @@ TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
 
 def opened(model, attr=None):
     nlp = load_pipeline(str(model))
-    return nlp, pipe_of(nlp, attr)
+    pipe = pipes_named(nlp, attr)[0]
+    check_readable(nlp, pipe)
+    return nlp, pipe
 
 
 @pytest.fixture

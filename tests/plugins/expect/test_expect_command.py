@@ -99,7 +99,7 @@ def test_a_pipe_without_a_record_has_neither_interval_nor_drift_check(calibrated
     assert (result["drift"], result["trusted"]) == (None, False)
     assert result["true"]["accuracy"]["inside"] is None
     assert result["per_doc"][0]["low"] is None
-    assert "run `spacy calib fit` again" in outcome.text
+    assert "run `python -m spacy calib fit` again" in outcome.text
 
 
 def test_a_pipeline_with_two_pipes_expects_something_of_both(two_pipes, entity_test, test_file, tmp_path):

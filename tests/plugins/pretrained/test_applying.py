@@ -12,9 +12,10 @@ import spacy
 from spacy.training import Example
 
 from spacy_calib import CalibError, pretrained
+from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.plugins.pretrained import card as cards
 from spacy_calib.plugins.pretrained.applying import learned_state
-from spacy_calib.plugins.pretrained.matching import Match, check_scores, probe
+from spacy_calib.plugins.pretrained.matching import Match, check_scores, find_matches, probe, run_upstream
 from spacy_calib.sources.fingerprint import fingerprint
 from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
@@ -242,7 +243,7 @@ def test_further_trained_weights_are_transferred_with_one_warning(component, att
 
 
 def test_scores_that_are_too_few_or_too_far_are_refused():
-    match = Match(cards.find_card("en_core_web_sm-ner"), False)
+    match = Match(cards.find_card("en_core_web_sm-ner"), "ner")
     held = match.card.data["probe"]
     near = np.full(held["n"], held["mean"])
     check_scores(match, near)
@@ -254,18 +255,139 @@ def test_scores_that_are_too_few_or_too_far_are_refused():
 def test_the_probe_is_what_the_card_says(calibrated):
     for name, attr in (("en_core_web_sm-ner", "calib_ent"), ("en_core_web_sm-tagger", "calib")):
         held = cards.find_card(name).data["probe"]
-        found = probe(calibrated, calibrated.get_pipe(attr), held["sentences"])
+        pipe = calibrated.get_pipe(attr)
+        found = probe(pipe, run_upstream(calibrated, pipe, held["sentences"]))
         assert len(found) == pytest.approx(held["n"], abs=3)
         assert found.mean() == pytest.approx(held["mean"], abs=0.1)
 
 
 def test_the_state_is_what_a_fit_would_save():
-    card = cards.find_card("en_core_web_sm-ner")
-    state = learned_state(card, True, "weights")
+    match = Match(cards.find_card("en_core_web_sm-ner"), "entities", changed=("entities",))
+    state = learned_state(match, "weights", unlike=["parser"])
     assert state["record"] is None
     assert state["seen"] is None
+    assert state["fit_info"]["component"] == "entities"
     assert state["fit_info"]["pretrained"]["transferred"]
-    assert state["cutoffs"]["per"] == "label"
+    assert "Evidence of parser is not used" in state["fit_info"]["pretrained"]["trust"]
+    assert list(state["span_context"]["learned"]["maps_"]) == ["ner, tagger", "ner"]
+    assert state["cutoffs"] is None
+
+
+def test_entities_are_accepted_from_one_cutoff(calibrated):
+    pipe = calibrated.get_pipe("calib_ent")
+    assert pipe.spans.cutoffs == Cutoffs(0.8, 0.5, "all", {"all": 0.75})
+    assert pipe.fit_info.is_of_card(pipe.spans.cutoffs)
+    assert not pipe.fit_info.is_of_card(None)
+    scored = [entity for entity in calibrated(TEXT).ents if entity._.calib_ent_score is not None]
+    assert [entity._.calib_ent_accept for entity in scored] == [entity._.calib_ent_score >= 0.75 for entity in scored]
+
+
+def test_a_precision_chooses_another_cutoff_once():
+    nlp = pretrained(stock(), components="ner", precision=0.9)
+    strict = nlp.get_pipe("calib_ent").spans.cutoffs
+    assert (strict.precision, strict.values["all"]) == (0.9, nlp.get_pipe("calib_ent").fit_info.pretrained["cutoff"]["cutoff"])
+    assert strict.values["all"] > 0.75
+    assert pretrained(nlp, components="ner").get_pipe("calib_ent").spans.cutoffs == strict
+    with pytest.raises(CalibError, match=r"\[C837\].*'calib_ent'.*en_core_web_sm-ner"):
+        pretrained(nlp, components="ner", precision=0.8)
+
+
+@pytest.mark.parametrize(
+    ("precision", "components", "code"), [(80, None, "C001"), (0.999, None, "C839"), (0.9, ["tagger"], "C840")]
+)
+def test_a_precision_that_cannot_be_had_is_refused_before_anything_changes(precision, components, code):
+    nlp = stock()
+    before = nlp.pipe_names
+    with pytest.raises(CalibError, match=rf"\[{code}\]"):
+        pretrained(nlp, components=components, precision=precision)
+    assert nlp.pipe_names == before
+
+
+MERKEL = "Angela Merkel spoke in Ghana, and Maria Gonzales of Siemens in the Amazon."
+
+
+def test_evidence_of_a_random_tagger_is_not_used_and_the_warning_names_it(calibrated):
+    nlp = disturbed("tagger", 0)
+    with pytest.warns(UserWarning, match=r"\[CW76\].*output of 'tagger' is unlike.*'ner'") as caught:
+        pretrained(nlp, components="ner")
+    assert not any("CW75" in str(one.message) for one in caught)  # the weights that are used are those of the card
+    pipe = nlp.get_pipe("calib_ent")
+    assert list(pipe.spans.context.maps_) == ["ner"]
+    assert not pipe.fit_info.pretrained["transferred"]
+    assert "Evidence of tagger is not used" in pipe.fit_info.pretrained["trust"]
+    without = entity_scores(calibrated, MERKEL, disable=["tagger", "parser", "calib", "attribute_ruler", "lemmatizer"])
+    for (label, score), (expected_label, expected) in zip(entity_scores(nlp, MERKEL), without, strict=True):
+        assert (label, score) == (expected_label, None if expected is None else pytest.approx(expected, abs=1e-6))
+
+
+def test_evidence_of_a_random_parser_alone_leaves_that_of_the_tagger():
+    nlp = disturbed("parser", 0)
+    with pytest.warns(UserWarning, match=r"\[CW76\].*'parser'"):
+        pretrained(nlp, components="ner")
+    assert list(nlp.get_pipe("calib_ent").spans.context.maps_) == ["ner, tagger", "ner"]
+
+
+def test_a_tagger_without_proper_nouns_gives_no_evidence():
+    nlp = stock()
+    nlp.remove_pipe("tagger")
+    tagger = nlp.add_pipe("tagger", before="parser")
+    for label in ("A", "B"):
+        tagger.add_label(label)
+    tagger.initialize(lambda: [Example.from_dict(nlp.make_doc("a b"), {"tags": ["A", "B"]})])
+    with pytest.warns(UserWarning, match=r"\[CW76\].*'tagger'"):
+        pretrained(nlp)
+    assert all(0 < score < 1 for label, score in entity_scores(nlp, MERKEL) if label in {"PERSON", "GPE", "ORG"})
+
+
+def test_a_renamed_component_is_found_by_its_labels(calibrated):
+    nlp = stock()
+    nlp.rename_pipe("ner", "entities")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pretrained(nlp) is pretrained(nlp)
+    assert nlp.pipe_names.count("calib_ent") == 1
+    assert nlp.get_pipe("calib_ent").fit_info.component == "entities"
+    assert [score for _, score in entity_scores(nlp, MERKEL)] == pytest.approx(
+        [score for _, score in entity_scores(calibrated, MERKEL)], abs=1e-6
+    )
+    assert pretrained(nlp.from_bytes(nlp.to_bytes()), components="entities").has_pipe("calib_ent")
+
+
+def test_a_sourced_recognizer_beside_one_of_ones_own_is_calibrated_from_a_folder(tmp_path):
+    nlp, other = stock(), spacy.blank("en")
+    own = other.add_pipe("ner")
+    own.add_label("DRUG")
+    other.initialize()
+    for name in ("tok2vec", "tagger", "parser"):
+        other.add_pipe(name, source=nlp, **({"first": True} if name == "tok2vec" else {}))
+    other.add_pipe("ner", "stock_ner", source=nlp)
+    with pytest.raises(CalibError, match=r"\[C841\] Component 'stock_ner'.*'ner' sets entities.*from its folder"):
+        pretrained(other)
+    other.to_disk(tmp_path / "both")
+    assert pretrained(tmp_path / "both").get_pipe("calib_ent").source.component == "stock_ner"
+
+
+def test_one_label_more_is_named(calibrated):
+    nlp = stock()
+    nlp.get_pipe("ner").add_label("DRUG")
+    with pytest.raises(CalibError, match=r"\[C834\].*component 'ner' of language 'en' \(it has also DRUG\)"):
+        pretrained(nlp, components="ner")
+    with pytest.warns(UserWarning, match=r"\[CW77\] Component 'ner'.*it has also DRUG"):
+        pretrained(nlp)
+    assert nlp.has_pipe("calib")
+    assert not nlp.has_pipe("calib_ent")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("core_web_sm", "sm"), ("core_web_md", "md"), ("en_core_web_sm_copy", "sm"), ("mine", "md")]
+)
+def test_of_cards_that_fit_equally_well_the_name_of_the_pipeline_decides(name, expected):
+    nlp = disturbed("ner", 0.1)
+    nlp.remove_pipe("tagger")
+    nlp.remove_pipe("parser")
+    nlp.meta["name"] = name
+    (match,), _ = find_matches(nlp, "ner", None)
+    assert (match.card.name, match.changed) == (f"en_core_web_{expected}-ner", ("ner",))
 
 
 def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path):

@@ -6,13 +6,23 @@ import json
 from importlib.metadata import EntryPoint
 from typing import Any
 
+import numpy as np
 import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.pretrained import card as cards
 from spacy_calib.plugins.pretrained.applying import learned_state
-from spacy_calib.plugins.pretrained.card import Card, all_cards, card_folder, read_card
+from spacy_calib.plugins.pretrained.card import (
+    CUTOFFS,
+    Card,
+    all_cards,
+    card_folder,
+    evaluate_cutoffs,
+    lowest_cutoff,
+    read_card,
+)
 from spacy_calib.plugins.pretrained.evidence import NEEDS, evidence_names
+from spacy_calib.plugins.pretrained.matching import Match
 
 FREE = ("CC0", "CC BY 3.0", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0")
 CARDS = list(all_cards())
@@ -52,13 +62,30 @@ def test_labels_without_gold_have_no_score_and_those_that_fail_the_gate_keep_raw
     assert {label for label, other in (state["fit_info"]["label_map"] or {}).items() if not other} == set(
         card.data["without_gold"]
     )
-    applied = learned_state(card, False, "")["context"]
+    applied = learned_state(Match(card, card.component), "")["context"]
     raw = applied["settings"].get("raw", [])
     assert [state["labels"][column] for column in raw] == card.data["failing"]
     if raw:
         assert (
             applied["settings"]["inner"]["@calib_contexts"] == state["context"]["@calib_contexts"] == "spacy-calib.Context.v1"
         )
+
+
+def test_the_expected_bias_by_hand():
+    """Mean .02 and deviation .02 of three biases; the 97.5 % quantile of Student's t with two degrees is 4.30265: .02 * sqrt(4/3) times that."""
+    card = Card(card_folder(), {"biases": {"a": 0.0, "b": 0.02, "c": 0.04}, "reported": "Elsewhere more."})
+    assert card.expected_bias == pytest.approx((0.02 - 0.0993655, 0.02 + 0.0993655))
+    assert "between 0.079 too low and 0.119 too high (95 %, by 3 sources left out). Elsewhere more." in card.expected_bias_words
+    assert Card(card_folder(), {"biases": {"a": 0.01}}).expected_bias == (-1.0, 1.0)
+
+
+def test_sources_that_nothing_was_fitted_on_are_within_the_range(card):
+    low, high = card.expected_bias
+    unseen = card.data.get("further", []) + [row for row in card.data["left_out"] if row["source"] not in card.data["biases"]]
+    assert all(low < row["bias"] < high for row in unseen)
+    if card.component == "ner":
+        assert [row["source"] for row in card.data["further"]] == ["CrossNER science", "CrossNER ai"]
+        assert not any("CrossNER" in source["name"] for source in card.data["sources"])
 
 
 def test_the_probe_has_forty_sentences(card):
@@ -104,7 +131,9 @@ def test_a_package_without_a_folder_is_named(monkeypatch, folder):
         list(all_cards())
 
 
-@pytest.mark.parametrize("change", [{"probe": None}, {"labels": "PERSON"}, {"left_out": [{}]}])
+@pytest.mark.parametrize(
+    "change", [{"probe": None}, {"labels": "PERSON"}, {"left_out": [{}]}, {"cutoffs": {"precision": 0.8, "cutoff": 0.7}}]
+)
 def test_a_card_of_another_form_is_refused(tmp_path, change):
     data = json.loads((card_folder() / "en_core_web_sm-ner.json").read_text(encoding="utf8"))
     (tmp_path / "bad.json").write_text(json.dumps({**data, **change}), encoding="utf8")
@@ -119,3 +148,67 @@ def test_damaged_parameters_are_refused(tmp_path, content):
         (tmp_path / "damaged.z").write_bytes(content)
     with pytest.raises(CalibError, match=r"\[C831\].*'damaged'"):
         card.state()
+
+
+def counts(scores: np.ndarray, right: np.ndarray) -> dict[str, Any]:
+    above = [(int((scores >= cutoff).sum()), int(right[scores >= cutoff].sum())) for cutoff in CUTOFFS]
+    return {"right": int(right.sum()), "above": dict(zip(("accepted", "right"), zip(*above, strict=True), strict=True))}
+
+
+# 20 entities with .9, all right but two; 20 with .6, half of them right. The other source has 40 with .8, 30 of them right.
+FIRST = counts(np.repeat([0.9, 0.6], 20), np.array([True] * 18 + [False] * 2 + [True, False] * 10))
+OTHER = counts(np.full(40, 0.8), np.array([True] * 30 + [False] * 10))
+
+
+def test_precision_is_the_mean_of_sources_and_nothing_accepted_reaches_none():
+    results = {result["cutoff"]: result for result in evaluate_cutoffs([FIRST, OTHER])}
+    assert (results[0.7]["mean"], results[0.7]["worst"]) == (pytest.approx((0.9 + 0.75) / 2), 0.75)
+    assert results[0.7]["kept"] == pytest.approx((18 / 28 + 1) / 2)
+    assert (results[0.85]["mean"], results[0.85]["worst"]) == (0.45, 0)  # the other source accepts nothing
+
+
+def test_the_lowest_cutoff_by_the_mean_and_the_worst():
+    chosen = lowest_cutoff([FIRST, OTHER], 0.8, 0.7)
+    assert chosen is not None
+    assert (chosen["cutoff"], chosen["worst"]) == (0.61, 0.75)
+    coarse = lowest_cutoff([FIRST, OTHER], 0.8, 0.7, step=5)
+    assert coarse is not None
+    assert coarse["cutoff"] == 0.65
+    assert lowest_cutoff([FIRST, OTHER], 0.8, 0.8) is None
+    assert lowest_cutoff([FIRST, OTHER], 0.95, 0.85) is None
+
+
+def test_few_accepted_entities_reach_no_precision():
+    few = counts(np.repeat([0.9, 0.5], [9, 11]), np.repeat([True, False], [9, 11]))
+    assert lowest_cutoff([few], 0.9, 0.8) is None
+
+
+@pytest.mark.parametrize("name", ["en_core_web_sm-ner", "en_core_web_md-ner"])
+def test_the_cutoffs_of_the_cards(name):
+    card = cards.find_card(name)
+    default, stricter = card.choose_cutoff(None), card.choose_cutoff(0.9)
+    assert default is not None
+    assert stricter is not None
+    assert default["precision"] == 0.8 <= default["worst"]
+    assert stricter["mean"] >= 0.9
+    assert stricter["worst"] >= 0.8
+    assert stricter["kept"] < default["kept"]
+    sources = card.data["cutoffs"]["sources"]
+    below = lowest_cutoff(sources, 0.0, 0.0)
+    assert below is not None
+    assert below["cutoff"] == 0.01
+    assert [source["right"] for source in sources] == [row["right"] for row in card.data["left_out"]]
+
+
+def test_nested_cutoffs_keep_their_promise_on_the_source_left_out():
+    for name in ("en_core_web_sm-ner", "en_core_web_md-ner"):
+        rows = cards.find_card(name).data["left_out"]
+        precisions = [row["accepted_right"] / row["accepted"] for row in rows]
+        assert min(precisions) >= 0.77
+        assert sum(precisions) / len(rows) >= 0.8
+
+
+def test_a_precision_that_is_not_reached_is_refused_and_tags_have_no_cutoff():
+    with pytest.raises(CalibError, match=r"\[C839\].*'en_core_web_sm-ner'.*0.999.*calib threshold"):
+        cards.find_card("en_core_web_sm-ner").choose_cutoff(0.999)
+    assert cards.find_card("en_core_web_sm-tagger").choose_cutoff(0.9) is None

@@ -14,7 +14,7 @@ from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
 from spacy_calib.plugins.pretrained.evidence import (
-    _COLUMNS,
+    COLUMNS,
     NEEDS,
     EntityEvidence,
     EntityMap,
@@ -33,12 +33,12 @@ RAW = np.array([0.5, 0.8, 0.5])
 
 def columns(**changed: Any) -> np.ndarray:
     """What is known of the six tokens; all was tagged and parsed."""
-    known = {name: np.zeros(6) for name in _COLUMNS} | {"tagged": np.ones(6), "parsed": np.ones(6), "letters": np.ones(6)}
+    known = {name: np.zeros(6) for name in COLUMNS} | {"tagged": np.ones(6), "parsed": np.ones(6), "letters": np.ones(6)}
     known["proper"] = np.array([0.9, 0.1, 0.8, 0.2, 0.6, 0.0])
     known["preposition"][1] = known["article"][3] = 1.0
     known["depth"] = np.array([0.0, 1.0, 2.0, 2.0, 1.0, 0.0])
     known["argument"] = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-    return np.stack([(known | changed)[name] for name in _COLUMNS], axis=1)
+    return np.stack([(known | changed)[name] for name in COLUMNS], axis=1)
 
 
 def words(table: np.ndarray) -> Words:
@@ -123,7 +123,7 @@ def test_every_map_has_as_many_numbers_as_the_prototype():
 
 def test_what_is_read_of_docs_is_what_spacy_says(english):
     docs = list(english.pipe(["Ann Lee's aunt visited the north of Ghana.", "See http://ghana.com: Paris Hilton in Paris."]))
-    table = dict(zip(_COLUMNS, EntityEvidence().read(english, docs).T, strict=True))
+    table = dict(zip(COLUMNS, EntityEvidence().read(english, docs).T, strict=True))
     tokens = [token for doc in docs for token in doc]
     proper = np.concatenate(
         [

@@ -10,6 +10,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 import spacy_calib
+from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.cli.info_command import info
 from spacy_calib.plugins.pretrained.pretrained_command import pretrained
 from tests.cli.conftest import spacy_command
@@ -39,7 +40,23 @@ def test_it_writes_a_pipeline_that_info_describes(tmp_path):
     about = info(str(tmp_path / "calibrated"))["calib_ent"]["pretrained"]
     assert about["card"] == "en_core_web_sm-ner"
     shown = spacy_command("calib", "info", str(tmp_path / "calibrated")).printed
-    assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in " ".join(shown.split())
+    words = " ".join(shown.split())
+    assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in words
+    assert "0.150 too low and 0.150 too high (95 %, by 4 sources left out). Reported by the maintainers, on 15 further" in words
+    assert "0.75 for all labels, for precision 0.80: of what it accepts on the sources left out" in words
+
+
+def test_a_precision_is_printed_with_what_it_reaches(tmp_path):
+    pytest.importorskip(MODEL)
+    shown = spacy_command("calib", "pretrained", MODEL, tmp_path / "strict", "-C", "ner", "--precision", "0.9").printed
+    words = " ".join(shown.split())
+    assert "Entities are accepted from 0.85 for all labels, for precision 0.90: of what it accepts" in words
+    assert spacy.load(tmp_path / "strict").get_pipe("calib_ent").spans.cutoffs.values == {"all": 0.85}
+    refused = spacy_command("calib", "pretrained", MODEL, tmp_path / "none", "--precision", "0.999")
+    assert "No cut-off of the pretrained calibration 'en_core_web_sm-ner' has a mean precision of 0.999" in " ".join(
+        refused.printed.split()
+    )
+    assert not (tmp_path / "none").exists()
 
 
 TEXTS = [
@@ -102,6 +119,14 @@ def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
     adapted = spacy_calib.adapt(written / "model", written / "gold.spacy", tmp_path / "adapted", gold_preproc=True)
     assert adapted.fit_info.pretrained["card"] == "en_core_web_sm-ner"
     assert adapted.fit_info.adaptations[0]["docs"] == 18
+    assert not adapted.fit_info.adaptations[0]["cutoffs_dropped"]
+    assert adapted.spans.cutoffs.values == {"all": 0.75}  # of the card
+    own = spacy.load(written / "model")
+    own.get_pipe("calib_ent").spans.cutoffs = Cutoffs(0.8, 0.95, "all", {"all": 0.75})  # as `threshold` would
+    own.to_disk(tmp_path / "own")
+    dropped = spacy_calib.adapt(tmp_path / "own", written / "gold.spacy", tmp_path / "adapted-own", gold_preproc=True)
+    assert dropped.fit_info.adaptations[0]["cutoffs_dropped"]
+    assert dropped.spans.cutoffs is None
     again = spacy.load(tmp_path / "adapted")("Ann Lee lives in Oslo.")
     assert all(0 < entity._.calib_ent_score < 1 for entity in again.ents)
     fitted = spacy_calib.fit(
@@ -114,9 +139,9 @@ def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
 
 def test_expect_says_that_there_is_no_record(written):
     shown = spacy_command("calib", "expect", written / "model", written / "gold.spacy").printed
-    assert "holds no record of the documents it was fitted on (it had a single document, or comes from a card)" in " ".join(
-        shown.split()
-    )
+    text = " ".join(shown.split())
+    assert "comes from a card, which holds no record of documents: there is neither an interval nor a drift check" in text
+    assert "`python -m spacy calib select MODEL TEXTS --for adapt --component ner` chooses them" in text
 
 
 def test_spacy_evaluates_it(written):

@@ -58,7 +58,7 @@ def test_it_serves_until_ctrl_c_and_tells_nothing_of_texts(calibrated, tmp_path)
 
 def test_a_pipeline_that_was_not_fitted_is_told_the_command(model):
     refuses(calib("view", model), "has no fitted calib pipe; it has: ")
-    refuses(calib("view", model), "Run `python -m spacy calib fit` first.")
+    refuses(calib("view", model), "with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first")
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1"])

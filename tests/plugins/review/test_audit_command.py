@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_calib.plugins.review.audit_command import audit, looks_lower
 from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs
-from tests.cli.kinds import KINDS, fit, make
+from tests.plugins.kinds import KINDS, fit, make
 
 
 def told(model, data, *options):

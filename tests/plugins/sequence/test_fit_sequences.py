@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from spacy_calib.annotations import get_annotation
 from tests.cli.conftest import bare_docs, calib, entity_docs, ok, refuses, setting
-from tests.cli.kinds import tag_docs
+from tests.plugins.kinds import tag_docs
 from tests.plugins.sequence.trained import SMALL
 
 PLAIN = ("--method", "isotonic", "--groups", "1", "--format", "json")

@@ -12,7 +12,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_calib.errors import CalibError
-from tests.cli.kinds import tag_docs
+from tests.plugins.kinds import tag_docs
 from tests.plugins.sequence.trained import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:spacy.*")

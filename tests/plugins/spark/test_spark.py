@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib import CalibError
-from spacy_calib.gold.reading import DOC_KEY
+from spacy_calib.gold.keys import DOC_KEY
 from spacy_calib.pipe.loading import import_user_code
 from tests.conftest import gold_doc, made_up_sentences, revive
 from tests.docs.pages import DOCS, Run, blocks_of

@@ -227,7 +227,7 @@ def make_query(text: str, abilities: QueryAbilities, unit: str | None = None, n_
     """Return the query that a pipeline can answer.
 
     unit (str | None): What to count, token, entity or document; None for the default. n_draws, seed (int): Of clusterings.
-    RAISES C392: it cannot be read. C393: no pipe knows the label. C394: no pipe scores the attribute. C395: it needs another
+    RAISES C392: it cannot be read. C393: no pipe knows the label, C389: several do. C394: no pipe scores the attribute. C395: it needs another
     component. C398: another unit.
     """
     kind, data = split_query(text)
@@ -251,13 +251,19 @@ def _unit(unit: str | None, units: Sequence[str], subject: str) -> str:
 
 
 def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | None) -> LabelQuery:
+    knowing: dict[Scored, str] = {}
     for label_scores in abilities.scored:
         names_of_pipe = {
             name[2:] if label_scores.annotation.prefixed and name != "O" else name for name in _countable_labels(label_scores)
         }
         own_name = next((name for name, shown in label_scores.names.items() if shown == label), label)
         if own_name in names_of_pipe:
-            return LabelQuery(text, _unit(unit, units_of(label_scores), f"The label {label}"), label_scores, own_name)
+            knowing[label_scores] = own_name
+    if len(knowing) > 1:
+        options = " or ".join(f"--attr {label_scores.attr}" for label_scores in knowing)
+        raise calib_error("C389", query=repr(text), n=len(knowing), options=options)
+    for label_scores, own_name in knowing.items():
+        return LabelQuery(text, _unit(unit, units_of(label_scores), f"The label {label}"), label_scores, own_name)
     names = sorted(
         {
             label_scores.names.get(name, name)

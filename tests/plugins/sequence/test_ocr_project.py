@@ -8,7 +8,7 @@ from pathlib import Path
 from ocr_events import make_options
 from weasel.util import load_project_config
 
-PROJECT = Path(__file__).parents[2] / "configs" / "ocr_letters"
+PROJECT = Path(__file__).parents[3] / "configs" / "ocr_letters"
 
 
 def test_its_commands_are_of_the_script():

@@ -8,7 +8,7 @@ from pathlib import Path
 from sequence_confidence import make_options
 from weasel.util import load_project_config
 
-PROJECT = Path(__file__).parents[2] / "configs" / "np_ner"
+PROJECT = Path(__file__).parents[3] / "configs" / "np_ner"
 
 
 def test_its_commands_are_of_the_script():

@@ -20,7 +20,7 @@ from spacy_calib.plugins.events.trees import TreeEvent
 from spacy_calib.plugins.report.view_server import Viewer
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, setting, spacy_command
-from tests.cli.kinds import KINDS, Made, fit, make
+from tests.plugins.kinds import KINDS, Made, fit, make
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "what-works.md"
 STYLES = {"render, style tokens": "tokens", "render, style ents": "ents"}

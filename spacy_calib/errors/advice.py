@@ -1,0 +1,100 @@
+"""What to do about a fault, by where its sentence is read and by what the pipeline is: no option that a command lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib.metadata import entry_points
+
+# Where a sentence is read: in Python, else under the name of a command.
+PYTHON = "python"
+# What the pipeline is: without a calibration, with one from a card, with one that was fitted.
+STOCK, PRETRAINED, FITTED = "stock", "pretrained", "fitted"
+ANY = ""
+_entry = ContextVar("entry_point", default=PYTHON)
+# Key -> (entry point, state) -> what to do. Keys are codes of messages, or name a reason that several messages quote.
+Advice = Mapping[str, Mapping[tuple[str, str], str]]
+SECOND_PASS = "second pass"
+ADVICE: Advice = {
+    "C027": {
+        (ANY, ANY): "with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first",
+        (PYTHON, ANY): "with gold call `spacy_calib.fit(model, data, output)` first",
+    },
+    "C031": {
+        (ANY, ANY): "or fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
+        ("fit", ANY): "or tell what its labels are called in the data (--map {map})",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY)), "or tell what its labels are called in the data (--map {map})"),
+        (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
+    },
+    "C065": {
+        (ANY, ANY): "with gold calibrate one that does: `python -m spacy calib fit MODEL DATA OUTPUT --component ner`",
+        (PYTHON, ANY): "with gold calibrate one that does: `spacy_calib.fit(model, data, output, component='ner')`",
+    },
+    "C080": {
+        (ANY, ANY): "give data annotated with it, or calibrate that: `python -m spacy calib fit MODEL DATA OUTPUT --component {first}`",
+        ("fit", ANY): "give data annotated with it, or name that: --component {first}",
+        ("evaluate", ANY): "give data annotated with it, or name that: --component {first}",
+        ("audit", ANY): "give data annotated with it, or name that: --component {first}",
+        ("threshold", ANY): "give data annotated with it",
+        (PYTHON, ANY): "give data annotated with it, or name that in `spacy_calib.fit` (component='{first}')",
+    },
+    "C151": {
+        (ANY, ANY): "or fit: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("threshold", ANY)), "or tell what its labels are called in the data (--map {map})"),
+        (PYTHON, ANY): "or fit: `spacy_calib.fit(model, data, output, component='{component}', label_map='{map}')`",
+    },
+    "C164": {
+        (ANY, ANY): "fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`, or let them count as misses with --allow-unknown",
+        **dict.fromkeys((("adapt", ANY), ("fit", ANY)), "tell what its labels are called in the data (--map {map}), or let them count as misses with --allow-unknown"),
+        (PYTHON, ANY): "tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}'), or let them count as misses (allow_unknown=True)",
+    },
+    "C697": {
+        (ANY, ANY): "or fit on them: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY)), "or tell what its labels are called in the data (--map {map})"),
+        (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
+    },
+    SECOND_PASS: {
+        (ANY, ANY): "fit it again without --second-pass (`python -m spacy calib fit MODEL DATA OUTPUT`)",
+        ("fit", ANY): "leave out --second-pass",
+        (ANY, PRETRAINED): "",
+        (PYTHON, ANY): "save the pipeline, and with gold fit it from its folder (`spacy_calib.fit(folder, data, output)`)",
+        (PYTHON, PRETRAINED): "",
+    },
+}  # fmt: skip
+# Plug-ins add what they can do: a name of their own -> a mapping like ADVICE.
+ENTRY_POINTS = "spacy_calib_advice"
+
+
+@contextmanager
+def entered_by(command: str) -> Iterator[None]:
+    """Name the command that runs in a block."""
+    token = _entry.set(command)
+    try:
+        yield
+    finally:
+        _entry.reset(token)
+
+
+def advise(key: str, state: str = ANY, **values: object) -> str:
+    """Return what to do: the advice of the core, then that of plug-ins. state (str): What the pipeline is. values: What it names."""
+    entry = _entry.get()
+    lines = []
+    for table in (ADVICE, *_added_advice()):
+        choices = table.get(key, {})
+        places = ((entry, state), (PYTHON if entry == PYTHON else ANY, state), (entry, ANY), (ANY, ANY))
+        lines.append(next((choices[place] for place in places if place in choices), ""))
+    return "; ".join(line.format(**values) for line in lines if line)
+
+
+@cache
+def _added_advice() -> tuple[Advice, ...]:
+    """The tables of plug-ins; one that cannot be imported is left out, as a sentence needs none."""
+    tables = []
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+        try:
+            tables.append(point.load())
+        except Exception:
+            continue
+    return tuple(tables)

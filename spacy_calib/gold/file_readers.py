@@ -1,0 +1,89 @@
+"""What reads gold, by the suffix of a file: the readers of this package, and those that other packages add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Corpus
+
+from ..calibration.registered import entry_points_of
+from ..errors import CalibError, brief, calib_error
+from .answered_docs import answered_docs
+from .conllu import read_conllu
+from .keys import DOC_KEY
+
+# (nlp, file) -> gold Docs with the vocab of nlp, in the order of the file.
+FileReader = Callable[[Language, Path], Iterable[Doc]]
+
+
+def docbin_docs(nlp: Language, file: Path) -> Iterator[Doc]:
+    """Yield the Docs of a DocBin. RAISES ValueError and others: what spaCy says of the file."""
+    yield from Corpus(file).read_docbin(nlp.vocab, [file])
+
+
+def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
+    """Yield the documents of a CoNLL-U file. RAISES C161: it is none."""
+    for document, doc in read_conllu(nlp.vocab, file):
+        doc.user_data[DOC_KEY] = document
+        yield doc
+
+
+# Gold of whole documents. A folder is read as the first of these that it has files of.
+DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
+# What people answered about texts.
+ANSWER_READERS: dict[str, FileReader] = {".jsonl": answered_docs, ".json": answered_docs}
+# Entry points of other packages: the name is what files end in, ".tsv" or ".tsv.gz", the value a FileReader.
+ENTRY_POINTS = "spacy_calib_gold"
+
+
+def added_readers() -> dict[str, EntryPoint]:
+    """Find the readers that other packages add, by suffix. None of them replaces one of ours."""
+    points = sorted(entry_points_of(ENTRY_POINTS), key=lambda point: point.name)
+    ours = {*DOCUMENT_READERS, *ANSWER_READERS}
+    return {point.name: point for point in points if point.name.startswith(".") and point.name not in ours}
+
+
+def gold_suffixes() -> tuple[str, ...]:
+    """List what files of whole gold documents end in, ours first."""
+    return (*DOCUMENT_READERS, *added_readers())
+
+
+def file_reader(file: Path) -> FileReader:
+    """Return what reads a file of gold. RAISES C053: nothing reads its suffix. C105: a package adds its reader, which cannot be imported."""
+    for readers in (DOCUMENT_READERS, ANSWER_READERS):
+        if file.suffix in readers:
+            return readers[file.suffix]
+    added = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
+    if added:
+        return _load_reader(added[max(added, key=len)])
+    *suffixes, last = (*gold_suffixes(), *ANSWER_READERS)
+    raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}")
+
+
+def _load_reader(point: EntryPoint) -> FileReader:
+    """RAISES C105: it cannot be imported, or is no function."""
+    thing = f"The reader of {point.name} files"
+    try:
+        reader = point.load()
+    except Exception as error:
+        raise calib_error("C105", thing=thing, value=point.value, why=f"{type(error).__name__}: {error}") from None
+    if not callable(reader):
+        raise calib_error("C105", thing=thing, value=point.value, why=f"it is no function: {brief(repr(reader))}")
+
+    def checked_docs(nlp: Language, file: Path) -> Iterator[Doc]:
+        """RAISES C748: the reader fails, or gives something else than Docs with the vocab of nlp."""
+        try:
+            for doc in reader(nlp, file):
+                if not isinstance(doc, Doc) or doc.vocab is not nlp.vocab:
+                    raise TypeError(f"it gives {type(doc).__name__}, not a Doc with the vocab of the pipeline")
+                yield doc
+        except CalibError:
+            raise
+        except Exception as error:
+            raise calib_error("C748", path=file, value=point.value, why=f"{type(error).__name__}: {error}") from None
+
+    return checked_docs

@@ -1,0 +1,34 @@
+"""The part of speech of each token, from the probabilities of finer labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spacy.tokens import Doc
+
+from ...annotations import Annotation, get_annotation
+from ...pairs.label_map import merge_labels
+from ...sources.mapped import MappedScores
+from ...sources.softmax import SoftmaxSource
+from ...types import Ints
+
+
+class PosSource(SoftmaxSource):
+    """P(part of speech) of a morphologizer: the sum over its labels with that part of speech. No component has it by default."""
+
+    def claims(self, pipe: Any) -> bool:
+        return False
+
+    def annotation(self, pipe: Any) -> Annotation:
+        return get_annotation("pos")
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return self._merged(pipe)[0]
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
+        return MappedScores(super().read(pipe, docs), self._merged(pipe)[1], highest=False, spans=None)
+
+    def _merged(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
+        parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
+        return merge_labels(pipe.labels, parts)

@@ -1,0 +1,74 @@
+"""Which calib pipe is meant: the decision, case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+from spacy_calib.cli.shared.which import Candidate, choose
+from spacy_calib.errors import CalibError
+
+TAGS = Candidate("calib", "calib", "tagger", ("token", "sentence", "document"), "tag")
+ENTITIES = Candidate("calib_ent", "calib_ent", "ner", ("entity", "token", "sentence", "document"), "ner")
+TEXTS = Candidate("topics", "topics", "textcat", ("document",), "cats")
+SECOND = Candidate("calib_again", "again", "ner", ENTITIES.units, "ner")
+EXTERNAL = Candidate("scores", "scores", "", ("token",), "tag")
+
+# (pipes, what is asked, names of the chosen pipes, beginning of the reason)
+CHOSEN = [
+    ([TAGS], {}, ["calib"], ""),
+    ([TAGS], {"with_gold": []}, ["calib"], ""),  # its own check says what is missing
+    ([TAGS, ENTITIES], {"component": "ner"}, ["calib_ent"], ""),
+    ([TAGS, ENTITIES], {"attr": "calib"}, ["calib"], ""),
+    ([ENTITIES, SECOND], {"component": "ner", "attr": "again"}, ["calib_again"], ""),
+    ([TAGS, ENTITIES], {"component": "tagger", "with_gold": ["calib_ent"]}, ["calib"], ""),  # options are above evidence
+    (
+        [TAGS, ENTITIES],
+        {"with_gold": ["calib_ent"]},
+        ["calib_ent"],
+        "The gold is of 'ner', so the pipe is 'calib_ent' (--component tagger for 'calib')",
+    ),
+    ([TAGS, ENTITIES], {"unit": "entity"}, ["calib_ent"], "--unit entity is of 'ner'"),
+    ([TAGS, ENTITIES], {"unit": "token"}, ["calib"], "--unit token is of 'tagger'"),
+    ([TAGS, ENTITIES, TEXTS], {"unit": "document"}, ["topics"], "--unit document is of 'textcat'"),
+    ([TAGS, ENTITIES], {"unit": "entity", "flag": "--not-accepted"}, ["calib_ent"], "--not-accepted is of 'ner'"),
+    ([TAGS, ENTITIES], {"with_gold": ["calib", "calib_ent"], "unit": "entity"}, ["calib_ent"], "--unit entity is of 'ner'"),
+    ([TAGS, ENTITIES], {"several": True}, ["calib", "calib_ent"], ""),
+    ([TAGS, ENTITIES], {"several": True, "with_gold": ["calib", "calib_ent"]}, ["calib", "calib_ent"], ""),
+    (
+        [TAGS, ENTITIES, TEXTS],
+        {"several": True, "with_gold": ["calib", "topics"]},
+        ["calib", "topics"],
+        "The data has no gold that concerns 'calib_ent' (ner of 'ner'): left out",
+    ),
+    ([ENTITIES, SECOND], {"several": True, "component": "ner"}, ["calib_ent", "calib_again"], ""),
+]
+REFUSED = [
+    ([TAGS, ENTITIES], {}, "choose one: --component tagger (tag) or --component ner (ner)."),
+    ([TAGS, ENTITIES], {"with_gold": ["calib", "calib_ent"]}, "Several calib pipes are possible here, 'calib' and 'calib_ent'"),
+    ([TAGS, ENTITIES], {"unit": "sentence"}, "choose one: --component tagger (tag) or --component ner (ner)."),
+    ([ENTITIES, SECOND], {"component": "ner"}, "choose one: --attr calib_ent (ner) or --attr again (ner)."),
+    ([TAGS, EXTERNAL], {}, "choose one: --component tagger (tag) or --attr scores (tag)."),
+    ([TAGS, ENTITIES], {"with_gold": []}, "no gold annotation for what is calibrated (tag for tagger, ner for ner)"),
+    ([TAGS, ENTITIES], {"component": "parser"}, "no fitted calib pipe for component 'parser'; calibrated are: tagger, ner."),
+    ([TAGS, ENTITIES], {"attr": "x"}, "no fitted calib pipe with the prefix 'x'; its prefixes are: calib, calib_ent."),
+    (
+        [TAGS, ENTITIES],
+        {"attr": "calib", "component": "ner"},
+        "for component 'ner' with the prefix 'calib'; calibrated are: tagger.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pipes", "asked", "names", "why"), CHOSEN)
+def test_the_pipe_is_chosen_by_option_then_by_gold_then_by_unit(pipes, asked, names, why):
+    choice = choose(pipes, **asked)
+    assert [pipe.name for pipe in choice.pipes] == names
+    assert choice.why.startswith(why)
+    assert bool(choice.why) == bool(why)
+
+
+@pytest.mark.parametrize(("pipes", "asked", "sentence"), REFUSED)
+def test_what_cannot_be_decided_is_refused_with_the_options(pipes, asked, sentence):
+    with pytest.raises(CalibError) as error:
+        choose(pipes, **asked)
+    assert sentence in error.value.message

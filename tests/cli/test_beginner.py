@@ -1,0 +1,158 @@
+"""Forty mistakes of a beginner, and the sentence that each gets: clear, none silent, no traceback."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from .conftest import calib, docs_in, refuses, save_docs
+
+
+class Mistake(NamedTuple):
+    """line (str): What is typed after `spacy calib`; words in capitals stand for the files of `places`. sentence (str): A part of the answer.
+    code (int): How it ends; 0 where the command goes on, but says so.
+    """
+
+    line: str
+    sentence: str
+    code: int = 1
+
+
+MISTAKES = [
+    # The pipeline
+    Mistake("fit NOWHERE GOLD OUT", "no package, shortcut or folder of this name; install it, or give the path of a pipeline"),
+    Mistake("fit en_core_web_lgx GOLD OUT", "Cannot load the pipeline 'en_core_web_lgx': no package, shortcut or folder of this name"),
+    Mistake("fit GOLD STOCK OUT", "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."),
+    Mistake("evaluate GOLD GOLD", "Cannot load the pipeline 'GOLD': it is a file, and a pipeline is a folder"),
+    Mistake("rank STOCK TEXTS", "no fitted calib pipe; it has: tok2vec, tagger, ner; with gold run `python -m spacy calib fit MODEL DATA OUTPUT`"),
+    Mistake("expect STOCK TEXTS", "without gold run `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list)"),
+    Mistake("adapt STOCK GOLD OUT", "The pipeline has no fitted calib pipe"),
+    Mistake("pretrained STOCK OUT", "There is no pretrained calibration for any component of the pipeline"),
+    Mistake("pretrained STOCK", "Name a pipeline and a folder for the result (`calib pretrained MODEL OUTPUT`), or give --list."),
+    # The component
+    Mistake("fit STOCK ENTITIES OUT", "no gold tag annotation for component 'tagger', but gold for 'ner'; give data annotated with it, or name that: --component ner."),
+    Mistake("evaluate STOCK ENTITIES", "no gold tag annotation for component 'tagger', but gold for 'ner'; give data annotated with it, or name that: --component ner."),
+    Mistake("fit STOCK TAGS OUT -C ner", "no gold ner annotation for component 'ner', but gold for 'tagger'; give data annotated with it, or name that: --component tagger."),
+    Mistake("fit STOCK GOLD OUT -C NER", "no component 'NER'; of those that it has, calib can read: tagger, ner. Name one of them with --component."),
+    Mistake("fit STOCK GOLD OUT -C entities", "The pipeline has no component 'entities'"),
+    Mistake("fit STOCK GOLD OUT -C tok2vec", "Component 'tok2vec' (Tok2Vec) cannot be calibrated: it gives vectors, and no label"),
+    Mistake("fit STOCK GOLD OUT -C tagger -C ner --event type", "Option --event must be left out beside several --component"),
+    Mistake("adapt BOTH GOLD OUT", "choose one: --component tagger (tag) or --component ner (ner)."),
+    Mistake("rank BOTH TEXTS", "choose one: --component tagger (tag) or --component ner (ner)."),
+    Mistake("rank BOTH TEXTS -C parser", "no fitted calib pipe for component 'parser'; calibrated are: tagger, ner. Name one of them with --component."),
+    Mistake("info BOTH --attr calib_ner", "no fitted calib pipe with the prefix 'calib_ner'; its prefixes are: calib, calib_ent."),
+    Mistake("rank TAGGER TEXTS --unit entity", "'calib' calibrates 'tagger', which finds no entities; with gold calibrate one that does"),
+    Mistake("threshold TAGGER GOLD -p .9", "'calib' calibrates 'tagger', which finds no entities"),
+    # The gold
+    Mistake("fit STOCK MISSING OUT", "Data not found: MISSING. Give a file, or a folder of files, that exists."),
+    Mistake("fit STOCK TEXTS OUT", "TEXTS holds texts, but no gold: this command needs the right labels of some texts"),
+    Mistake("fit STOCK TEXTFOLDER OUT", "TEXTFOLDER holds texts, but no gold"),
+    Mistake("evaluate BOTH EMPTYFOLDER", "The data in EMPTYFOLDER holds no documents"),
+    Mistake("fit STOCK OWN OUT -C ner", 'has the fields text, entities, and is no answer that Prodigy, Label Studio, doccano or Argilla exports'),
+    Mistake("fit STOCK QUEUE OUT -C ner", "(a queue is none yet)"),
+    Mistake("evaluate BOTH BROKEN", "BROKEN is not a readable DocBin"),
+    Mistake("evaluate BOTH OTHERLABELS", "Component 'ner' knows none of the labels in the gold, so there is nothing to judge"),
+    Mistake("fit STOCK OTHERLABELS OUT -C ner", "tell what its labels are called in the data (--map PER=XPER,ORG=XORG,LOC=XLOC)"),
+    Mistake("adapt ENTS OTHERLABELS OUT", "fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component ner --map"),
+    # Options and outputs
+    Mistake("fit STOCK GOLD OUT --threshold 0.02", "no option --threshold, but a setting of the pipe has this name; give that: --components.calib.threshold VALUE."),
+    Mistake("fit STOCK GOLD OUT -m isotone", "Option --method must be one of auto"),
+    Mistake("fit STOCK GOLD EXISTS", "EXISTS exists already; choose another path or add --force"),
+    Mistake("fit STOCK GOLD OUT --groups 0", "Option --groups must be at least 1"),
+    Mistake("evaluate BOTH GOLD -o page.txt", "Option --output must be a file that ends in .json, .html, .png, .svg or .pdf"),
+    Mistake("threshold ENTS GOLD", "There is no share to reach; give --precision"),
+    Mistake("threshold ENTS GOLD -p 90", "Option --precision must be between 0 and 1, but 90.0 was given."),
+    Mistake("rank ENTS TEXTS --not-accepted", "has no cut-offs that tell which entities are accepted; find them with `spacy calib threshold --precision`"),
+    Mistake("rank ENTS CSV", "CSV holds no texts; give a file or a folder of files that end in"),
+    Mistake("count BOTH TEXTS -q DOG", "No calib pipe of the pipeline knows the label 'DOG'"),
+    Mistake("select BOTH TEXTS --for adopt", "Option --for must be one of train, adapt, but 'adopt' was given."),
+    Mistake("evaluate BOTH ENTITIES --silent -b 100000", "which is fewer than the 100000 bins"),
+    # What goes on, and is said
+    Mistake("evaluate BOTH ENTITIES", "The data has no gold that concerns 'calib' (tag of 'tagger'): left out.", 0),
+    Mistake("rank BOTH TEXTS --unit token", "--unit token is of 'tagger', so the pipe is 'calib' (--component ner for 'calib_ent').", 0),
+    Mistake("evaluate STOCK TAGS", "This command makes them true, from gold that the pipeline was not trained on", 0),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def places(ner_model, two_pipes, calibrated_ner, calibrated, entity_test, tmp_path_factory) -> dict[str, Path]:
+    """What the words in capitals stand for."""
+    folder = tmp_path_factory.mktemp("beginner")
+    docs = docs_in(entity_test)[:60]
+    texts = [doc.text for doc in docs[:10]]
+    for name in ("textfolder", "emptyfolder", "exists"):
+        (folder / name).mkdir()
+    (folder / "exists" / "notes.txt").write_text("mine")
+    written = {
+        "texts.txt": "\n".join(texts),
+        "textfolder/a.txt": texts[0],
+        "broken.spacy": "no DocBin",
+        "texts.csv": "text\n" + texts[0],
+        "own.jsonl": json.dumps({"text": "Anna left.", "entities": [[0, 4, "PER"]]}),
+        "queue.jsonl": json.dumps({"text": "Anna left.", "label": [[0, 4, "PER"]], "meta": {}}),
+    }
+    for name, content in written.items():
+        (folder / name).write_text(content, encoding="utf8")
+
+    def copies(**labels: object) -> list[Doc]:
+        words = [[token.text for token in doc] for doc in docs]
+        return [
+            Doc(doc.vocab, words=words[i], **{key: read(doc) for key, read in labels.items()}) for i, doc in enumerate(docs)
+        ]
+
+    def of_entities(prefix: str):
+        return lambda doc: [f"{token.ent_iob_}-{prefix}{token.ent_type_}" if token.ent_type_ else "O" for token in doc]
+
+    return {
+        "STOCK": ner_model, "BOTH": two_pipes, "ENTS": calibrated_ner, "TAGGER": calibrated, "GOLD": entity_test,
+        "ENTITIES": save_docs(folder / "entities.spacy", copies(ents=of_entities(""))),
+        "OTHERLABELS": save_docs(folder / "other.spacy", copies(ents=of_entities("X"))),
+        "TAGS": save_docs(folder / "tags.spacy", copies(tags=lambda doc: [token.tag_ for token in doc])),
+        "TEXTS": folder / "texts.txt", "TEXTFOLDER": folder / "textfolder", "EMPTYFOLDER": folder / "emptyfolder",
+        "EXISTS": folder / "exists", "BROKEN": folder / "broken.spacy", "CSV": folder / "texts.csv", "OWN": folder / "own.jsonl",
+        "QUEUE": folder / "queue.jsonl", "MISSING": folder / "missing.spacy", "NOWHERE": folder / "nowhere", "OUT": folder / "out",
+    }  # fmt: skip
+
+
+def test_there_are_forty():
+    assert len({mistake.line for mistake in MISTAKES}) == len(MISTAKES) >= 40
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.line)
+def test_a_mistake_gets_its_sentence(places, mistake):
+    outcome = calib(*(places.get(word, word) for word in mistake.line.split()))
+    sentence = re.sub("[A-Z]{3,}", lambda word: str(places.get(word[0], word[0])), mistake.sentence)
+    if mistake.code:
+        refuses(outcome, sentence)
+    else:
+        assert outcome.code == 0, outcome.text
+        assert sentence in outcome.text
+    assert "Traceback" not in outcome.text
+    assert not places["OUT"].exists()
+
+
+def test_python_says_it_without_options(places):
+    """The same faults in Python name arguments."""
+    import spacy_calib
+
+    for call, sentence in [
+        (
+            lambda: spacy_calib.fit(places["STOCK"], places["ENTITIES"], places["OUT"]),
+            "name that in `spacy_calib.fit` (component='ner')",
+        ),
+        (
+            lambda: spacy_calib.adapt(places["STOCK"], places["GOLD"], places["OUT"]),
+            "with gold call `spacy_calib.fit(model, data, output)` first",
+        ),
+        (lambda: spacy_calib.fit(places["STOCK"], places["OTHERLABELS"], places["OUT"], component="ner"), "(label_map='"),
+        (lambda: spacy.load(places["STOCK"]).add_pipe("calib_ent"), "There is no factory 'calib_ent'"),
+    ]:
+        with pytest.raises(spacy_calib.CalibError) as error:
+            call()
+        assert sentence in error.value.message

@@ -1,0 +1,181 @@
+"""Commands on a pipeline with two calib pipes: which one they read, and fits of two components in one run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+import spacy_calib
+from spacy_calib.errors import CalibError
+
+from .conftest import calib, docs_in, fitted_to, ok, refuses, save_docs
+
+CHOICE = "choose one: --component tagger (tag) or --component ner (ner)."
+
+
+def with_only(kind: str, path, output):
+    """Gold with tags alone, or with entities alone."""
+    docs = []
+    for doc in docs_in(path):
+        words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+        labels = {"tags": [token.tag_ for token in doc]} if kind == "tags" else {"ents": bilou(doc)}
+        docs.append(Doc(doc.vocab, words=words, spaces=spaces, **labels))
+    return save_docs(output, docs)
+
+
+def bilou(doc) -> list[str]:
+    return [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in doc]
+
+
+@pytest.fixture(scope="module")
+def tags(entity_test, tmp_path_factory):
+    return with_only("tags", entity_test, tmp_path_factory.mktemp("gold") / "tags.spacy")
+
+
+@pytest.fixture(scope="module")
+def entities(entity_test, tmp_path_factory):
+    return with_only("ents", entity_test, tmp_path_factory.mktemp("gold") / "entities.spacy")
+
+
+@pytest.fixture(scope="module")
+def texts(entity_test, tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "texts.txt"
+    path.write_text("\n".join(doc.text for doc in docs_in(entity_test)[:20]), encoding="utf8")
+    return path
+
+
+@pytest.mark.parametrize(("kind", "component", "attr"), [("tags", "tagger", "calib"), ("ents", "ner", "calib_ent")])
+def test_adapt_and_evaluate_read_the_pipe_that_the_gold_is_of(two_pipes, tags, entities, tmp_path, kind, component, attr):
+    gold = tags if kind == "tags" else entities
+    outcome = ok(calib("adapt", two_pipes, gold, tmp_path / "adapted"))
+    assert f"The gold is of '{component}', so the pipe is '{attr}'" in outcome.text
+    assert f"Adapted {component} to" in outcome.text
+    outcome = ok(calib("evaluate", two_pipes, gold, "-o", tmp_path / "numbers.json"))
+    assert "left out." in outcome.text
+    assert "Nothing to judge" not in outcome.text
+    assert list(json.loads((tmp_path / "numbers.json").read_text())) == [attr]
+
+
+def test_gold_of_both_is_evaluated_for_both_and_adapt_asks_for_one(two_pipes, entity_test, tmp_path):
+    outcome = ok(calib("evaluate", two_pipes, entity_test, "-o", tmp_path / "numbers.json"))
+    assert "left out" not in outcome.text
+    assert sorted(json.loads((tmp_path / "numbers.json").read_text())) == ["calib", "calib_ent"]
+    refuses(calib("adapt", two_pipes, entity_test, tmp_path / "adapted"), CHOICE)
+    assert "Adapted tagger" in ok(calib("adapt", two_pipes, entity_test, tmp_path / "adapted", "-C", "tagger")).text
+
+
+def test_rank_and_select_ask_where_both_are_possible(two_pipes, texts):
+    refuses(calib("rank", two_pipes, texts), CHOICE)
+    refuses(calib("select", two_pipes, texts, "--for", "adapt"), CHOICE)
+    refuses(calib("rank", two_pipes, texts, "-C", "parser"), "no fitted calib pipe for component 'parser'")
+    assert "so the pipe is 'calib_ent'" in ok(calib("rank", two_pipes, texts, "--unit", "entity")).text
+    assert "so the pipe is 'calib'" in ok(calib("rank", two_pipes, texts, "--unit", "token")).text
+    refuses(calib("rank", two_pipes, texts, "--not-accepted"), "The pipe 'calib_ent' has no cut-offs")
+    assert "--attr" not in ok(calib("select", two_pipes, texts, "--for", "adapt", "--n", 3, "-C", "ner")).text
+
+
+def test_rank_takes_the_pipe_that_its_gold_is_of(two_pipes, tags, entities):
+    assert "The gold is of 'ner'" in ok(calib("rank", two_pipes, entities)).text
+    assert "The gold is of 'tagger'" in ok(calib("rank", two_pipes, tags)).text
+
+
+def test_the_line_is_no_part_of_what_is_printed_as_json(two_pipes, entities, capfd):
+    spacy_calib.evaluate(two_pipes, entities)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_threshold_takes_what_has_entities(two_pipes, entities, tags, tmp_path):
+    outcome = ok(calib("threshold", two_pipes, entities, "--precision", 0.5, "-o", tmp_path / "cutoffs.json"))
+    assert json.loads((tmp_path / "cutoffs.json").read_text())["pipe"] == "calib_ent"
+    assert "left out" not in outcome.text
+    refuses(
+        calib("threshold", two_pipes, tags, "--precision", 0.5),
+        "no gold ner annotation for component 'ner', but gold for 'tagger'",
+    )
+    refused = calib("threshold", two_pipes, entities, "--precision", 0.5, "-C", "tagger")
+    refuses(refused, "'calib' calibrates 'tagger', which finds no entities")
+
+
+def test_info_expect_count_and_view_take_one_by_component(two_pipes, texts, monkeypatch):
+    assert "calib_ent" not in ok(calib("info", two_pipes, "-C", "tagger")).text
+    assert "calib_ent" in ok(calib("info", two_pipes)).text
+    assert "Expected quality of ner" not in ok(calib("expect", two_pipes, texts, "-C", "tagger")).text
+    both = ok(calib("expect", two_pipes, texts)).text
+    assert "Expected quality of ner" in both
+    assert "Expected quality of tagger" in both
+    outcome = ok(calib("count", two_pipes, texts, "--query", "NOUN", "--query", "PER"))
+    assert "NOUN is counted by 'calib'; PER is counted by 'calib_ent'." in outcome.text
+    refuses(
+        calib("count", two_pipes, texts, "--query", "NOUN", "-C", "ner"), "No calib pipe of the pipeline knows the label 'NOUN'"
+    )
+    refuses(calib("view", two_pipes, "-C", "parser"), "no fitted calib pipe for component 'parser'")
+
+
+def test_two_components_are_fitted_in_one_run_as_one_after_the_other(ner_model, two_pipes, entity_dev, tmp_path):
+    both = tmp_path / "both"
+    outcome = ok(calib("fit", ner_model, entity_dev, both, "-C", "tagger", "-C", "ner", "-m", "isotonic"))
+    assert "Calibrated tagger on" in outcome.text
+    assert "Calibrated ner on" in outcome.text
+    nlp, one_by_one = spacy.load(both), spacy.load(two_pipes)
+    assert nlp.pipe_names == one_by_one.pipe_names
+    texts = [doc.text for doc in docs_in(entity_dev)[:10]]
+    for doc, other in zip(nlp.pipe(texts), one_by_one.pipe(texts), strict=True):
+        assert [token._.calib_score for token in doc] == [token._.calib_score for token in other]
+        assert [entity._.calib_ent_score for entity in doc.ents] == [entity._.calib_ent_score for entity in other.ents]
+
+
+def test_each_pipe_runs_once_where_two_are_fitted(ner_model, entity_dev, tmp_path, monkeypatch):
+    runs: list[str] = []
+    from spacy_calib.cli.fitting import new_calib
+
+    run_pipes = new_calib.run_pipes
+
+    def noted(nlp, examples, names, **options):
+        runs.extend(names)
+        return run_pipes(nlp, examples, names, **options)
+
+    monkeypatch.setattr(new_calib, "run_pipes", noted)
+    calibs = spacy_calib.fit(ner_model, entity_dev, tmp_path / "both", component=["ner", "tagger"])
+    assert [pipe.name for pipe in calibs] == ["calib", "calib_ent"]
+    assert len(runs) == len(set(runs))
+    assert {"tok2vec", "tagger", "ner"} <= set(runs)
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        (["--event", "type"], "--event"),
+        (["--attr", "mine"], "--attr"),
+        (["--second-pass"], "--second-pass"),
+        (["--components.calib.threshold", "0.02"], "--components.calib.threshold"),
+    ],
+)
+def test_what_belongs_to_one_component_is_refused_beside_two(ner_model, entity_dev, tmp_path, options, given):
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "both", "-C", "tagger", "-C", "ner", *options)
+    refuses(outcome, f"Option {given} must be left out beside several --component")
+
+
+def test_each_component_takes_its_labels_of_a_map(ner_model, entity_dev, tmp_path):
+    renamed = []
+    for doc in docs_in(entity_dev):
+        doc.set_ents(
+            [spacy.tokens.Span(doc, ent.start, ent.end, {"PER": "PERSON"}.get(ent.label_, ent.label_)) for ent in doc.ents]
+        )
+        renamed.append(doc)
+    gold = save_docs(tmp_path / "gold.spacy", renamed)
+    both = fitted_to(tmp_path / "both", ner_model, gold, "-C", "tagger", "-C", "ner", "--map", "PER=PERSON")
+    nlp = spacy.load(both)
+    assert nlp.get_pipe("calib_ent").fit_info.label_map == {"PER": "PERSON"}
+    assert not nlp.get_pipe("calib").fit_info.label_map
+    unknown = calib("fit", ner_model, gold, tmp_path / "x", "-C", "tagger", "-C", "ner", "--map", "PERSONS=PERSON")
+    refuses(unknown, "The map names 'PERSONS', which is no label of component 'ner'")
+
+
+def test_python_gets_the_sentence_too(two_pipes, entity_test, tmp_path):
+    with pytest.raises(CalibError, match="Several calib pipes are possible"):
+        spacy_calib.adapt(two_pipes, entity_test, tmp_path / "adapted")
+    with pytest.warns(UserWarning, match="CW14"):
+        assert spacy_calib.adapt(two_pipes, entity_test, tmp_path / "adapted", component="ner").name == "calib_ent"

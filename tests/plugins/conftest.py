@@ -1,0 +1,4 @@
+"""Fixtures of the command line for the tests of commands of plug-ins."""
+
+from tests.cli.conftest import *  # noqa: F403
+from tests.pipe.conftest import fuzz  # noqa: F401
