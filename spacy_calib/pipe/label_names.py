@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -111,6 +112,12 @@ def _match_doc(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str)
 
 def _renamed(span: Span, label: str) -> Span:
     return Span(span.doc, span.start, span.end, label, kb_id=span.kb_id, span_id=span.id)
+
+
+def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
+    """The names that fitted pipes have for the labels of a component."""
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, CalibratingPipe) and pipe.source.component == component]
+    return [pipe.fit_info.label_map for pipe in pipes if pipe.fit_info.label_map]
 
 
 def shown_names(pipe: CalibratingPipe) -> dict[str, str]:
