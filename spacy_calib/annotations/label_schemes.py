@@ -15,6 +15,8 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..types import OUTSIDE
+
 if TYPE_CHECKING:
     from .base import Annotation, Hashes
 
@@ -29,6 +31,7 @@ _COMMON = {
 # A pair stands in a proposed map if so many spans show it.
 _SEVERAL = 3
 _KEY = "calib_gold_labels"
+_OUT = np.uint64(get_string_id(OUTSIDE))
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ def judged_labels(doc: Doc, annotation_name: str) -> JudgedLabels | None:
 def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
     """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe.
 
-    A predicted label that the gold does not distinguish from the right one is right; one that it never uses leaves the token without gold.
+    A predicted label that the gold does not distinguish from the right one is right; one that it never uses leaves a token outside of entities without gold.
     """
     labels, doc = judged_labels(example.reference, annotation.name), example.predicted
     if labels is None or not len(doc):
@@ -214,4 +217,5 @@ def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hash
             expected[i] = get_string_id(prefix + labels.scheme.name(labels.scheme.first_of[name]))
     inverse = inverse.reshape(-1)
     is_same = (expected[inverse] == gold) & (gold != 0)
-    return np.where(is_unused[inverse], np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))
+    is_open = is_unused[inverse] & (gold == _OUT)
+    return np.where(is_open, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))

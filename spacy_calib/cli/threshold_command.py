@@ -26,7 +26,7 @@ from .shared.options import (
     OnlyAttr,
     OnlyComponent,
     Silent,
-)
+)  # fmt: skip
 from .shared.outputs import Output, wanted_output
 from .shared.run import GoldRun
 from .shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
@@ -86,9 +86,10 @@ def threshold(
     from .shared.writing import write_pipeline
 
     check_targets(precision, recall, per, confidence)
-    how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
-    names: dict[str, Any] = {"attr": attr, "component": component, "label_map": label_map, "all_types": all_types}
-    run = GoldRun(model, data, code=code, force=force, silent=silent, **how, **names)
+    run = GoldRun(
+        model, data, attr=attr, component=component, label_map=label_map, all_types=all_types, gold_preproc=gold_preproc,
+        doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+    )  # fmt: skip
     nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
     examples = run.read(nlp)
     pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, several=True, only=may_have_cutoffs), recall)

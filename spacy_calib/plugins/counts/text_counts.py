@@ -55,7 +55,7 @@ def asked_of(nlp: Language, pipes: Sequence[Calibrator]) -> QueryAbilities:
     """Return what these pipes, and the pipeline around them, can be asked."""
     factories = {nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
     parses = any({"token.dep", "doc.noun_chunks"} & set(nlp.get_pipe_meta(name).assigns) for name in nlp.pipe_names)
-    scores = [Scored(pipe.attr, pipe.fit_info.layer, pipe.lookup.labels(), shown_columns(pipe)) for pipe in pipes]
+    scores = [Scored(pipe.attr, pipe.fit_info.layer, pipe.lookup.labels(), names=shown_columns(pipe)) for pipe in pipes]
     label_scores = [score for score in scores if not score.annotation.judges]  # the score of an arc is not that of its label
     return QueryAbilities(label_scores, "calib_coref" in factories, parses, nlp.vocab)
 

@@ -52,7 +52,7 @@ class Scored:
     attr: str
     layer: str
     labels: Sequence[str]
-    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    names: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
 
     @property
     def annotation(self) -> Annotation:

@@ -251,18 +251,18 @@ def _unit(unit: str | None, units: Sequence[str], subject: str) -> str:
 
 
 def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | None) -> LabelQuery:
-    knowing: dict[Scored, str] = {}
+    knowing = []
     for label_scores in abilities.scored:
         names_of_pipe = {
             name[2:] if label_scores.annotation.prefixed and name != "O" else name for name in _countable_labels(label_scores)
         }
         own_name = next((name for name, shown in label_scores.names.items() if shown == label), label)
         if own_name in names_of_pipe:
-            knowing[label_scores] = own_name
+            knowing.append((label_scores, own_name))
     if len(knowing) > 1:
-        options = " or ".join(f"--attr {label_scores.attr}" for label_scores in knowing)
+        options = " or ".join(f"--attr {label_scores.attr}" for label_scores, _ in knowing)
         raise calib_error("C389", query=repr(text), n=len(knowing), options=options)
-    for label_scores, own_name in knowing.items():
+    for label_scores, own_name in knowing:
         return LabelQuery(text, _unit(unit, units_of(label_scores), f"The label {label}"), label_scores, own_name)
     names = sorted(
         {
