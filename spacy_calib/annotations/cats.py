@@ -27,6 +27,7 @@ from ..pairs.documents import DOCUMENT
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
 from .base import NOT_THOSE, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in
+from .label_schemes import resolve_gold
 from .spans import SPANS_PREFIX
 
 CATS, MULTI = "cats", "cats:multi"
@@ -196,7 +197,7 @@ class MappedAnnotation(Annotation):
         self._gold = inner.in_scheme(self.counterpart)
         for name in ("n_units", "places", "spans_on", "known_tokens"):
             setattr(self, name, getattr(inner, name))
-        for name in ("gold_hashes", "aligned_gold", "is_gold", "is_known", "refused", "foreign", "count"):
+        for name in ("gold_hashes", "is_gold", "is_known", "refused", "foreign", "count"):
             setattr(self, name, getattr(self._gold, name))
         self._spans = {
             get_string_id(label): get_string_id(gold_label) if gold_label else 0 for label, gold_label in self.table.items()
@@ -209,6 +210,9 @@ class MappedAnnotation(Annotation):
     def counterpart(self, label: str) -> str:
         """Return the gold's name for a label, or ""."""
         return map_label(self.table, label, self._no_counterpart, self.prefixed) if label else ""
+
+    def aligned_gold(self, example: Example) -> Hashes:
+        return resolve_gold(self, self._gold.aligned_gold(example), example)
 
     def hashes(self, doc: Doc) -> Hashes:
         keys, first, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)

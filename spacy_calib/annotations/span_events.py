@@ -12,6 +12,7 @@ from spacy.training import Example
 
 from ..errors import calib_error
 from . import Annotation, rejected_in
+from .label_schemes import judged_labels
 
 _Key = tuple[int, int, int]
 
@@ -30,11 +31,10 @@ class GoldSpans:
 
     @classmethod
     def of(cls, doc: Doc, annotation: Annotation, event: str = "exact") -> GoldSpans:
-        rejected_spans = rejected_in(annotation, doc)
+        rejected_spans, labels = rejected_in(annotation, doc), judged_labels(doc, annotation.name)
+        spans = [(span.start, span.end, span.label) for span in annotation.spans_on(doc)] if labels is None else labels.spans
         return cls(
-            frozenset(
-                (first_token(doc, span.start, span.end, event), span.end, span.label) for span in annotation.spans_on(doc)
-            ),
+            frozenset((first_token(doc, start, end, event), end, label) for start, end, label in spans),
             annotation.known_tokens(doc),
             None
             if rejected_spans is None
@@ -99,15 +99,16 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
     if judge_spans is not None:
         return judge_spans(example, spans)
     judge = EVENTS[check_event(event)]
-    gold = GoldSpans.of(example.reference, annotation, event)
+    gold, labels = GoldSpans.of(example.reference, annotation, event), judged_labels(example.reference, annotation.name)
     hits = []
     for start, end, label in spans:
         start = first_token(example.predicted, start, end, event)
         gold_tokens = example.alignment.x2y[start:end]
-        if not len(gold_tokens):
+        if not len(gold_tokens) or (labels is not None and label in labels.unused):
             hits.append(-1)
             continue
-        first, last, gold_label = int(gold_tokens[0]), int(gold_tokens[-1]) + 1, annotation.gold_span_label(label)
+        gold_label = annotation.gold_span_label(label) if labels is None else labels.firsts.get(label, label)
+        first, last = int(gold_tokens[0]), int(gold_tokens[-1]) + 1
         right = judge(gold, first, last, gold_label)
         if right and event in ("exact", "article"):
             right = _squeeze(example.predicted[start:end]) == _squeeze(example.reference[first:last])

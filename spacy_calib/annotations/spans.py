@@ -14,6 +14,7 @@ from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
 from .base import REJECTED, REJECTED_LINKS, Annotation, Hashes, column_of, is_space, map_unique, or_refused, rejected_in
+from .label_schemes import resolve_gold
 
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
@@ -30,6 +31,9 @@ class _OfSpans(Annotation):
 
     def gold_hashes(self, doc: Doc) -> Hashes:
         return self.hashes(doc) if rejected_in(self, doc) is None else np.zeros(len(doc), dtype=np.uint64)
+
+    def aligned_gold(self, example: Example) -> Hashes:
+        return resolve_gold(self, super().aligned_gold(example), example)
 
     def refused(self, example: Example) -> None:
         return None

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import get_annotation
-from ..pipe.gold_names import rename_gold
 from ..plugins.events.fit_event import follow_events, show_followed
 from .fitting.adapt_output import show_adaptation
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
 from .shared.evidence import check_whole_documents, report_dropped
-from .shared.examples import read_examples
 from .shared.options import (
     AllowUnknown,
+    AllTypes,
     CalibratedModel,
     ChosenAttr,
     ChosenComponent,
@@ -27,6 +26,7 @@ from .shared.options import (
     Format,
     GoldPreproc,
     GpuId,
+    LabelMap,
     NProcess,
     Silent,
 )
@@ -35,8 +35,6 @@ from .shared.run import GoldRun
 from .shared.writing import print_json
 
 if TYPE_CHECKING:
-    from spacy.training import Example
-
     from ..pipe.component import Calibrator
 
 
@@ -54,6 +52,8 @@ def adapt(
     *,
     component: ChosenComponent = None,
     attr: ChosenAttr = None,
+    label_map: LabelMap = None,
+    all_types: AllTypes = False,
     allow_unknown: AllowUnknown = False,
     format: Format = "table",
     force: Force = False,
@@ -74,15 +74,13 @@ def adapt(
     """
     from .shared.writing import write_pipeline
 
-    how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code, "force": force, "silent": silent}
-    run = GoldRun(model, data, attr=attr, component=component, **how)
+    how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    names: dict[str, Any] = {"attr": attr, "component": component, "label_map": label_map, "all_types": all_types}
+    run = GoldRun(model, data, code=code, force=force, silent=silent, **how, **names)
     nlp = run.begin(folder=Output("OUTPUT", output))
-
-    def read() -> list[Example]:
-        return rename_gold(nlp, read_examples(nlp, data, gold_preproc, doc_key))
-
-    examples = read()
+    examples = run.read(nlp)
     calib = run.pipe(nlp, examples)
+    run.match([calib], examples)
     check_whole_documents(calib.fit_info.row_unit, gold_preproc)
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
@@ -90,7 +88,7 @@ def adapt(
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
-    events = follow_events(nlp, calib, read, silent=silent)
+    events = follow_events(nlp, calib, lambda: run.match([calib], run.read(nlp), silent=True), silent=silent)
     write_pipeline(nlp, output, force)
     if not silent:
         show_output(calib, events, output, format)

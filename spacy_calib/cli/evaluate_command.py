@@ -13,6 +13,7 @@ from .evaluating.options import KINDS, UNITS, EvaluateRun, kind_of
 from .evaluating.tables import show_table
 from .shared.command import command, option
 from .shared.options import (
+    AllTypes,
     CalibratedModel,
     Code,
     DocKey,
@@ -21,6 +22,7 @@ from .shared.options import (
     Gold,
     GoldPreproc,
     GpuId,
+    LabelMap,
     NProcess,
     OnlyAttr,
     Silent,
@@ -71,6 +73,8 @@ def evaluate(
     against: Annotated[str | None, option(AGAINST_HELP, metavar="OTHER")] = None,
     find_slices: Annotated[bool, option("Search for parts of the data whose scores are off")] = False,
     groups: Annotated[int | None, option(GROUPS_HELP)] = None,
+    label_map: LabelMap = None,
+    all_types: AllTypes = False,
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
     doc_key: DocKey = None,
@@ -101,7 +105,7 @@ def evaluate(
     run = EvaluateRun(
         model, data, output=output or [], kind=kind, tags=tags or [], unit=unit, attr=attr, component=component, bins=bins, by=by,
         against=against, find_slices=find_slices, groups=groups, format=format, gold_preproc=gold_preproc, doc_key=doc_key,
-        n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+        n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent, label_map=label_map, all_types=all_types,
     )  # fmt: skip
     names = list(dict.fromkeys([name for name, _ in run.pictures] or run.names()))
     found, result = _judged(run, shown=bool(run.pages or names))

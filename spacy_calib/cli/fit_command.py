@@ -21,10 +21,11 @@ from .fitting.fit_output import show_fit
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
 from .shared.command import argument, command, option
-from .shared.evidence import check_apart, report_dropped
+from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
     AllowUnknown,
+    AllTypes,
     Code,
     Components,
     DocKey,
@@ -55,7 +56,7 @@ class FitCommand(WithOverrides):
 
     headings = {
         "How the maps are learned": ("groups", "config", "event"),
-        "Where the scores come from": ("second_pass", "label_map"),
+        "Where the scores come from": ("second_pass", "label_map", "all_types"),
         "Which documents": ("gold", "doc_key"),
         "How it runs": (
             "gold_preproc",
@@ -113,6 +114,7 @@ def fit(
     event: Event = None,
     second_pass: SecondPass = False,
     label_map: LabelMap = None,
+    all_types: AllTypes = False,
     gold: Annotated[list[Path] | None, option("More held-out gold, fitted on together with DATA (repeat it for each)")] = None,
     doc_key: DocKey = None,
     gold_preproc: GoldPreproc = False,
@@ -155,8 +157,8 @@ def fit(
     nlp, unreadable = load_readable(model)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = place_pipes(nlp, model, components, base, options, overrides, table, how)
-    read = partial(_read, paths=gold_paths, gold_preproc=gold_preproc, doc_key=doc_key)
-    examples = read(nlp)
+    read = partial(_read, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)
+    examples = read(silent)
     count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
     _fit_all(nlp, fits, examples, count, event, always, **limits)
@@ -206,7 +208,7 @@ def _take(
     nlp: Language,
     fits: Sequence[ComponentFit],
     unit_event: str | None,
-    read: Callable[[Language], list[Example]],
+    read: Callable[[bool], list[Example]],
     silent: bool,
 ) -> tuple[Language, EventPipe | None]:
     """Return the pipeline to write, and the event pipe that is fitted to the new fit. read: The examples of all gold.
@@ -223,17 +225,29 @@ def _take(
             continue
         check_fit(calib.fit_info)
         if unit_event is not None:
-            event_pipe = fit_event(nlp, calib, unit_event, read(nlp), silent=silent)
+            event_pipe = fit_event(nlp, calib, unit_event, read(True), silent=silent)
         else:
             drop_events(nlp, calib, None)
     return nlp, event_pipe
 
 
-def _read(nlp: Language, paths: Sequence[Path], gold_preproc: bool, doc_key: str | None) -> list[Example]:
-    """Read the examples of all gold."""
+def _read(
+    nlp: Language,
+    fits: Sequence[ComponentFit],
+    paths: Sequence[Path],
+    gold_preproc: bool,
+    doc_key: str | None,
+    all_types: bool,
+    silent: bool,
+) -> list[Example]:
+    """Read the examples of all gold, with the names of labels that the pipes have."""
     from ..gold.reading import from_files
 
-    return list(from_files(read_examples(nlp, path, gold_preproc, doc_key) for path in paths))
+    examples = list(from_files(read_examples(nlp, path, gold_preproc, doc_key) for path in paths))
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        match_gold([calib], examples, silent, others=component_fit.other_names, all_types=all_types)
+    return examples
 
 
 def count_training(

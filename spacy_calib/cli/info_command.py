@@ -86,14 +86,16 @@ def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
     """What one pipe holds, as plain data."""
-    groups = pipe.groups
+    from ..pipe.label_names import shown_columns
+
+    groups, shown = pipe.groups, shown_columns(pipe)
     assert groups is not None
     state = [
         {
             "group": row.group,
             "fallback": row.fallback,
             "pairs": row.pairs,
-            "tags": {pipe.labels[i]: int(groups.counts[i]) for i in groups.tags_in(index)},
+            "tags": {shown.get(pipe.labels[i], pipe.labels[i]): int(groups.counts[i]) for i in groups.tags_in(index)},
         }
         for index, row in enumerate(pipe.fit_info.table[1:])
     ]
@@ -130,8 +132,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
             description["weights_changed"]
         ],
         "Attributes": attributes_of(pipe),
-        "Labels called": ", ".join(f"{label}={gold_label}" for label, gold_label in (info.label_map or {}).items())
-        or "as in the component",
+        **_label_lines(pipe),
         "Scaling": _scaling_line(info.scaling),
         "Method": info.method,
         "Tag offsets": _offsets_line(info.pooling),
@@ -171,6 +172,17 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         show_context(info.context)
         show_span_context(None if info.spans is None else info.spans.context, words_of_spans(info)[1])
     print_fit_tables(info)
+
+
+def _label_lines(pipe: Calibrator) -> dict[str, str]:
+    """What labels are called, where the gold of the fit had other names, and which have no scores."""
+    from ..pipe.label_names import shown_names
+
+    names = shown_names(pipe)
+    called = [f"{label}={name}" for label, name in names.items() if name not in ("", label)]
+    without_scores = [label for label, name in names.items() if not name]
+    lines = {"Labels called": ", ".join(called) or "as in the component"}
+    return {**lines, "Without scores": ", ".join(without_scores)} if without_scores else lines
 
 
 def attributes_of(pipe: Calibrator) -> str:

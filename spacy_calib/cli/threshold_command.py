@@ -13,7 +13,20 @@ from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.evidence import Seen, check_gold_says, show_seen
-from .shared.options import CalibratedModel, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, OnlyAttr, OnlyComponent, Silent
+from .shared.options import (
+    AllTypes,
+    CalibratedModel,
+    Code,
+    DocKey,
+    Format,
+    GoldPreproc,
+    GpuId,
+    LabelMap,
+    NProcess,
+    OnlyAttr,
+    OnlyComponent,
+    Silent,
+)  # fmt: skip
 from .shared.outputs import Output, wanted_output
 from .shared.run import GoldRun
 from .shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
@@ -49,6 +62,8 @@ def threshold(
     allow_empty: Annotated[bool, option("Write the pipeline at --apply even where it would accept nothing")] = False,
     format: Format = "table",
     force: Annotated[bool, option("Replace a file at --output, and a pipeline at --apply", "-F")] = False,
+    label_map: LabelMap = None,
+    all_types: AllTypes = False,
     gold_preproc: GoldPreproc = False,
     doc_key: DocKey = None,
     n_process: NProcess = 1,
@@ -67,11 +82,14 @@ def threshold(
         pipes: those of the first, and "others": pipe -> its own.
     RAISES CalibError: every fault of the input.
     """
+    from ..pipe.label_names import with_shown_names
     from .shared.writing import write_pipeline
 
     check_targets(precision, recall, per, confidence)
-    how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
-    run = GoldRun(model, data, attr=attr, component=component, code=code, force=force, silent=silent, **how)
+    run = GoldRun(
+        model, data, attr=attr, component=component, label_map=label_map, all_types=all_types, gold_preproc=gold_preproc,
+        doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+    )  # fmt: skip
     nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
     examples = run.read(nlp)
     pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, several=True, only=may_have_cutoffs), recall)
@@ -85,8 +103,8 @@ def threshold(
         write_pipeline(nlp, apply, force)
 
     def show_all() -> None:
-        for one in results:
-            show(one, apply)
+        for pipe, one in zip(pipes, results, strict=True):
+            show(with_shown_names(pipe, one), apply)
 
     deliver(result, show_all, output=None, format=format, silent=silent)
     return result
@@ -212,18 +230,18 @@ def _highest_precisions(result: dict[str, Any]) -> str:
 def show(result: dict[str, Any], apply: Path | None) -> None:
     """Print what was found."""
     attr = result["attr"]
-    names = []
+    attributes = []
     if "precision" in result:
         show_precision(result)
         if any(row["cutoff"] is not None for row in result["rows"]):
-            names.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
+            attributes.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
     if "misses" in result:
         show_recall(result["misses"], None if "precision" in result else result["seen"], result["by"], apply)
-        names += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]
+        attributes += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]
     if "review" in result:
         show_review(result["review"], result["precision"], result["misses"]["recall"], result["confidence"])
-    if apply is not None and names:
-        msg.good(f"The pipeline with these cut-offs ({', '.join(names)}): {apply}")
+    if apply is not None and attributes:
+        msg.good(f"The pipeline with these cut-offs ({', '.join(attributes)}): {apply}")
 
 
 def _unit_noun(result: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ ADVICE: Advice = {
     "C031": {
         (ANY, ANY): "or fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
         ("fit", ANY): "or tell what its labels are called in the data (--map {map})",
-        ("audit", ANY): "or tell what its labels are called in the data (--map {map})",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY)), "or tell what its labels are called in the data (--map {map})"),
         (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
     },
     "C065": {
@@ -41,13 +41,19 @@ ADVICE: Advice = {
         (PYTHON, ANY): "give data annotated with it, or name that in `spacy_calib.fit` (component='{first}')",
     },
     "C151": {
-        (ANY, ANY): "or fit: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map LABEL=GOLD`",
-        (PYTHON, ANY): "or fit: `spacy_calib.fit(model, data, output, component='{component}', label_map='LABEL=GOLD')`",
+        (ANY, ANY): "or fit: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("threshold", ANY)), "or tell what its labels are called in the data (--map {map})"),
+        (PYTHON, ANY): "or fit: `spacy_calib.fit(model, data, output, component='{component}', label_map='{map}')`",
     },
     "C164": {
         (ANY, ANY): "fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`, or let them count as misses with --allow-unknown",
-        ("fit", ANY): "tell what its labels are called in the data (--map {map}), or let them count as misses with --allow-unknown",
+        **dict.fromkeys((("adapt", ANY), ("fit", ANY)), "tell what its labels are called in the data (--map {map}), or let them count as misses with --allow-unknown"),
         (PYTHON, ANY): "tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}'), or let them count as misses (allow_unknown=True)",
+    },
+    "C697": {
+        (ANY, ANY): "or fit on them: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY)), "or tell what its labels are called in the data (--map {map})"),
+        (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
     },
     SECOND_PASS: {
         (ANY, ANY): "fit it again without --second-pass (`python -m spacy calib fit MODEL DATA OUTPUT`)",

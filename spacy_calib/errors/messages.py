@@ -178,7 +178,7 @@ MESSAGES = {
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so that there is nothing to give a score to; give texts that hold names which the pipeline finds.",
     "C748": "{path} cannot be read by {value} ({why}); mend the file, or the package that adds this reader.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or what an annotation tool exports.",
-    "C697": "No accepted span has a label of component '{component}' ({given}; it knows {known}): these are answers about another model, or another scheme; give those about this one, or name the counterparts (--map).",
+    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): these are answers about another model, or another scheme; give those about this one, {advice}.",
     "C640": "A span that a tool found must have its first character, the one behind its last, a label and perhaps a score in [0, 1], but of {text!r} ({n} characters) {given} was given; hand over dicts with start, end, label and score.",
     "C815": "What the pipe '{name}' learned could not be read again, so that no pipeline was written and an older one is left as it was ({why}); report this, if you may with the data.",
     "C800": "{what}, so that nothing tells how often component '{component}' is right about anything else; {mend}.",

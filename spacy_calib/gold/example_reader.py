@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..annotations import Annotation, Hashes, columns_of, is_blank, label_hashes
+from ..annotations import Annotation, Hashes, MappedAnnotation, columns_of, is_blank, label_hashes
 from ..annotations.base import NOT_THOSE
+from ..annotations.label_schemes import has_types, likely_names, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
@@ -23,7 +24,7 @@ from ..calibration.tokens import silent_tokens
 from ..context.words import Words
 from ..pairs.build import Scores, concatenate, hints_of
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
-from ..pairs.label_map import UnknownGold
+from ..pairs.label_map import UnknownGold, map_label
 from ..sources.bound import BoundSource
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 from .reading import document_of
@@ -88,6 +89,7 @@ class ExampleReader:
         self.why_missing = ""
         self._batches: list[_Batch] = []
         self._confusions: Counter[tuple[int, int]] = Counter()
+        self._span_confusions: Counter[tuple[str, str]] = Counter()
 
     def read_all(self, examples: Iterable[Example]) -> ExampleReader:
         """Read examples; itself. RAISES C024, C040, C041: what the source found is no probability."""
@@ -112,6 +114,7 @@ class ExampleReader:
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
+            self._count_confusions(examples, scores.spans)
         starts = []
         for example in examples:
             gold, document = example.reference, document_of(example)
@@ -133,6 +136,17 @@ class ExampleReader:
             **self._entries(examples, scores),
         )
         self._batches.append(batch_data)
+
+    def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
+        """Count which gold labels the predicted spans stand for. spans (Spans): Of these examples."""
+        chosen, labels = spans.take(np.flatnonzero(spans.chosen)), self.source.span_labels
+        keys = list(zip(chosen.starts.tolist(), chosen.ends.tolist(), chosen.labels.tolist(), strict=True))
+        offset = 0
+        for example in examples if has_types(self.annotation) else ():
+            end = offset + len(example.predicted)
+            inside = [(start - offset, last - offset, labels[label]) for start, last, label in keys if offset <= start < end]
+            self._span_confusions.update(span_confusions(self.annotation, example, inside))
+            offset = end
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
         """The fields of a batch that are about its rows and entries."""
@@ -208,12 +222,37 @@ class ExampleReader:
             for (column, key), n in self._confusions.items()
             if key in names
         }
-        return UnknownGold.of(confusions_by_name, self.n_unknown, self.counts, labels)
+        unknown = UnknownGold.of(confusions_by_name, self.n_unknown, self.counts, labels)
+        return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
     def _joined(self, name: str) -> NDArray[Any]:
         """A field of all batches as one array."""
         kind = np.bool_ if name in ("unlabelled", "known", "starts") else np.intp
         return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
+
+
+def unknown_spans(
+    annotation: Annotation, labels: Sequence[str], confusions: Mapping[tuple[str, str], int], of_tokens: UnknownGold
+) -> UnknownGold:
+    """What is known of gold labels that a component does not know, with the names that its spans show for its labels.
+
+    labels (Sequence[str]): Of the component's spans. confusions (Mapping): See `span_confusions`. of_tokens (UnknownGold): Of tokens, if these have gold.
+    """
+    if not has_types(annotation) or not confusions:
+        return of_tokens
+    table = annotation.table if isinstance(annotation, MappedAnnotation) else {}
+    names = {label: map_label(table, label) for label in labels}
+    gold, unknown = Counter[str](), Counter[tuple[str, str]]()
+    for (label, name), n in confusions.items():
+        gold[name] += n
+        if name not in names.values():
+            unknown[label, name] += n
+    unmatched = [label for label in labels if names[label] not in gold]
+    pairs = likely_names(unmatched, list(dict.fromkeys(name for _, name in unknown)), confusions)
+    if of_tokens.n:
+        return replace(of_tokens, counterparts=pairs)
+    of_spans = UnknownGold.of(unknown, unknown.total(), gold, list(names))
+    return replace(of_spans, counterparts=pairs, unit=annotation.span_words[0] if of_spans.n else "")
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from spacy.training import Example
 
 from ..annotations import Annotation, count_misaligned, has_gold, plain_name
+from ..annotations.label_schemes import judged_labels
 from ..pairs.documents import DOCUMENT, TOKEN
+from ..pairs.label_map import shorter
 
 # Texts with fewer small letters may well have no capital one.
 _LETTERS = 5000
@@ -18,7 +21,7 @@ _LETTERS = 5000
 class DroppedGold:
     """layer (str): Name of the annotation. unit (str): What carries a label. documents, without_gold (int): Gold Docs, and those without this annotation
     among others that have it. tokens, left_out (int): Predicted tokens of Docs with gold; those that align with no single gold token. lower_case (bool):
-    Whether tokens have labels and no gold text has a capital letter, where there are so many small ones that this is no chance.
+    Whether tokens have labels and no gold text has a capital letter, where there are so many small ones that this is no chance. unused (Mapping): Type that the gold never uses -> predicted spans.
     """
 
     layer: str
@@ -28,16 +31,21 @@ class DroppedGold:
     tokens: int
     left_out: int
     lower_case: bool
+    unused: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_examples(cls, annotation: Annotation, examples: Iterable[Example]) -> DroppedGold:
         """annotation (Annotation): Of the predicted Docs."""
         gold, with_gold, n_documents, n_small, n_capital = annotation.gold, [], 0, 0, 0
+        unused: Counter[str] = Counter()
         for example in examples:
             doc = example.reference
             if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
                 continue
             n_documents += 1
+            if (labels := judged_labels(doc, annotation.name)) is not None:
+                names = [span.label_ for span in annotation.spans_on(example.predicted)]
+                unused.update(name for name in names if name in labels.scheme.unused)
             if has_gold(gold, doc):
                 with_gold.append(example)
                 n_small += sum(map(str.islower, doc.text))
@@ -45,7 +53,15 @@ class DroppedGold:
         misaligned = count_misaligned(gold, with_gold) if annotation.unit == TOKEN else {"tokens": 0, "left_out": 0}
         without_gold = 0 if annotation.spans_are_units or not with_gold else n_documents - len(with_gold)
         lower_case = annotation.unit == TOKEN and n_small >= _LETTERS and not n_capital
-        return cls(plain_name(annotation.name), annotation.unit, n_documents, without_gold, lower_case=lower_case, **misaligned)
+        return cls(
+            plain_name(annotation.name),
+            annotation.unit,
+            n_documents,
+            without_gold,
+            lower_case=lower_case,
+            **misaligned,
+            unused=unused,
+        )
 
     def sentences(self) -> list[str]:
         """A sentence for each kind of loss."""
@@ -61,6 +77,11 @@ class DroppedGold:
             sentences.append(
                 f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as they align with no single gold "
                 "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
+            )
+        if self.unused:
+            names = shorter([f"{label} {n:,}" for label, n in Counter(self.unused).most_common()])
+            sentences.append(
+                f"{sum(self.unused.values()):,} predictions have a type that the gold never uses ({names}) and are not judged; --all-types counts them as wrong"
             )
         if self.lower_case:
             sentences.append(

@@ -107,9 +107,9 @@ _NAMED = 8
 
 @dataclass(frozen=True)
 class UnknownGold:
-    """n (int): Tokens whose gold label the component does not know. share (float): Of tokens with gold other than "O".
+    """n (int): Tokens (or spans, if only these have gold) whose label the component does not know. share (float): Of those with gold other than "O".
     labels (Sequence[str]): Those that it knows. pairs (Sequence[tuple]): (its likeliest label, gold label, tokens).
-    counterparts (Mapping): Each of its labels that the gold has not -> the gold label that it most often stands for.
+    counterparts (Mapping): Each of its labels that the gold has not -> the gold label that it most often stands for. unit (str): What n counts, "" for what has labels.
     """
 
     n: int
@@ -117,6 +117,7 @@ class UnknownGold:
     labels: Sequence[str]
     pairs: Sequence[tuple[str, str, int]]
     counterparts: Mapping[str, str]
+    unit: str = ""
 
     @classmethod
     def of(cls, found: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]) -> UnknownGold:
@@ -156,6 +157,7 @@ class UnknownGold:
             "known": shorter(self.labels),
             "pairs": pairs or "-",
             "map": map_to_paste(label_map) or "LABEL=GOLD",
+            **({"unit": self.unit} if self.unit else {}),
         }
 
 

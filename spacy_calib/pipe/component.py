@@ -181,8 +181,10 @@ class Calibrator(CalibratingPipe):
         """SMCE, GMCE and the figures of the registered metrics, raw and calibrated; {} without a scorer."""
         if self.scorer is None:
             return {}
+        from .label_names import with_matched_copies
+
         return self.scorer(
-            examples,
+            with_matched_copies(self, list(examples)),
             attr=self.attr,
             of_entities=self.of_entities,
             token_scores=self.token_scores,

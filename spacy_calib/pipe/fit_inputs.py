@@ -25,7 +25,7 @@ from ..gold.example_reader import ExampleReader
 from ..gold.reading import TextWatch
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
-from ..pairs.label_map import UnknownGold, shorter
+from ..pairs.label_map import UnknownGold
 from ..pairs.progress import UNREPORTED, Progress
 from ..pairs.seen_texts import SeenTexts, TextUnits
 from ..sources.bound import BoundSource
@@ -118,9 +118,11 @@ class FitInputs:
         name, span_labels, unknown = self.source.name, self.source.span_labels, self.unknown
         if not self.n_docs:
             raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
-        if not self.n_gold and span_labels and self.span_counts and self.span_counts.keys().isdisjoint(span_labels):
-            raise calib_error("C697", component=name, given=shorter(list(self.span_counts)), known=shorter(span_labels))
+        if not self.n_gold and span_labels and unknown.n and unknown.share == 1:
+            raise calib_error("C697", component=name, **unknown.words())
         if self.of_spans_alone:
+            if unknown.share > self.arguments.max_unknown:
+                raise calib_error("C164", component=name, **unknown.words())
             return
         if not self.n_gold:
             raise calib_error("C030", layer=self.source.annotation.gold.name, component=name)

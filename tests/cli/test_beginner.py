@@ -59,7 +59,7 @@ MISTAKES = [
     Mistake("evaluate BOTH BROKEN", "BROKEN is not a readable DocBin"),
     Mistake("evaluate BOTH OTHERLABELS", "Component 'ner' knows none of the labels in the gold, so there is nothing to judge"),
     Mistake("fit STOCK OTHERLABELS OUT -C ner", "tell what its labels are called in the data (--map PER=XPER,ORG=XORG,LOC=XLOC)"),
-    Mistake("adapt ENTS OTHERLABELS OUT", "fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component ner --map"),
+    Mistake("adapt ENTS OTHERLABELS OUT", "tell what its labels are called in the data (--map PER=XPER,ORG=XORG,LOC=XLOC)"),
     # Options and outputs
     Mistake("fit STOCK GOLD OUT --threshold 0.02", "no option --threshold, but a setting of the pipe has this name; give that: --components.calib.threshold VALUE."),
     Mistake("fit STOCK GOLD OUT -m isotone", "Option --method must be one of auto"),

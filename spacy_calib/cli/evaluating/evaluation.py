@@ -14,7 +14,6 @@ from ..fitting.new_calib import own_block, place_calib, ready_to_read
 from ..fitting.settings import DEFAULTS, pipe_settings
 from ..shared.command import check_option
 from ..shared.evidence import check_bins, report_dropped, unknown_sentence
-from ..shared.examples import read_examples
 from ..shared.run import ScoredPipe, judge, pipes_to_run
 from ..shared.screen import number, warn
 
@@ -47,7 +46,7 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, A
     from ...pipe.fit_inputs import FitArguments, gather
 
     nlp, calib = place_raw(run, nlp)
-    examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
+    examples = run.match([calib], run.read(nlp))
     examples_done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
     inputs = gather(calib, examples_done, FitArguments())
     report_dropped(inputs.source.annotation, examples_done, run.silent)

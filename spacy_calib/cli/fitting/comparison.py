@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...annotations.span_events import UNIT_EVENTS
 from ...calibration.replacement import ADAPTED, FIT, PRESENT
 from ...pairs.documents import counted
-from ...pipe.gold_names import rename_gold
+from ...pipe.label_names import match_labels
 from ...pipe.loading import load_pipeline
 from ..shared.screen import msg, number
 from .adapt_output import show_adaptation
@@ -60,7 +60,8 @@ class PresentPipe:
         from ...pipe.replacing import compare_with_present
 
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
-        comparison = compare_with_present(fit, self.pipe, rename_gold(fit.lookup.nlp, gold, [self.pipe]))
+        match_labels(self.pipe, gold, others=[fit.fit_info.label_map or {}])
+        comparison = compare_with_present(fit, self.pipe, gold)
         is_other_event = event in UNIT_EVENTS or (
             event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
         )

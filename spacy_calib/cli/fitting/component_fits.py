@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import FIT
+from ...pipe.label_names import maps_on
 from ..shared.command import check_option
 from .comparison import FitOutcome, PresentPipe
 from .new_calib import block_to_fit, place_calib, with_inline_recognizers
@@ -24,12 +25,14 @@ class ComponentFit:
     """The fit of one component.
 
     name (str): Of the new pipe. own (str | None): The pipe whose settings were taken over. present (PresentPipe | None): The calibration
-    that it may replace. outcome (FitOutcome | None): Of their comparison.
+    that it may replace. other_names (Sequence): What fitted pipes of the pipeline call the labels of this component.
+    outcome (FitOutcome | None): Of their comparison.
     """
 
     name: str
     own: str | None
     present: PresentPipe | None
+    other_names: Sequence[Mapping[str, str]] = ()
     outcome: FitOutcome | None = None
 
     @property
@@ -77,9 +80,10 @@ def place_pipes(
         named_options = {**options, "component": name} if name else options
         own, block, settings = block_to_fit(nlp, base, named_options, overrides)
         present = PresentPipe.find(nlp, block[0], model, how["unreadable"])
+        other_names = maps_on(nlp, block[1]["source"].get("component", ""))
         labels = _map_of(nlp, name, components, table)
         nlp, calib = place_calib(nlp, model, block, labels, event=options.get("event"), overrides=settings, **how)
-        fits[calib.name] = ComponentFit(calib.name, own and own[0], present)
+        fits[calib.name] = ComponentFit(calib.name, own and own[0], present, other_names)
     return nlp, [fits[name] for name in nlp.component_names if name in fits]
 
 

@@ -159,7 +159,7 @@ def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unr
 def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[str, str] | None) -> Calibrator:
     """Put a new calib pipe directly after the component that it reads; an older one for the same component makes way.
 
-    table (dict | None): Its label map; None takes that of the older one, unless it comes from a card.
+    table (dict | None): Its label map; None takes that of the older one, unless it comes from a card. Which types are in the gold, the new gold tells.
     RAISES C317, C318: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
     """
     from ...pipe.component import Calibrator
@@ -176,7 +176,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[st
             owner = f"it calibrates '{older.source.component}'" if isinstance(older, Calibrator) else "it is no calib pipe"
             raise calib_error("C059", name=name, owner=owner)
         if table is None and older.fit_info.pretrained is None:
-            table = map_of(older.source)
+            table = {label: name for label, name in (map_of(older.source) or {}).items() if name} or None
         nlp.remove_pipe(name)
     try:
         place = {"after": component} if component else {"last": True}

@@ -13,7 +13,7 @@ from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import UnknownGold, shorter
 from ...types import OPEN, OUTSIDE
 from .command import check_option
-from .screen import msg, shorten, warn
+from .screen import inform, msg, shorten, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -90,25 +90,27 @@ def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent
 
     from ...annotations import get_annotation, label_hashes
     from ...annotations.base import NOT_THOSE
+    from ...annotations.label_schemes import has_types, span_confusions
+    from ...gold.example_reader import unknown_spans
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in examples)
     labels = pipe.lookup.labels()
     known_labels = label_hashes((*labels, *annotation.none))
     unknown_pairs: Counter[tuple[int, int]] = Counter()
+    spans: Counter[tuple[str, str]] = Counter()
     for example in examples:
         gold_hashes = annotation.aligned_gold(example)
         unknown = (gold_hashes != 0) & (gold_hashes != NOT_THOSE) & ~np.isin(gold_hashes, known_labels)
         unknown_pairs.update(
             zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
         )
+        predicted = annotation.spans_on(example.predicted) if has_types(annotation) else ()
+        spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted]))
     names = {get_string_id(label): label for label in (*labels, *gold)}
-    check_gold(
-        pipe,
-        gold,
-        Counter({(names.get(predicted, ""), names[key]): n for (predicted, key), n in unknown_pairs.items()}),
-        silent,
-    )
+    pairs = {(names.get(predicted, ""), names[key]): n for (predicted, key), n in unknown_pairs.items()}
+    of_tokens = UnknownGold.of(pairs, unknown_pairs.total(), gold, labels)
+    check_gold(pipe, gold, unknown_spans(annotation, pipe.lookup.span_labels(), spans, of_tokens), silent)
 
 
 def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
@@ -125,31 +127,24 @@ def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -
     unknown_pairs = Counter(
         {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
     )
-    check_gold(pipe, gold, unknown_pairs, silent)
+    check_gold(pipe, gold, UnknownGold.of(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels()), silent)
 
 
-def check_gold(pipe: Calibrator, gold: Counter[str], unknown_pairs: Counter[tuple[str, str]], silent: bool) -> None:
+def check_gold(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold, silent: bool) -> None:
     """Warn of gold labels that the component does not know, as `fit` does.
 
-    gold (Counter): Gold label -> frequency; empty without gold. unknown_pairs (Counter): (label on the Doc, unknown gold label)
-    -> tokens. RAISES C151: the component knows none of the gold labels, "O" aside.
+    gold (Counter): Gold label -> frequency of tokens; empty without gold. RAISES C151: the component knows none of the gold labels, "O" aside.
     """
-    if pipe.source.annotation(pipe.lookup.component()).any_label:
+    if pipe.fit_info.layer in OPEN or pipe.source.annotation(pipe.lookup.component()).any_label:
         return
-    if pipe.fit_info.layer in OPEN:
-        return
-    labels = pipe.lookup.labels()
-    gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE})
+    labels, words = pipe.lookup.labels(), unknown.words()
+    gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
     component = pipe.source.component or "the source"
-    if gold_labels and set(labels).isdisjoint(gold_labels):
-        texts = [shorten(", ".join(names), _WIDTH) for names in (gold_labels, labels)]
-        raise calib_error("C151", component=component, gold=texts[0], known=texts[1])
-    if unknown_pairs and not silent:
-        warn(
-            unknown_sentence(
-                UnknownGold.of(unknown_pairs, unknown_pairs.total(), gold, labels).words(), component, pipe.fit_info.row_unit
-            )
-        )
+    if gold_labels and (unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)):
+        texts = [shorten(", ".join(names), _WIDTH) for names in (dict.fromkeys(gold_labels), labels)]
+        raise calib_error("C151", component=component, gold=texts[0], known=texts[1], map=words["map"])
+    if unknown.n and not silent:
+        warn(unknown_sentence(words, component, pipe.fit_info.row_unit))
 
 
 class GoldSays:
@@ -221,6 +216,7 @@ _NAMES, _ALONE = 32, 20
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
     """Which gold labels a component does not know, in two lines unless details are wanted. words (dict): Of `UnknownGold`. unit (str): What has labels."""
     pairs, unknown = words["pairs"], words["unknown"]
+    unit = words.get("unit", unit)
     first = pairs if details else pairs.split(", ")[0]
     text = unknown if pairs == "-" else f"{unknown}; it says {first}"
     if not details and len(text) > _NAMES:
@@ -229,6 +225,16 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
         "`fit --map` renames them"
     )
+
+
+def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: bool = True, **options: Any) -> list[Example]:
+    """Give gold entities their names in these pipes; return the examples. options: See `match_labels`."""
+    from ...pipe.label_names import match_labels
+
+    schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
+    for sentence in () if silent else dict.fromkeys(scheme.sentence for scheme in schemes if scheme and scheme.sentence):
+        inform(sentence)
+    return examples
 
 
 def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:

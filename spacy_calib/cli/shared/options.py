@@ -87,6 +87,9 @@ RawCells = Annotated[
         "In CSV, leave cells as they are that begin with = + - @; else these get an apostrophe, for spreadsheets", "--raw-cells"
     ),
 ]
+AllTypes = Annotated[
+    bool, option("The gold is complete: predictions of a type that it never uses are wrong, not left out", "--all-types")
+]
 AllowUnknown = Annotated[bool, option("Go on even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]
 Code = Annotated[Path | None, option("Python file with registered functions", "--code", "-c")]

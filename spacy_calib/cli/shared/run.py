@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pipe.gold_names import rename_gold
 from ...pipe.loading import check_readable, open_model
 from .evidence import (
     FirstDoc,
@@ -21,6 +20,7 @@ from .evidence import (
     check_has_gold,
     check_scored,
     check_whole_documents,
+    match_gold,
     report_dropped,
 )
 from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
@@ -116,6 +116,8 @@ class Run:
     code: Path | None = None
     force: bool = False
     silent: bool = True
+    label_map: str | None = None
+    all_types: bool = False
 
     @property
     def fields(self) -> Fields:
@@ -163,7 +165,14 @@ class Run:
 
     def read(self, nlp: Language) -> list[Example]:
         """Read the gold examples. RAISES: see `read_examples`."""
-        return rename_gold(nlp, read_examples(nlp, self.data, self.gold_preproc, self.doc_key))
+        return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+
+    def match(self, pipes: Sequence[Calibrator], examples: list[Example], *, silent: bool | None = None) -> list[Example]:
+        """Give the gold the names of labels that these pipes have, see `match_labels`; return the examples."""
+        from ...pairs.label_map import read_map
+
+        given = None if self.label_map is None else read_map(self.label_map)
+        return match_gold(pipes, examples, self.silent if silent is None else silent, given=given, all_types=self.all_types)
 
     def annotate(
         self,
@@ -178,6 +187,7 @@ class Run:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         from ...annotations import get_annotation
 
+        self.match(pipes, examples)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
@@ -191,13 +201,19 @@ class Run:
             report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
         return annotated_examples
 
-    def stream(self, nlp: Language, path: Path | None = None, gold: bool = False) -> Iterator[Example]:
-        """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by."""
+    def stream(
+        self, nlp: Language, path: Path | None = None, gold: bool = False, pipes: Sequence[Calibrator] = ()
+    ) -> Iterator[Example]:
+        """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by.
+
+        pipes (Sequence): Those whose names of labels gold gets.
+        """
         if gold or self.needs_gold:  # JSON is answers there, not texts
-            return iter(rename_gold(nlp, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
-        return stream_examples(
+            return iter(self.match(pipes, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
+        examples = stream_examples(
             nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
+        return iter(self.match(pipes, list(examples))) if pipes and holds_gold(path or self.data) else examples
 
     def passing(self, what: str, path: Path | None = None, gold: bool = False) -> Pass:
         """Return how the pipeline runs over the data, or over another path. what (str): For the progress bar."""
@@ -219,7 +235,7 @@ class Run:
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         seen = Seen(pipe)
-        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp))), self.passing(what), sentences=sentences)
+        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp, pipes=[pipe]))), self.passing(what), sentences=sentences)
         check_gold_of_corpus(pipe, corpus, self.silent)
         return corpus, seen.to_dict()
 
@@ -234,7 +250,7 @@ class Run:
     ) -> Iterator[ScoredCorpus]:
         """Yield the corpora of some texts at a time; of gold, which is not checked, one. Arguments and RAISES: see `score`."""
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)
+        yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.passing(what), sentences=sentences)
 
 
 @dataclass(frozen=True)

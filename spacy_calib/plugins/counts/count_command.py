@@ -237,7 +237,7 @@ class QueryRun:
                 examples = first_doc.over(examples)
             counting.add(examples)
 
-        examples, pipe_names = run.stream(self.nlp, path, gold), pipes_for(self.nlp, self.pipes, self.queries)
+        examples, pipe_names = run.stream(self.nlp, path, gold, self.pipes), pipes_for(self.nlp, self.pipes, self.queries)
         for _ in read_through(self.nlp, examples, pipe_names, read, run.passing("Counting", path, gold)):
             pass
         if first and not counting.scored:

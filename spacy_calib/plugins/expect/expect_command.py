@@ -258,7 +258,10 @@ def labelled_documents(
 
     noted, seen, says = Noted(annotation), Seen(pipe), GoldSays(pipe)
     corpus = score(
-        nlp, pipe, says.over(seen.over(noted.over(run.stream(nlp, gold, True)))), run.passing("Scoring --gold", gold, True)
+        nlp,
+        pipe,
+        says.over(seen.over(noted.over(run.stream(nlp, gold, True, [pipe])))),
+        run.passing("Scoring --gold", gold, True),
     )
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)

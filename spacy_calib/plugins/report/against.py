@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...cli.evaluating.evaluation import Judgement, place_raw
-from ...cli.shared.examples import read_examples, run_pipes
+from ...cli.shared.examples import run_pipes
 from ...cli.shared.run import pipes_to_run
 from ...cli.shared.screen import Column, first_of, msg, number, show_rows, warn, whole
 from ...pipe.loading import open_model
@@ -89,7 +89,7 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
     if pipes:
         return side_of(pipes[0], run.annotate(nlp, pipes[:1], run.read(nlp), what="Comparing"), run.by)
     nlp, pipe = place_raw(replace(run, model=model, component=component, against=None), nlp)
-    examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
+    examples = run.match([pipe], run.read(nlp))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[CW01\]")
         ready = run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=run.silent, what="Comparing", n_process=run.n_process)

@@ -16,7 +16,7 @@ from ...cli.fitting.new_calib import own_block, place_calib
 from ...cli.fitting.settings import pipe_settings
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
-from ...cli.shared.examples import read_examples, run_pipes, shown
+from ...cli.shared.examples import run_pipes, shown
 from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, RawCells, Silent
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
@@ -138,7 +138,7 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold with cross-validated scores. RAISES C625, and see `Calibrator.fit`."""
     from .cross_scoring import score_held_out
 
-    examples = read_examples(nlp, run.data, run.gold_preproc, run.doc_key)
+    examples = run.match([calib], run.read(nlp))
     check_has_gold(examples, calib)
     if looks_lower(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOWEST)

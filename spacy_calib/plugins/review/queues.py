@@ -122,13 +122,13 @@ def _choices(pipe: Calibrator, unit: str, met: Iterable[str]) -> Sequence[str]:
     """What an annotator chooses from, as the gold calls it; of a lemmatizer the lemmas that it gives here, not its edit trees, and of a linker the identities."""
     from ...annotations import plain_name
     from ...pairs.label_map import map_label
-    from ...sources.mapped import map_of
+    from ...pipe.label_names import shown_names
 
     if plain_name(pipe.fit_info.layer) in OPEN:
         return list(met)
     if pipe.spans.groups is None or unit == "token":
         return pipe.lookup.labels()
-    table = map_of(pipe.source) or {}
+    table = shown_names(pipe)
     return [
         name
         for name in dict.fromkeys(map_label(table, label) for label in pipe.lookup.span_labels())
@@ -145,9 +145,9 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     from ...doc.cutting import cut
     from ...gold.answered_docs import write_gold_names
     from ...gold.keys import DRAWN_KEY
+    from ...pipe.label_names import shown_annotation
 
-    annotation = pipe.source.annotation(pipe.lookup.component())
-
+    annotation = shown_annotation(pipe)
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["doc"], []).append(row)

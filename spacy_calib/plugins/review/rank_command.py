@@ -133,7 +133,7 @@ def rank_units(
     pipe: Calibrator, corpora: Iterable[ScoredCorpus], plan: Plan, order: str
 ) -> tuple[Queue, Sequence[Task], Iterable[str], dict[str, Any]]:
     """The queue, its tasks, the labels that have a score, and what `rank` returns."""
-    from ...sources.mapped import map_of
+    from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.findings import UnitSums, findings
     from .queue.formats import record_of
@@ -142,7 +142,7 @@ def rank_units(
 
     sums, annotation = UnitSums(plan), pipe.source.annotation(pipe.lookup.component())
     queue = queue_of(corpora, plan, sums.add)
-    tasks, whole = tasks_of(queue, each_asked=annotation.spans_are_units, gold_names=map_of(pipe.source)), queue.n_blocks == 1
+    tasks, whole = tasks_of(queue, each_asked=annotation.spans_are_units, gold_names=shown_names(pipe)), queue.n_blocks == 1
     left_out = queue.left_out if whole else sums.left_out_of_all()
     result = {
         "pipe": pipe.name,

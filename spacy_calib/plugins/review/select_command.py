@@ -183,7 +183,7 @@ def choose(
     run: Run, nlp: Language, pipe: Calibrator, plan: Plan, batch: Batch
 ) -> tuple[Sequence[Task], Iterable[str], dict[str, Any]]:
     """The tasks, the labels that have a score, and what `select` returns."""
-    from ...sources.mapped import map_of
+    from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.formats import record_of
     from .queue.tasks import tasks_of
@@ -195,7 +195,7 @@ def choose(
     if queue.n_blocks == 1:
         pool.update(sums(queue.corpus))
     check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags, of_links, map_of(pipe.source))
+    tasks = tasks_of(queue, plan.tags, of_links, shown_names(pipe))
     rows = [record_of(task) for task in tasks]
     result = {
         "pipe": pipe.name,

@@ -157,3 +157,14 @@ def test_known_gold_is_not_warned_about(calibrated_ner, entity_test):
     outcome = calib("evaluate", calibrated_ner, entity_test)
     assert outcome.code == 0
     assert "does not know" not in outcome.text
+
+
+def test_names_that_another_pipe_has_for_the_component_need_no_map(mapped, other_scheme, tmp_path):
+    """The new pipe stands beside the one that was fitted with a map: its gold is read by the same names."""
+    fitted = calib(
+        "fit", mapped, other_scheme / "dev.spacy", tmp_path / "out", "-C", "ner", "--attr", "second", "-m", "isotonic"
+    )
+    assert fitted.code == 0, fitted.text
+    first, second = (spacy.load(tmp_path / "out").get_pipe(name).fit_info for name in ("calib_ent", "second"))
+    assert second.unknown_gold == 0
+    assert (second.label_map, second.tokens) == (None, first.tokens)

@@ -158,7 +158,7 @@ def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
         "calib", "fit", str(written / "model"), str(written / "gold.spacy"), str(tmp_path / "out"), "-C", "ner", "--map", MAP,
         "--allow-unknown", "--format", "json",
     ).printed  # fmt: skip
-    fields = json.loads(printed[printed.index("{") :])
+    fields, _ = json.JSONDecoder().raw_decode(printed, printed.index("{"))
     result = fields["comparison"]
     assert result["unit"] == "entity"
     assert result["written"] in ("present", "adapted")

@@ -130,8 +130,10 @@ def test_every_command_reads_answers_as_the_full_gold(round_trip, tmp_path):
     }
     for name, command in commands.items():
         ok(calib(*command(answers)))
-        by_answers = json.loads(ok(calib(*command(answers), "--format", "json")).printed, object_hook=without_names)
-        by_gold = json.loads(ok(calib(*command(docs), "--format", "json")).printed, object_hook=without_names)
+        by_answers, by_gold = (
+            json.JSONDecoder(object_hook=without_names).raw_decode(ok(calib(*command(data), "--format", "json")).printed)[0]
+            for data in (answers, docs)
+        )
         assert by_answers == by_gold, name
 
 

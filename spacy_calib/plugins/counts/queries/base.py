@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -44,11 +44,15 @@ class QueryResult:
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of one pipe. attr (str): Its prefix. layer (str): Its annotation. labels (Sequence[str]): Of its source."""
+    """The scores of one pipe. attr (str): Its prefix. layer (str): Its annotation. labels (Sequence[str]): Of its source.
+
+    names (Mapping): Label -> what queries call it, where that is another name.
+    """
 
     attr: str
     layer: str
     labels: Sequence[str]
+    names: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
 
     @property
     def annotation(self) -> Annotation:
@@ -69,8 +73,8 @@ class Scored:
         if self.plain == "morph":
             return dict(part.split("=", 1) for part in label.split("|") if "=" in part).get("POS", "")
         if self.key == "ENT_TYPE":
-            return "" if label == "O" else label[2:] if self.annotation.prefixed else label
-        return label
+            label = "" if label == "O" else label[2:] if self.annotation.prefixed else label
+        return self.names.get(label, label)
 
     def chances(self, doc: Doc, satisfies: Satisfies, view_of: ViewOf = doc_view) -> tuple[Floats, Floats]:
         """Return (raw, calibrated) probability of each unit to have a label that satisfies."""

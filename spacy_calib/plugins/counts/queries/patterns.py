@@ -256,14 +256,22 @@ def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | N
         names_of_pipe = {
             name[2:] if label_scores.annotation.prefixed and name != "O" else name for name in _countable_labels(label_scores)
         }
-        if label in names_of_pipe:
-            knowing.append(label_scores)
+        own_name = next((name for name, shown in label_scores.names.items() if shown == label), label)
+        if own_name in names_of_pipe:
+            knowing.append((label_scores, own_name))
     if len(knowing) > 1:
-        options = " or ".join(f"--attr {label_scores.attr}" for label_scores in knowing)
+        options = " or ".join(f"--attr {label_scores.attr}" for label_scores, _ in knowing)
         raise calib_error("C389", query=repr(text), n=len(knowing), options=options)
-    for label_scores in knowing:
-        return LabelQuery(text, _unit(unit, units_of(label_scores), f"The label {label}"), label_scores, label)
-    names = sorted({name for label_scores in abilities.scored for name in _countable_labels(label_scores)} - {""})
+    for label_scores, own_name in knowing:
+        return LabelQuery(text, _unit(unit, units_of(label_scores), f"The label {label}"), label_scores, own_name)
+    names = sorted(
+        {
+            label_scores.names.get(name, name)
+            for label_scores in abilities.scored
+            for name in _countable_labels(label_scores)
+            if name
+        }
+    )
     listing = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     listing += " (no other identity of links is counted)" * any(
         label_scores.annotation.spans_are_units for label_scores in abilities.scored

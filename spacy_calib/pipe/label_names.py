@@ -1,0 +1,156 @@
+"""The names of labels: those of gold, matched to those of pipes, and those that people are shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, rejected_in
+from ..annotations.label_schemes import JudgedLabels, LabelScheme, has_types, read_scheme
+from ..sources.mapped import check_labels, map_of, with_map
+from .calibrating import CalibratingPipe
+
+
+def match_labels(
+    pipe: CalibratingPipe,
+    examples: Iterable[Example],
+    *,
+    given: Mapping[str, str] | None = None,
+    others: Iterable[Mapping[str, str]] = (),
+    all_types: bool = False,
+) -> LabelScheme | None:
+    """Give gold entities, or spans, the names that they have in a pipe; their Docs remember what the gold does not tell.
+
+    The gold may have the pipeline's names, those of the pipe's map, or those of a card. A pipe that is not fitted gets a map of the
+    types that the gold never uses: they have no counterpart.
+
+    examples: All of the gold, as it decides together. given (Mapping | None): Label of the component -> its name in this gold.
+    others (Iterable): Further names of labels. all_types (bool): Whether types that the gold never uses are judged, as wrong.
+    RETURNS (LabelScheme | None): None where there are no spans with labels, or no gold.
+    RAISES C165: `given` names a label that the component does not have.
+    """
+    references = [example.reference for example in examples]
+    scheme = _find_scheme(pipe, references, given, others)
+    if scheme is None:
+        return None
+    scheme = replace(scheme, unused=()) if all_types else scheme
+    if scheme.unused and not pipe.fitted:
+        pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused, "")})
+    _match_docs(references, scheme, pipe)
+    return scheme
+
+
+def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[Example]:
+    """The examples, with copies of the gold where `match_labels` would change it: other pipes compare themselves with it, too."""
+    scheme = _find_scheme(pipe, [example.reference for example in examples])
+    if scheme is None or (scheme.is_plain and not scheme.renamed):
+        return examples
+    copies = [Example(example.predicted, example.reference.copy()) for example in examples]
+    _match_docs([example.reference for example in copies], scheme, pipe)
+    return copies
+
+
+def _find_scheme(
+    pipe: CalibratingPipe,
+    references: Sequence[Doc],
+    given: Mapping[str, str] | None = None,
+    others: Iterable[Mapping[str, str]] = (),
+) -> LabelScheme | None:
+    component, source = pipe.lookup.component(), with_map(pipe.source, None)
+    if given is not None:
+        check_labels(source, component, given)
+    labels, annotation = source.span_labels(component), source.annotation(component)
+    if not labels or not has_types(annotation):
+        return None
+    return read_scheme(labels, _count_labels(annotation, references), map_of(pipe.source) or {}, others, given)
+
+
+def _match_docs(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
+    component = pipe.lookup.component()
+    annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
+    for doc in () if scheme.is_plain and not scheme.renamed else references:
+        _match_doc(doc, scheme, annotation, name)
+
+
+def _count_labels(annotation: Annotation, docs: Iterable[Doc]) -> Counter[str]:
+    """Count the labels of gold spans, and of those that people rejected."""
+    counts: Counter[str] = Counter()
+    for doc in docs:
+        rejected = () if rejected_in(annotation, doc) is None else doc.spans[annotation.rejected_key]
+        counts.update(span.label_ for span in (*annotation.spans_on(doc), *rejected))
+    return counts
+
+
+def _match_doc(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
+    """Rename the gold spans of a Doc. annotation (Annotation): Of the component. name (str): Of the pipe's annotation."""
+    renamed, strings = scheme.renamed, doc.vocab.strings
+    spans = list(annotation.spans_on(doc))
+    if not scheme.is_plain:
+        keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
+        JudgedLabels.from_scheme(scheme, keys).write(doc, name)
+    if annotation.rejected_key in doc.spans:
+        rejected = doc.spans[annotation.rejected_key]
+        table = renamed if scheme.is_plain else scheme.gold
+        doc.spans[annotation.rejected_key] = [_renamed(span, table.get(span.label_) or span.label_) for span in rejected]
+    changed = [span for span in spans if span.label_ in renamed]
+    if not changed:
+        return
+    if annotation.of_entities:
+        entities = [_renamed(span, new) for span in changed if (new := renamed[span.label_])]
+        outside = [span for span in changed if not renamed[span.label_]]
+        doc.set_ents(entities, outside=outside, default="unmodified")
+    else:
+        new_spans = [_renamed(span, new) for span in spans if (new := renamed.get(span.label_, span.label_))]
+        doc.spans[annotation.name.removeprefix(SPANS_PREFIX)] = new_spans
+
+
+def _renamed(span: Span, label: str) -> Span:
+    return Span(span.doc, span.start, span.end, label, kb_id=span.kb_id, span_id=span.id)
+
+
+def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
+    """The names that fitted pipes have for the labels of a component."""
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, CalibratingPipe) and pipe.source.component == component]
+    return [pipe.fit_info.label_map for pipe in pipes if pipe.fit_info.label_map]
+
+
+def shown_names(pipe: CalibratingPipe) -> dict[str, str]:
+    """Label of the component -> its name on screens and in queues, "" for one without scores; the others keep their name.
+
+    Names are those of the pipeline, unless the user fitted with a map: then the gold's.
+    """
+    table = map_of(pipe.source) or {}
+    return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
+
+
+def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
+    """Label of a token score -> its name on screens, where it is another one: the only label of the component that it stands for."""
+    table, owners = {} if pipe.fit_info.pretrained is None else map_of(pipe.source) or {}, dict[str, list[str]]()
+    for label, name in table.items():
+        owners.setdefault(name, []).append(label)
+    return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
+
+
+def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str, Any]:
+    """A result whose rows have the names that people are shown; where labels share one, the label stands behind it."""
+    names = shown_names(pipe)
+    n_owners = Counter(names.values())
+    keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
+    keys |= shown_columns(pipe)
+
+    def renamed(table: dict[str, Any]) -> dict[str, Any]:
+        return {**table, "rows": [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]}
+
+    return {**renamed(result), **({"misses": renamed(result["misses"])} if "misses" in result else {})}
+
+
+def shown_annotation(pipe: CalibratingPipe) -> Annotation:
+    """The annotation of Docs with the names that people are shown."""
+    annotation, table = with_map(pipe.source, None).annotation(pipe.lookup.component()), shown_names(pipe)
+    return MappedAnnotation(annotation, table) if table else annotation
