@@ -7,7 +7,7 @@ from tests.cli.conftest import calib, ok
 from tests.cli.test_documents import N_ARTICLES, articles  # noqa: F401  (a fixture)
 
 
-def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):
+def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):  # noqa: F811
     rows = {
         name: select(str(calibrated), articles, top=N_ARTICLES, per_doc=1, **options)["rows"]
         for name, options in (("sentences", {}), ("articles", {"doc_key": "article"}))
