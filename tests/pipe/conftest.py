@@ -20,4 +20,4 @@ def fuzz() -> Iterator[ModuleType]:
 
     yield fuzz_state
     sys.path.remove(str(SCRIPTS))
-    sys.modules.pop("fuzz_state")
+    sys.modules.pop("fuzz_state", None)
