@@ -12,6 +12,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ...about import __version__
 from ...annotations.label_schemes import coarse_name
 from ...calibration.adaptation.adaptation import Adaptation, Line, Side
 from ...calibration.grouped import GroupedRecalibrator
@@ -21,6 +22,7 @@ from ...calibration.tokens import TokenCalibration
 from ...pipe.component import Calibrator
 from ...pipe.fit_info import FitInfo, SpanFitInfo
 from ...pipe.fit_preparation import map_labels
+from ...pipe.settings import PipeSettings
 from ...pipe.state import PipeState
 from ...sources.find import Fitted
 from ...sources.mapped import with_map
@@ -72,17 +74,18 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
     if not recognizers:
         why = "; ".join(f"'{name}' {obstacle}" for name, obstacle in obstacles.items()) or "the pipeline has no components"
         raise calib_error("C842", why=why)
-    name = recognizers[0]
+    name, language = recognizers[0], str(nlp.lang)
+    recognizer: Any = nlp.get_pipe(name)
     data = {
-        "name": UNIVERSAL, "language": nlp.lang, "component": name, "labels": list(nlp.get_pipe(name).labels), "pipeline": "any language",
+        "name": UNIVERSAL, "language": language, "component": name, "labels": list(recognizer.labels), "pipeline": "any language",
         "licence": "MIT", "fingerprints": {}, "maps": None, "failing": [], "cutoffs": None, "evidence": None, "biases": {},
         "settings": {
             "attr": "calib_ent", "source": {"@calib_sources": "spacy-calib.Ner.v1", "component": name},
             "recalibrator": {"@calib_recalibrators": Identity.registered},
         },
-        "probe": {"sentences": read_examples(nlp.lang)},
+        "probe": {"sentences": read_examples(language)},
     }  # fmt: skip
-    return UniversalCard(Path(), data, _make_state(name, nlp.get_pipe(name)))
+    return UniversalCard(Path(), data, _make_state(name, recognizer))
 
 
 def _find_obstacle(recognizer: Any) -> str:
@@ -111,12 +114,13 @@ def _make_state(component: str, recognizer: Any) -> PipeState:
     table = {label: coarse_name(label) for label in labels}
     source = with_map(NerSource(component), table)
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
-    empty = np.zeros(0)
-    maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(empty.astype(int), empty.astype(int), empty, empty.astype(bool), 0))
+    no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)
+    maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(no_rows, no_rows, no_scores, no_scores > 0, 0))
     line = Adaptation(span_groups, Side(LINE), Side())
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(
-        component=component, layer=source.annotation(recognizer).name, label_map=table, method=Identity.registered,
+        component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=table,
+        counted_on="no gold", method=Identity.registered, versions={"spacy-calib": __version__},
         spans=SpanFitInfo("exact", list(labels), 0, 0, 0, "", []),
     )  # fmt: skip
     return PipeState(
