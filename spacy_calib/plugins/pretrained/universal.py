@@ -91,6 +91,8 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
 def _find_obstacle(recognizer: Any) -> str:
     """Why a component is none that the two numbers are for; "" if it is one."""
     source = NerSource()
+    if recognizer is None:
+        return "is not in the pipeline"
     if not source.supports(recognizer):
         return "is no recognizer of spaCy (ner)"
     if recognizer.cfg["beam_width"] != 1:
