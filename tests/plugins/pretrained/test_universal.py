@@ -117,7 +117,7 @@ def test_labels_of_another_scheme():
 
 
 def test_it_is_never_the_default(spanish):
-    with pytest.raises(CalibError, match=r"\[C834\]"):
+    with pytest.raises(CalibError, match=r"\[C834\].*fit MODEL DATA OUTPUT`; without any, for entities: the card 'universal'"):
         pretrained(spanish)
     assert spanish.pipe_names == ["ner"]
 
