@@ -28,7 +28,7 @@ MESSAGES = {
     "C839": "No cut-off of the pretrained calibration '{card}' has a mean precision of {precision} on the sources left out, and at most {slack} less on the worst; the highest mean is {mean}, at {cutoff}; give a lower precision, or find a cut-off on gold of your own (`python -m spacy calib threshold MODEL DATA`).",
     "C840": "A precision was given, and no pretrained calibration of the pipeline has cut-offs ({cards}): only those of entities in one language do; leave it out.",
     "C842": "The card 'universal' is for the entities of a trained spaCy recognizer (`ner`) with labels for persons, places or organizations, and {why}; name such a component (--component), or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
-    "C843": "The card 'universal' is refused for component '{component}': in spaCy's example sentences of language '{language}' ({n_sentences} sentences) it finds {n} persons, places and organizations{mean}, and at least {fewest} with mean log-odds of at least {lowest} are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C843": "The card 'universal' is refused for component '{component}': in spaCy's example sentences of language '{language}' ({n_sentences} sentences) it finds {n} persons, places and organizations with mean log-odds {mean}, and at least {fewest} with mean log-odds of at least {lowest} are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
 }
 WARNINGS = {
     "CW75": "[CW75] The pretrained calibration '{card}' was fitted with other weights of {others}: its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",

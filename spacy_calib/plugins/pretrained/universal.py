@@ -35,7 +35,6 @@ from .messages import calib_error
 UNIVERSAL = "universal"
 # Log-odds that an entity is right, from the raw log-odds of its span; fitted on recognizers of spaCy in several languages.
 LINE = Line(slope=0.30, intercept=-0.90)
-TRUST = "universal: not judged for your language; off by .04 to .11 on languages left out"
 # What a recognizer must have in spaCy's example sentences of its language: entities, and their mean raw log-odds. One that is
 # calibrated already has less.
 FEWEST, LOWEST = 5, 1.5
@@ -52,18 +51,16 @@ class UniversalCard(Card):
 
     @property
     def expected_bias_words(self) -> str:
-        return f"{TRUST}."
+        return "universal: not judged for your language; off by .04 to .11 on languages left out."
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
         """RAISES C843: the entities in the example sentences are too few, or too unsure. docs: See `matching.run_upstream`."""
         map_labels(pipe, dict(self.pipe_state.info.label_map or {}))
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
-        mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")
-        if len(raw_log_odds) < FEWEST or not mean >= LOWEST:
-            raise calib_error(
-                "C843", language=pipe.lookup.nlp.lang, n_sentences=len(docs), component=self.component, n=len(raw_log_odds),
-                mean=f" with mean log-odds {mean:.2f}" if len(raw_log_odds) else "", fewest=FEWEST, lowest=LOWEST,
-            )  # fmt: skip
+        n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))
+        if n < FEWEST or not mean >= LOWEST:
+            counts = {"n_sentences": len(docs), "n": n, "mean": f"{mean:.2f}", "fewest": FEWEST, "lowest": LOWEST}
+            raise calib_error("C843", component=self.component, language=self.data["language"], **counts)
 
 
 def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -> UniversalCard:
@@ -74,16 +71,13 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
     if not recognizers:
         why = "; ".join(f"'{name}' {obstacle}" for name, obstacle in obstacles.items()) or "the pipeline has no components"
         raise calib_error("C842", why=why)
-    name, language = recognizers[0], str(nlp.lang)
+    name = recognizers[0]
     recognizer: Any = nlp.get_pipe(name)
     data = {
-        "name": UNIVERSAL, "language": language, "component": name, "labels": list(recognizer.labels), "pipeline": "any language",
+        "name": UNIVERSAL, "language": nlp.lang, "component": name, "labels": list(recognizer.labels), "pipeline": "any language",
         "licence": "MIT", "fingerprints": {}, "maps": None, "failing": [], "cutoffs": None, "evidence": None, "biases": {},
-        "settings": {
-            "attr": "calib_ent", "source": {"@calib_sources": "spacy-calib.Ner.v1", "component": name},
-            "recalibrator": {"@calib_recalibrators": Identity.registered},
-        },
-        "probe": {"sentences": read_examples(language)},
+        "settings": {"attr": "calib_ent", "source": {"@calib_sources": "spacy-calib.Ner.v1", "component": name}},
+        "probe": {"sentences": read_examples(str(nlp.lang))},
     }  # fmt: skip
     return UniversalCard(Path(), data, _make_state(name, recognizer))
 
@@ -91,10 +85,8 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
 def _find_obstacle(recognizer: Any) -> str:
     """Why a component is none that the two numbers are for; "" if it is one."""
     source = NerSource()
-    if recognizer is None:
-        return "is not in the pipeline"
     if not source.supports(recognizer):
-        return "is no recognizer of spaCy (ner)"
+        return "is not in the pipeline" if recognizer is None else "is no recognizer of spaCy (ner)"
     if recognizer.cfg["beam_width"] != 1:
         return "was trained with a beam"
     if not any(map(coarse_name, source.span_labels(recognizer))):
@@ -125,6 +117,4 @@ def _make_state(component: str, recognizer: Any) -> PipeState:
         counted_on="no gold", method=Identity.registered, versions={"spacy-calib": __version__},
         spans=SpanFitInfo("exact", list(labels), 0, 0, 0, "", []),
     )  # fmt: skip
-    return PipeState(
-        TokenCalibration(maps), spans, Fitted(source.kind(recognizer), source.labels(recognizer)), judged_by=groups, info=info
-    )
+    return PipeState(TokenCalibration(maps), spans, Fitted(source.kind(recognizer), source.labels(recognizer)), info=info)
