@@ -6,6 +6,7 @@
     python scripts/pretrained.py --adapt en_core_web_sm-ner --cache DIR
     python scripts/pretrained.py --ruler en_core_web_sm
     python scripts/pretrained.py --cost en_core_web_sm
+    python scripts/pretrained.py --universal es_core_news_sm
 
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
 entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
@@ -30,6 +31,7 @@ from pretrain.entities import FULL
 from pretrain.page import page, tables
 from pretrain.sources import ENTITIES, FURTHER, TAGS_OF, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
+from pretrain.universal import universal_table
 
 from spacy_calib.pipe.loading import load_pipeline, load_with_factories
 from spacy_calib.plugins.pretrained.card import card_folder
@@ -232,6 +234,7 @@ def main() -> None:
     )
     parser.add_argument("--ruler", metavar="PIPELINE", help="print how far parts of speech come from words, not from tags")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
+    parser.add_argument("--universal", metavar="PIPELINE", help='print what card="universal" reaches on gold of the language')
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
@@ -240,6 +243,9 @@ def main() -> None:
         return
     if arguments.ruler:
         print(studies.ruler_table(paths.get(arguments.ruler, arguments.ruler)))
+        return
+    if arguments.universal:
+        print(universal_table(paths.get(arguments.universal, arguments.universal)))
         return
     if arguments.adapt:
         pipeline = arguments.adapt.removesuffix("-ner")

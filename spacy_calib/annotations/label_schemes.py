@@ -130,6 +130,11 @@ def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]])
     return next(filter(None, candidates), [])
 
 
+def coarse_name(label: str) -> str:
+    """The coarse type, PER, LOC or ORG, that a label is a common name of; "" for any other label."""
+    return next((COARSE.get(name, name) for name, others in _COMMON.items() if label.upper() in (name, *others)), "")
+
+
 def has_types(annotation: Annotation) -> bool:
     """Whether an annotation is of spans with labels, as entities are."""
     return annotation.of_entities or annotation.name.startswith("spans:")

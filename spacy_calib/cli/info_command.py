@@ -171,7 +171,8 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
     if info.context:
         show_context(info.context)
         show_span_context(None if info.spans is None else info.spans.context, words_of_spans(info)[1])
-    print_fit_tables(info)
+    if info.docs:
+        print_fit_tables(info)
 
 
 def _label_lines(pipe: Calibrator) -> dict[str, str]:

@@ -21,6 +21,7 @@ from .evidence import EntityMap
 from .gate import GatedContext
 from .matching import Match, check_scores, find_matches, probe, run_upstream, unlike_evidence
 from .messages import WARNINGS, calib_error
+from .universal import UNIVERSAL, UniversalCard, make_universal_card
 
 # The pipe of parts of speech, beside the one of all that a component predicts.
 BY_POS = "calib_pos"
@@ -41,12 +42,13 @@ def pretrained(
     components (Sequence[str] | str | None): Which are calibrated: "ner", "tagger"; None takes all that there are cards for, but no
         disabled one.
     card (str | Path | None): Card in place of the one that fits: its name, which `python -m spacy calib pretrained --list` shows, or its
-        JSON file.
+        JSON file; or "universal", for entities of any language without gold, see the how-to.
     precision (float | None): Entities are accepted from the lowest score with this mean precision on the sources left out, and .1 less on
         the worst; None takes the card's cut-off (.80 on each source).
     by (str | None): "pos" scores the part of speech alone, in a pipe "calib_pos", where there is a card for it.
     RETURNS (Language): The pipeline. A component that this calibrated before stays as it is. If one is refused, none is added.
     RAISES C069, C084: a component, or what it listens to, is disabled. C841: a component before it sets entities. C833 to C836: no card is for it. C837: a component is calibrated by a fit. C831, C832: a broken card.
+        C842, C843: "universal" is not for this component, or not for its scores.
         C001, C839, C840: a precision that is none, that no cut-off reaches, or without entities; another `by`. C050: see `load_pipeline`.
     WARNS CW75: the card was fitted on the scores of other weights. CW76: evidence of a component is not used. CW77: a component that has labels
         of a card gets no scores.
@@ -55,8 +57,8 @@ def pretrained(
         raise calib_error("C001", name="precision", wanted="a number between 0 and 1", given=repr(precision))
     if by not in (None, "pos"):
         raise calib_error("C001", name="by", wanted="'pos' or None", given=repr(by))
-    chosen = None if card is None else find_card(card)
     nlp = model if isinstance(model, Language) else _load(str(model))
+    chosen = None if card is None else make_universal_card(nlp, components) if card == UNIVERSAL else find_card(card)
     matches, reasons = find_matches(nlp, components, chosen, by or "")
     cutoffs = {match.card.attr: match.card.choose_cutoff(precision) for match in matches}
     if precision is not None and not any(cutoffs.values()):
@@ -127,7 +129,10 @@ def _add(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> lis
     try:
         _check_place(nlp, pipe)
         docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
-        check_scores(match, probe(pipe, docs))
+        if isinstance(card, UniversalCard):
+            card.check_examples(pipe, docs)
+        else:
+            check_scores(match, probe(pipe, docs))
         unlike = unlike_evidence(card, nlp, docs)
         match = replace(match, changed=tuple(component for component in match.changed if component not in unlike))
         pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.to_fit()), cutoff, unlike)))

@@ -21,12 +21,14 @@ MESSAGES = {
     "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); correct the file, or install the package that it comes from again.",
     "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) gives no folder of cards ({why}); mend or uninstall the package that registers it.",
     "C833": "There is no pretrained calibration '{given}'; there are: {known}.",
-    "C834": "There is no pretrained calibration for {component} of language '{language}'{why}; there are some for {known}, each with the labels of that pipeline. With gold of your own: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C834": "There is no pretrained calibration for {component} of language '{language}'{why}; there are some for {known}, each with the labels of that pipeline. With gold of your own: `python -m spacy calib fit MODEL DATA OUTPUT`; without any, for entities: the card 'universal'.",
     "C835": "The pretrained calibration '{card}' is for {wanted}, not for {component} of language '{language}'{why}; leave it out, or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C836": "The scores of component '{component}' are not like those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, and {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C837": "The pipe '{name}' is there already, and comes from {origin}; remove it first (`python -m spacy calib stock MODEL OUTPUT`), or name only other components (--component).",
     "C839": "No cut-off of the pretrained calibration '{card}' has a mean precision of {precision} on the sources left out, and at most {slack} less on the worst; the highest mean is {mean}, at {cutoff}; give a lower precision, or find a cut-off on gold of your own (`python -m spacy calib threshold MODEL DATA`).",
-    "C840": "A precision was given, and no pretrained calibration of the pipeline has cut-offs ({cards}): only those of entities do; leave it out.",
+    "C840": "A precision was given, and no pretrained calibration of the pipeline has cut-offs ({cards}): only those of entities in one language do; leave it out.",
+    "C842": "The card 'universal' is for the entities of a trained spaCy recognizer (`ner`) with labels for persons, places or organizations, and {why}; name such a component (--component), or fit: `python -m spacy calib fit MODEL DATA OUTPUT`.",
+    "C843": "The card 'universal' is refused for component '{component}': in spaCy's example sentences of language '{language}' ({n_sentences} sentences) it finds {n} persons, places and organizations with mean log-odds {mean}, and at least {fewest} with mean log-odds of at least {lowest} are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
 }
 WARNINGS = {
     "CW75": "[CW75] The pretrained calibration '{card}' was fitted with other weights of {others}: its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",

@@ -38,7 +38,7 @@ def pretrained(
     output: Annotated[Path | None, argument("OUTPUT", "Folder for the calibrated pipeline")] = None,
     *,
     component: Components = None,
-    card: Annotated[str | None, option("Use this card (name, or JSON file), in place of the one that fits")] = None,
+    card: Annotated[str | None, option("Use this card (name, JSON file, or universal: entities of any language)")] = None,
     precision: Annotated[float | None, option("Precision of what is accepted, as a mean of sources left out", "-p")] = None,
     by: Annotated[str | None, option("Score parts of speech alone, in a pipe calib_pos", words=("pos",))] = None,
     list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
